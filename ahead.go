@@ -1,0 +1,114 @@
+package feedhistory
+
+import (
+	"context"
+	"sync"
+)
+
+// An ahead loads the documents of a chain one after the other, and requests
+// those that follow before they are asked for: a head section names the next
+// document long before the entries have come. What it loads too many is thrown
+// away, so a walk's outcome is the same as if it were not there.
+//
+// It belongs to one goroutine, which learns of links while it waits in load.
+// Only requesting and parsing run beside.
+type ahead struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	c       *Client
+	running sync.WaitGroup
+	flights []*flight // in the order of the chain
+	most    int       // flights at a time
+
+	// next says which document to load after one whose head is known, if any.
+	next func(head *Document) (url string, ok bool)
+}
+
+// A flight is a document on its way.
+type flight struct {
+	url    string
+	cancel context.CancelFunc
+	head   chan *Document // gets the head section, if it is there early
+	done   chan struct{}  // closed when the outcome is there
+	loaded *loaded
+}
+
+func newAhead(ctx context.Context, c *Client) *ahead {
+	a := &ahead{c: c, most: 4}
+	if c.Policy.PerHost > 0 {
+		a.most = c.Policy.PerHost
+	}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// stop ends what is on its way, and waits until it has ended.
+func (a *ahead) stop() {
+	a.cancel()
+	a.running.Wait()
+}
+
+// load returns the document at url.
+func (a *ahead) load(url string) *loaded {
+	if len(a.flights) == 0 || a.flights[0].url != url {
+		a.drop()
+		a.start(url)
+	}
+	first := a.flights[0]
+	for {
+		last := a.flights[len(a.flights)-1]
+		head := last.head
+		if len(a.flights) >= a.most {
+			head = nil
+		}
+		select {
+		case h := <-head:
+			a.extend(h)
+			continue
+		default:
+		}
+		select {
+		case h := <-head:
+			a.extend(h)
+		case <-first.done:
+			a.flights = a.flights[1:]
+			return first.loaded
+		}
+	}
+}
+
+// extend starts the document after one whose head is known.
+func (a *ahead) extend(head *Document) {
+	if url, ok := a.next(head); ok {
+		a.start(url)
+	}
+}
+
+// drop ends the flights: the chain went on elsewhere.
+func (a *ahead) drop() {
+	for _, f := range a.flights {
+		f.cancel()
+	}
+	a.flights = nil
+}
+
+func (a *ahead) start(url string) {
+	ctx, cancel := context.WithCancel(a.ctx)
+	f := &flight{url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{})}
+	a.flights = append(a.flights, f)
+	a.running.Go(func() {
+		defer cancel()
+		defer close(f.done)
+		f.loaded = a.c.load(ctx, url, func(head *Document) { f.head <- head })
+	})
+}
+
+// on reports whether a document is on its way.
+func (a *ahead) on(url string) bool {
+	for _, f := range a.flights {
+		if f.url == url {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,76 @@
+package feedhistory
+
+// Atom 1.0 (RFC 4287) and its ancestor 0.3.
+
+func isAtom(space string) bool { return space == nsAtom || space == nsAtom03 }
+
+// atomFeed reads the children of the feed element. Atom does not order them: a
+// link or a flag may follow the entries, and counts.
+func (r *reader) atomFeed() {
+	depth := r.s.Depth()
+	r.native = r.s.Space()
+	if !isAtom(r.native) {
+		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
+	}
+	r.enter()
+	for r.child(depth) {
+		if r.s.Space() != r.native && !isAtom(r.s.Space()) {
+			r.headElement()
+			continue
+		}
+		switch r.s.Local() {
+		case "entry":
+			r.atomEntry()
+		case "link":
+			r.headLink()
+		case "id":
+			r.doc.ID = r.documentID()
+		case "title":
+			r.doc.Title = r.textConstruct().Plain()
+		case "updated", "modified":
+			r.doc.Updated = r.timeText()
+		}
+	}
+}
+
+// documentID reads the feed's id, as published: white space around it is not
+// part of it, and xml:base does not apply (RFC 4287 §4.2.6).
+func (r *reader) documentID() string {
+	offset := r.s.Offset()
+	id := r.plainText()
+	if len(id) > r.limits.ID {
+		r.note("id-too-long", "the feed's id is longer than the limit, and left out", offset)
+		return ""
+	}
+	return id
+}
+
+// atomEntry reads the current entry element. Only its own children count: what
+// stands in atom:source or in the content speaks of something else.
+func (r *reader) atomEntry() {
+	e := r.beginEntry()
+	if e == nil {
+		return
+	}
+	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
+	native, links := r.s.Space(), len(r.links)
+	for r.child(depth) {
+		if r.s.Space() != native && !isAtom(r.s.Space()) {
+			continue
+		}
+		switch r.s.Local() {
+		case "id":
+			if id := r.plainText(); e.ID == "" {
+				e.ID = id
+			}
+		case "updated", "modified":
+			e.Updated = r.timeText()
+		case "published", "issued":
+			e.Published = r.timeText()
+		case "link":
+			r.links = r.atomLink(r.links)
+		}
+	}
+	e.Links = r.takeLinks(links)
+	r.endEntry(e, start, lenient)
+}

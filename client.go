@@ -1,0 +1,167 @@
+package feedhistory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// Version is the library's, as its User-Agent names it.
+const Version = "0.1.0"
+
+const (
+	userAgent = "feedhistory/" + Version + " (+https://github.com/feedhistory/feedhistory)"
+	accept    = "application/atom+xml, application/rss+xml, application/feed+json, " +
+		"application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5"
+)
+
+// A Client reads feeds over HTTP. Its zero value is ready to use; it must not
+// be copied or changed after its first use. Many goroutines may share one, and
+// should: politeness to a host is kept per Client.
+type Client struct {
+	// HTTP makes the requests; nil stands for a safe transport of the
+	// package's own. Of a Client given here the Transport and Timeout are
+	// used: redirects are followed by this package's rules, and there are no
+	// cookies. Which addresses are talked to, and through which proxy, is then
+	// the Transport's business: AllowPrivate no longer has a say.
+	HTTP *http.Client
+
+	UserAgent string        // "": feedhistory/VERSION (+URL)
+	Budget    Budget        // what one walk may cost
+	Limits    Limits        // what one document may cost
+	Policy    Policy        // which requests are made at all
+	Timeouts  Timeouts      // how long each step of a request may take
+	Retry     Retry         // when to try again
+	Pace      time.Duration // least time between requests to one host; zero: none
+
+	// Logger gets an event for each request and decision; nil: none.
+	Logger *slog.Logger
+
+	once    sync.Once
+	fetcher fetch.Client
+}
+
+// A Policy says which requests a Client makes. The zero value refuses what is
+// not safe where the feeds' publishers are not trusted.
+type Policy struct {
+	AllowPrivate bool         // also loopback, private and special-purpose addresses
+	SameOrigin   bool         // only documents of the origin that the first one came from
+	PerHost      int          // requests to one host in flight; zero: 4
+	Credentials  []Credential // each is sent to its origin, and nowhere else
+}
+
+type (
+	// Timeouts bound the steps of a request; zero fields stand for defaults.
+	Timeouts = fetch.Timeouts
+	// Retry says how often, and how soon, a failed request is made again; its
+	// zero value is ready to use.
+	Retry = fetch.Retry
+	// A Credential is the Authorization header for one origin.
+	Credential = fetch.Credential
+)
+
+// Fetch returns the whole history of the feed at url: Merge of Walk.
+//
+// The error is that of the first document, or the context's; in the latter
+// case the history is what had come until then, nil if there was nothing.
+// Whatever else is missing is among the History's Gaps.
+func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
+	return Merge(c.Walk(ctx, url, nil))
+}
+
+// Get reads a single document. If it is damaged, what could be read of it comes
+// with the error, which is a *ParseError or that of the request: *StatusError,
+// *RefusedError, *LimitError, *TimeoutError, *TruncatedError, *EncodingError
+// or *url.Error.
+func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
+	l := c.load(ctx, url, nil)
+	return l.doc, l.err
+}
+
+func (c *Client) setUp() {
+	c.fetcher = fetch.Client{
+		HTTP: c.HTTP, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
+		AllowPrivate: c.Policy.AllowPrivate, Credentials: c.Policy.Credentials,
+		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
+		Timeouts: c.Timeouts, Retry: c.Retry, Logger: c.Logger,
+	}
+	if c.UserAgent == "" {
+		c.fetcher.UserAgent = userAgent
+	}
+}
+
+// A loaded document is the outcome of a request.
+type loaded struct {
+	url  string    // that was requested
+	from string    // the document that linked to it
+	doc  *Document // nil if nothing could be read; with an error, what could be
+	err  error
+	text string // the document's bytes
+}
+
+// load requests and reads a document. When its head section is there, before
+// the rest is, head is called with it, unless it is nil.
+func (c *Client) load(ctx context.Context, url string, head func(*Document)) *loaded {
+	c.once.Do(c.setUp)
+	l := &loaded{url: url}
+	resp, err := c.fetcher.Do(ctx, fetch.Request{URL: requestURL(url), Accept: accept})
+	if err != nil {
+		l.err = err
+		return l
+	}
+	defer resp.Body.Close()
+	p := Parser{Limits: c.Limits, Header: resp.Header}
+	if resp.URL == requestURL(url) {
+		resp.URL = withoutFragment(url) // as it was written
+	}
+	var cut error
+	l.text, cut = receive(resp.Body, func(prefix string) bool {
+		if head == nil {
+			return false
+		}
+		d, whole := p.peek(prefix, resp.URL)
+		if whole {
+			head(d)
+		}
+		return !whole
+	})
+	l.doc, l.err = p.parse(l.text, resp.URL)
+	if cut != nil {
+		l.err = cut // says more than that the document is truncated
+	}
+	return l
+}
+
+// peekMost is how much of a document may come before its entries for its
+// links to be acted upon early.
+const peekMost = 1 << 20
+
+// receive reads a body to its end. While it comes, peek is shown what is there
+// already, until it wants no more.
+func receive(body io.Reader, peek func(prefix string) bool) (string, error) {
+	var text strings.Builder
+	buf := make([]byte, 32<<10)
+	for next := 1; ; {
+		n, err := body.Read(buf)
+		text.Write(buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return text.String(), nil
+		case err != nil:
+			return text.String(), err
+		}
+		if n := text.Len(); n >= next {
+			if next = n + n/4; n > peekMost || !peek(text.String()) {
+				next = math.MaxInt
+			}
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package feedhistory
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Verdict says how much of the logical feed a History has.
+type Verdict uint8
+
+// The verdicts, the best first.
+const (
+	Whole   Verdict = iota // every entry that the feed says it has
+	Window                 // one plain document: nothing is said about what came before
+	Lossy                  // all pages of a paged feed, which cannot promise to have everything (5005#4)
+	Partial                // something is known to be missing: see Gaps (5005#23)
+)
+
+// String returns "whole", "window", "lossy" or "partial".
+func (v Verdict) String() string { return name(v, "whole", "window", "lossy", "partial") }
+
+// A History is the logical feed as far as it could be reconstructed, each
+// entry once.
+type History struct {
+	Head      *Document   // the newest document's head: no Entries, no Deleted
+	Kind      Kind        // of the feed, as the newest document says
+	Entries   []*Entry    // in the order of the documents: newest first, as a rule
+	Deleted   []Tombstone // that hold: each of an entry which is not among Entries
+	Gaps      []*Gap      // what is missing
+	Documents int         // that were read to their end
+}
+
+// Verdict returns how much of the logical feed this is.
+func (h *History) Verdict() Verdict {
+	switch {
+	case len(h.Gaps) > 0:
+		return Partial
+	case h.Kind == Paged:
+		return Lossy
+	case h.Kind == Plain:
+		return Window
+	}
+	return Whole
+}
+
+// Merge folds the documents of a walk, newest first, into one history.
+//
+// Of duplicates, that is entries with the same ID, the most recently updated
+// is kept (5005#20). Where that does not decide, because the times are equal
+// or missing, it is the one from the most recently updated document (5005#21):
+// by the document's own time, else its Last-Modified, else its place in the
+// sequence, which also breaks ties. A tombstone removes an entry that it is
+// not older than.
+//
+// A *Gap among the errors is collected, and Merge goes on. Any other error ends
+// it and is returned, together with the history up to there; the history is
+// nil only if there was no document before the error.
+func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
+	m := merger{index: map[string]int{}}
+	var end error
+	for doc, err := range docs {
+		var gap *Gap
+		switch {
+		case err == nil:
+			m.h.Documents++
+			m.add(doc)
+		case errors.As(err, &gap):
+			m.h.Gaps = append(m.h.Gaps, gap)
+			if gap.Document != nil {
+				m.add(gap.Document)
+			}
+		default:
+			end = err
+		}
+		if end != nil {
+			break
+		}
+	}
+	if m.h.Head == nil && end != nil {
+		return nil, end
+	}
+	return m.history(), end
+}
+
+// A merger holds the newest copy of each entry seen so far.
+type merger struct {
+	h       History
+	index   map[string]int // an entry's ID to its place in the two below
+	entries []*Entry
+	ranks   []int32 // the documents that the entries came from
+	docs    []rank
+	deleted map[string]deletion
+}
+
+// A rank orders documents by how recently they were updated.
+type rank struct {
+	time time.Time
+	pos  int // in the sequence: smaller is newer
+}
+
+func (r rank) newer(than rank) bool {
+	if !r.time.Equal(than.time) {
+		return r.time.After(than.time)
+	}
+	return r.pos < than.pos
+}
+
+// endOfTime ranks a subscription document that has no time: newest.
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// rank gives the next document its rank. One without any time counts as
+// updated when its newer neighbour was: so all documents stand in one order,
+// and the outcome does not depend on which copies meet first.
+func (m *merger) rank(doc *Document) int32 {
+	r := rank{time: doc.documentTime(), pos: len(m.docs)}
+	switch {
+	case !r.time.IsZero():
+	case len(m.docs) == 0 || doc.reread:
+		r.time = endOfTime
+	default:
+		r.time = m.docs[len(m.docs)-1].time
+	}
+	if doc.reread {
+		r.pos = -r.pos
+	}
+	m.docs = append(m.docs, r)
+	return int32(len(m.docs) - 1)
+}
+
+func (m *merger) add(doc *Document) {
+	n := m.rank(doc)
+	if m.h.Head == nil {
+		head := *doc
+		head.Entries, head.Deleted = nil, nil
+		m.h.Head, m.h.Kind = &head, doc.Kind()
+	}
+	for _, e := range doc.Entries {
+		i, seen := m.index[e.ID]
+		if !seen {
+			m.index[e.ID] = len(m.entries)
+			m.entries, m.ranks = append(m.entries, e), append(m.ranks, n)
+		} else if m.newer(e, n, m.entries[i], m.ranks[i]) {
+			m.entries[i], m.ranks[i] = e, n
+		}
+	}
+	for _, t := range doc.Deleted {
+		m.delete(t, n)
+	}
+}
+
+// newer is the duplicate rule (5005#20, 5005#21). An entry without a time
+// counts as updated when its document was, so that an order of all copies
+// comes out where some have a time and some have not.
+func (m *merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
+	at, bt := m.entryTime(a, aDoc), m.entryTime(b, bDoc)
+	if !at.Equal(bt) {
+		return at.After(bt)
+	}
+	return m.docs[aDoc].newer(m.docs[bDoc])
+}
+
+func (m *merger) entryTime(e *Entry, doc int32) time.Time {
+	if e.Updated.IsZero() {
+		return m.docs[doc].time
+	}
+	return e.Updated
+}
+
+// A deletion is the latest tombstone of an entry, and the newest of the
+// documents that had one.
+type deletion struct {
+	Tombstone
+	doc rank
+}
+
+func (m *merger) delete(t Tombstone, doc int32) {
+	if m.deleted == nil {
+		m.deleted = map[string]deletion{}
+	}
+	r := m.docs[doc]
+	old, ok := m.deleted[t.Ref]
+	if ok && !t.When.After(old.When) {
+		t = old.Tombstone
+	}
+	if ok && old.doc.newer(r) {
+		r = old.doc
+	}
+	m.deleted[t.Ref] = deletion{t, r}
+}
+
+// deletes reports whether a tombstone holds against an entry: it is not older
+// than the entry's update (RFC 6721 §2), or, where that has no time, stands in
+// a document that is not older.
+func (d deletion) deletes(e *Entry, doc rank) bool {
+	if e.Updated.IsZero() || d.When.IsZero() {
+		return !doc.newer(d.doc)
+	}
+	return !d.When.Before(e.Updated)
+}
+
+func (m *merger) history() *History {
+	if len(m.deleted) == 0 {
+		m.h.Entries = m.entries
+		return &m.h
+	}
+	kept := m.entries[:0]
+	for i, e := range m.entries {
+		d, ok := m.deleted[e.ID]
+		if ok && !d.deletes(e, m.docs[m.ranks[i]]) {
+			delete(m.deleted, e.ID) // stale: the entry came back
+			ok = false
+		}
+		if !ok {
+			kept = append(kept, e)
+		}
+	}
+	m.h.Entries = kept
+	m.collectDeleted()
+	return &m.h
+}
+
+// collectDeleted lists the tombstones that hold, the latest first.
+func (m *merger) collectDeleted() {
+	for _, d := range m.deleted {
+		m.h.Deleted = append(m.h.Deleted, d.Tombstone)
+	}
+	slices.SortFunc(m.h.Deleted, func(a, b Tombstone) int {
+		return cmp.Or(b.When.Compare(a.When), strings.Compare(a.Ref, b.Ref))
+	})
+}

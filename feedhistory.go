@@ -1,0 +1,178 @@
+// Package feedhistory reconstructs a web feed's whole history, and says
+// truthfully what is missing of it.
+//
+// A feed shows its last few entries. RFC 5005, Feed Paging and Archiving, says
+// how it can offer all of them: as a complete feed (one document has
+// everything), as a paged feed (lossy pages), or as an archived feed (a
+// subscription document and a chain of permanent archive documents). Fetch
+// follows whichever it is and returns a History:
+//
+//	h, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
+//	if err != nil {
+//		return err // there is no answer at all
+//	}
+//	for _, e := range h.Entries {
+//		fmt.Println(e.Updated, e.ID)
+//	}
+//	fmt.Println(h.Verdict()) // whole, window, lossy or partial
+//	for _, gap := range h.Gaps {
+//		fmt.Println(gap) // what is missing, and why
+//	}
+//
+// Underneath, a Client's Walk yields the feed documents one by one, newest
+// first, and Merge folds them into a History by the specification's rules for
+// duplicates. Parse reads a single document: Atom 1.0 and 0.3, RSS 2.0, 0.9x
+// and 1.0, and JSON Feed come out as one model.
+//
+// In comments, 5005#20 is duty 20 of RFC 5005; the README lists them.
+package feedhistory
+
+import (
+	"context"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// Fetch returns the whole history of the feed at url, read by a Client with
+// its default settings. See Client.Fetch.
+func Fetch(ctx context.Context, url string) (*History, error) {
+	return new(Client).Fetch(ctx, url)
+}
+
+// A Format is the syntax of a feed document.
+type Format uint8
+
+// The formats that Parse reads.
+const (
+	Atom     Format = iota + 1 // Atom 1.0 (RFC 4287) and 0.3
+	RSS                        // RSS 2.0, 0.9x and 1.0
+	JSONFeed                   // JSON Feed 1.0 and 1.1
+)
+
+// String returns "atom", "rss" or "jsonfeed".
+func (f Format) String() string { return name(f, "", "atom", "rss", "jsonfeed") }
+
+// A Kind is what a feed document says of the logical feed it belongs to.
+type Kind uint8
+
+// The kinds of feed, from RFC 5005. Where a document combines them, which the
+// RFC leaves undefined (5005#26), complete beats archived, which beats paged.
+const (
+	Plain    Kind = iota // no history is declared: a window on the latest entries
+	Complete             // §2: this document holds every entry
+	Paged                // §3: a lossy series of pages
+	Archived             // §4: a subscription document, or one of its archives
+)
+
+// String returns "plain", "complete", "paged" or "archived".
+func (k Kind) String() string { return name(k, "plain", "complete", "paged", "archived") }
+
+// name returns the name of an enumeration's value.
+func name[T ~uint8](value T, names ...string) string {
+	if int(value) < len(names) {
+		return names[value]
+	}
+	return "unknown"
+}
+
+// A Document is one feed document.
+type Document struct {
+	URL          string // where it was read: the base of its references; "" if unknown
+	Format       Format
+	Complete     bool      // fh:complete stands in the head section
+	Archive      bool      // fh:archive stands in the head section
+	Links        Links     // the head's links, absolute, in document order
+	ID           string    // atom:id as published; "" in other formats
+	Title        string    // as plain characters
+	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
+	LastModified time.Time // of the HTTP response; zero if none was given
+	Entries      []*Entry
+	Deleted      []Tombstone
+	Notes        []Note // the leniencies used in reading it; the first hundred
+
+	reread bool // a second copy of the subscription document, newer than the first
+}
+
+// Kind returns what the document says of its feed. See Combines.
+func (d *Document) Kind() Kind {
+	switch {
+	case d.isComplete():
+		return Complete
+	case d.isArchived():
+		return Archived
+	case d.isPaged():
+		return Paged
+	}
+	return Plain
+}
+
+// Combines returns every kind that the document shows signs of, the one that
+// Kind returns first; nil for a plain document. More than one is undefined by
+// the specification (5005#26).
+func (d *Document) Combines() (kinds []Kind) {
+	if d.isComplete() {
+		kinds = append(kinds, Complete)
+	}
+	if d.isArchived() {
+		kinds = append(kinds, Archived)
+	}
+	if d.isPaged() {
+		kinds = append(kinds, Paged)
+	}
+	return kinds
+}
+
+// Older returns the link to the next document back in time: prev-archive of an
+// archived feed, next of a paged one. There is none in a complete or plain
+// document, nor in the last of a chain.
+func (d *Document) Older() (Link, bool) { return d.older(d.Kind()) }
+
+// older is Older for a document that is part of a feed of the given kind.
+func (d *Document) older(feed Kind) (Link, bool) {
+	switch feed {
+	case Archived:
+		return d.Links.Rel(RelPrevArchive)
+	case Paged:
+		return d.Links.Rel(RelNext)
+	}
+	return Link{}, false
+}
+
+// An Entry is one entry of a feed (an item, in RSS and JSON Feed).
+type Entry struct {
+	ID        string    // atom:id, guid, rdf:about or id, character for character
+	WeakID    bool      // it had none of these: ID is its link, or a digest of it
+	Updated   time.Time // when it last changed (5005#22); zero if none is given
+	Published time.Time // zero if none is given
+	Links     Links
+	Source    *Document // head of the document it stood in: no Entries, no Deleted
+
+	raw     string // the element, or JSON object, as it stood in the document
+	scope   *scope // what its surroundings contribute
+	lenient bool   // raw is not well-formed without repair
+}
+
+// A scope is what the surroundings of an entry say about it.
+type scope struct {
+	bindings []xmlscan.Binding
+	base     string
+	lang     string
+}
+
+// A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).
+type Tombstone struct {
+	Ref    string    // the entry's ID
+	When   time.Time // zero if the document gives none that can be read
+	Source *Document // head of the document it stood in
+}
+
+// A Note is a leniency: something that the specifications do not allow, and
+// how it was read. Its place is in the document as decoded to UTF-8.
+type Note struct {
+	Code    string // what, as a word: "bare-ampersand"
+	Message string // for people
+	Offset  int    // in bytes
+	Line    int    // from 1; 0 where it has no place
+	Column  int    // from 1, in bytes
+}

@@ -1,0 +1,159 @@
+package feedhistory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// The errors of a request, which a Gap or Client.Get may wrap.
+type (
+	// A StatusError is an answer that is neither a success nor a 304.
+	StatusError = fetch.StatusError
+	// A RefusedError is a request that was not made, by a rule of safety.
+	RefusedError = fetch.RefusedError
+	// A LimitError is an answer larger than Limits allow.
+	LimitError = fetch.LimitError
+	// A TimeoutError is a step that took too long.
+	TimeoutError = fetch.TimeoutError
+	// A TruncatedError is a body that broke off.
+	TruncatedError = fetch.TruncatedError
+	// An EncodingError is a Content-Encoding that cannot be decoded.
+	EncodingError = fetch.EncodingError
+)
+
+// A Reason says why a document could not be had, or read.
+type Reason uint8
+
+// The reasons of a Gap or a ParseError.
+const (
+	ReasonNetwork      Reason = iota // no answer: a failed connection, a timeout
+	ReasonStatus                     // an answer that is not a document: 404, 403, 500 …
+	ReasonRefused                    // a request that safety forbids
+	ReasonLimit                      // larger than Limits allow
+	ReasonTruncated                  // it breaks off before its end
+	ReasonMalformed                  // not well-formed
+	ReasonNotFeed                    // something else than a feed
+	ReasonBudget                     // the Budget was spent before it
+	ReasonLoop                       // its link leads back to a document already read
+	ReasonBarren                     // too many documents in a row brought nothing new
+	ReasonDetached                   // an archive that does not name its subscription document
+	ReasonMissedWindow               // a poll no longer overlaps what is known
+)
+
+// String returns the reason as a word, such as "loop" or "missed-window".
+func (r Reason) String() string {
+	return name(r, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
+		"budget", "loop", "barren", "detached", "missed-window")
+}
+
+// Advice says what can be done about a gap with this reason.
+func (r Reason) Advice() string {
+	return name(r,
+		"try again later",
+		"try again later; if it stays, ask the publisher for the document",
+		"allow it explicitly if you trust the publisher",
+		"raise the limit if you trust the publisher",
+		"try again; if it stays, tell the publisher that the document breaks off",
+		"tell the publisher that the document is broken",
+		"tell the publisher that the link leads to something else than a feed",
+		"raise the budget to read on",
+		"tell the publisher that the chain of documents loops; what is older cannot be reached",
+		"tell the publisher that the server repeats itself; raise the budget to read on",
+		"give the address of the feed itself rather than of an archive",
+		"poll more often than the feed's window moves on",
+	)
+}
+
+// A Gap is a part of the history that is missing, and why. Walk yields it as
+// an error; Merge collects it.
+type Gap struct {
+	URL    string // of the document that could not be had
+	From   string // the document whose link led there; "" for none
+	Reason Reason
+	Err    error     // in detail; never nil
+	Found  time.Time // when
+
+	// Document is what could be read of a damaged document, nil if nothing.
+	// Its entries are part of the history all the same.
+	Document *Document
+}
+
+// Error returns the reason, the URL and the details.
+func (g *Gap) Error() string {
+	s := g.Reason.String() + ": " + g.URL
+	if g.From != "" && g.From != g.URL {
+		s += " (linked from " + g.From + ")"
+	}
+	return s + ": " + g.Err.Error()
+}
+
+// Unwrap returns the error in detail, such as a *StatusError.
+func (g *Gap) Unwrap() error { return g.Err }
+
+// PseudoEntry returns an entry that tells a person who reads the feed that
+// others may be missing (5005#23). It is the same at every call.
+func (g *Gap) PseudoEntry() *Entry {
+	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
+	e := &Entry{
+		ID:      "urn:sha256:" + hex.EncodeToString(sum[:]),
+		Updated: g.Found,
+		Source:  &Document{Format: Atom},
+		scope:   &scope{},
+	}
+	summary := fmt.Sprintf("Entries of this feed may be missing here: %s could not be had (%v). What to do: %s.",
+		g.URL, g.Err, g.Reason.Advice())
+	var b strings.Builder
+	b.WriteString("<entry")
+	writeAttr(&b, "xmlns", nsAtom)
+	b.WriteByte('>')
+	for _, element := range [][2]string{
+		{"id", e.ID},
+		{"title", "Entries may be missing"},
+		{"updated", e.Updated.Format(time.RFC3339Nano)},
+		{"summary", summary},
+	} {
+		b.WriteString("<" + element[0] + ">")
+		escapeText(&b, element[1])
+		b.WriteString("</" + element[0] + ">")
+	}
+	b.WriteString("</entry>")
+	e.raw = b.String()
+	return e
+}
+
+// reasonOf classifies an error of reading a document.
+func reasonOf(err error) Reason {
+	var parse *ParseError
+	if errors.As(err, &parse) {
+		return parse.Reason
+	}
+	var gap *Gap
+	if errors.As(err, &gap) {
+		return gap.Reason
+	}
+	switch {
+	case is[*StatusError](err):
+		return ReasonStatus
+	case is[*RefusedError](err):
+		return ReasonRefused
+	case is[*LimitError](err):
+		return ReasonLimit
+	case is[*TruncatedError](err):
+		return ReasonTruncated
+	case is[*EncodingError](err):
+		return ReasonMalformed
+	}
+	return ReasonNetwork
+}
+
+// is reports whether an error of type E is in err's chain.
+func is[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}

@@ -1,0 +1,168 @@
+package feedhistory
+
+import (
+	"slices"
+	"strings"
+)
+
+// The link relations that tie a logical feed's documents together (RFC 5005
+// §3 and §4), and the few others that this package acts upon.
+const (
+	RelAlternate   = "alternate"
+	RelCurrent     = "current"
+	RelEnclosure   = "enclosure"
+	RelFirst       = "first"
+	RelHub         = "hub"
+	RelLast        = "last"
+	RelNext        = "next"
+	RelNextArchive = "next-archive"
+	RelPrevArchive = "prev-archive"
+	RelPrevious    = "previous"
+	RelSelf        = "self"
+)
+
+// A Link is a link of a document's head section or of an entry.
+type Link struct {
+	Rel      string // the relation's registered name, or an IRI; never empty
+	Href     string // absolute where the base allows, otherwise as published
+	Type     string // media type, as a hint; "" if none is given
+	Title    string // "" if none is given
+	HrefLang string // language of the target; "" if none is given
+	Length   string // length in octets, as published; "" if none is given
+}
+
+// Links are the links of one head section or entry, in document order.
+type Links []Link
+
+// Rel returns the first link with the given relation.
+func (l Links) Rel(rel string) (Link, bool) {
+	for _, link := range l {
+		if link.Rel == rel {
+			return link, true
+		}
+	}
+	return Link{}, false
+}
+
+// has reports whether any of the relations is there.
+func (l Links) has(rels ...string) bool {
+	return slices.ContainsFunc(l, func(link Link) bool { return slices.Contains(rels, link.Rel) })
+}
+
+const ianaRelation = "http://www.iana.org/assignments/relation/"
+
+// relation returns the registered name that one value of a rel attribute
+// stands for, and whether it had to be read leniently: relations are
+// case-sensitive (RFC 4287 §4.2.7.2), but feeds misspell them.
+func relation(value string) (rel string, lenient bool) {
+	if known(value) {
+		return value, false
+	}
+	name := strings.TrimPrefix(value, ianaRelation)
+	if known(name) {
+		return name, false
+	}
+	switch lower := strings.ToLower(name); lower {
+	case "prev", "prev-page", "previous-page":
+		return RelPrevious, true
+	case "next-page":
+		return RelNext, true
+	case "prev_archive", "previous-archive":
+		return RelPrevArchive, true
+	case "next_archive":
+		return RelNextArchive, true
+	default:
+		if known(lower) {
+			return lower, true
+		}
+		return name, false
+	}
+}
+
+func known(rel string) bool {
+	switch rel {
+	case RelAlternate, RelCurrent, RelEnclosure, RelFirst, RelHub, RelLast, RelNext,
+		RelNextArchive, RelPrevArchive, RelPrevious, RelSelf, "edit", "related", "replies", "via":
+		return true
+	}
+	return false
+}
+
+// headerLinks reads Link header fields (RFC 8288). A link whose anchor names
+// another context than the document itself is left out.
+func headerLinks(fields []string, base string) (links Links) {
+	for _, field := range fields {
+		for len(links) < 1000 {
+			var target string
+			var params map[string]string
+			if target, params, field = headerLink(field); params == nil {
+				break
+			}
+			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
+				continue
+			}
+			for rel := range strings.FieldsSeq(params["rel"]) {
+				name, _ := relation(rel)
+				links = append(links, Link{
+					Rel: name, Href: resolve(base, target), Type: params["type"],
+					Title: params["title"], HrefLang: params["hreflang"],
+				})
+			}
+		}
+	}
+	return links
+}
+
+// headerLink reads one link-value, and returns what follows it. The first of
+// a parameter's values counts (RFC 8288 §3.3). No link gives nil params.
+func headerLink(field string) (target string, params map[string]string, rest string) {
+	open := strings.IndexByte(field, '<')
+	if open < 0 {
+		return "", nil, ""
+	}
+	end := strings.IndexByte(field[open:], '>')
+	if end < 0 {
+		return "", nil, ""
+	}
+	target, rest = field[open+1:open+end], field[open+end+1:]
+	params = map[string]string{}
+	for {
+		rest = strings.TrimLeft(rest, " \t")
+		if !strings.HasPrefix(rest, ";") {
+			return target, params, rest
+		}
+		var name, value string
+		name, value, rest = headerParam(rest[1:])
+		if _, seen := params[name]; !seen {
+			params[name] = value
+		}
+	}
+}
+
+// headerParam reads `name`, `name=token` or `name="quoted"`.
+func headerParam(s string) (name, value, rest string) {
+	s = strings.TrimLeft(s, " \t")
+	i := strings.IndexAny(s, "=;,")
+	if i < 0 {
+		return strings.ToLower(strings.TrimSpace(s)), "", ""
+	}
+	name = strings.ToLower(strings.TrimSpace(s[:i]))
+	if s[i] != '=' {
+		return name, "", s[i:]
+	}
+	s = strings.TrimLeft(s[i+1:], " \t")
+	if !strings.HasPrefix(s, `"`) {
+		if i = strings.IndexAny(s, ";,"); i < 0 {
+			return name, strings.TrimSpace(s), ""
+		}
+		return name, strings.TrimSpace(s[:i]), s[i:]
+	}
+	var b strings.Builder
+	for i = 1; i < len(s) && s[i] != '"'; i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return name, b.String(), s[min(i+1, len(s)):]
+}

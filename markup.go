@@ -1,0 +1,162 @@
+package feedhistory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mmcdole/gofeed"
+	"golang.org/x/net/html"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+
+var attrEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
+	"\t", "&#9;", "\n", "&#10;", "\r", "&#13;")
+
+// escapeText writes characters as XML or HTML text.
+func escapeText(b *strings.Builder, s string) { _, _ = escaper.WriteString(b, s) }
+
+// writeAttr writes an attribute, with the space before it.
+func writeAttr(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + `="`)
+	_, _ = attrEscaper.WriteString(b, value)
+	b.WriteByte('"')
+}
+
+// xhtml returns the markup inside the div that an xhtml construct has as its
+// only child (RFC 4287 §3.1.1.3), as HTML: XHTML elements lose their prefix,
+// and empty elements get an end tag where HTML wants one. A reference under an
+// xml:base further in is made absolute, as that base is lost; the div's is
+// returned.
+func (r *reader) xhtml() (body, base string) {
+	var b strings.Builder
+	depth, bases := r.s.Depth(), len(r.s.Bases())
+	base = r.currentBase()
+	div := 0 // 1: open, 2: closed
+	for tok := r.s.Next(); tok != xmlscan.Stop && r.s.Depth() >= depth; tok = r.s.Next() {
+		switch tok {
+		case xmlscan.Start:
+			if div == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
+				div, bases, base = 1, len(r.s.Bases()), r.currentBase()
+				continue
+			}
+			r.writeStart(&b, len(r.s.Bases()) > bases)
+		case xmlscan.End:
+			if div == 1 && r.s.Depth() == depth {
+				div = 2
+				continue
+			}
+			if !isVoid(r.s.Local()) {
+				b.WriteString("</" + r.htmlName() + ">")
+			}
+		case xmlscan.Text:
+			b.WriteString(r.text[r.s.Offset():r.s.End()])
+		case xmlscan.CData:
+			escapeText(&b, string(r.s.AppendText(nil)))
+		}
+	}
+	return trim(b.String()), base
+}
+
+// htmlName returns the current element's name as HTML has it.
+func (r *reader) htmlName() string {
+	if prefix := r.s.Prefix(); prefix != "" && r.s.Space() != nsXHTML {
+		return prefix + ":" + r.s.Local()
+	}
+	return r.s.Local()
+}
+
+func (r *reader) writeStart(b *strings.Builder, absolute bool) {
+	b.WriteString("<" + r.htmlName())
+	for _, a := range r.s.Attrs() {
+		name, value := a.Local, a.Value()
+		if a.Space == nsXML && name == "base" {
+			continue
+		}
+		if a.Prefix != "" {
+			name = a.Prefix + ":" + name
+		} else if absolute && slices.Contains(urlAttributes, name) {
+			value = resolve(r.currentBase(), value)
+		}
+		writeAttr(b, name, value)
+	}
+	b.WriteByte('>')
+}
+
+// isVoid recognises the HTML elements that have no end tag.
+func isVoid(name string) bool {
+	switch name {
+	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":
+		return true
+	}
+	return false
+}
+
+// urlAttributes are the HTML attributes that gofeed, too, takes for references.
+var urlAttributes = []string{
+	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
+}
+
+// absolute returns the text's body with relative references resolved. It is
+// read token by token, since a tree of hostile markup has no bound.
+func (t Text) absolute() string {
+	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" || !strings.Contains(t.Body, "=") {
+		return t.Body
+	}
+	var b strings.Builder
+	b.Grow(len(t.Body) + 256)
+	z := html.NewTokenizer(strings.NewReader(t.Body))
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			b.Write(z.Raw())
+			return b.String()
+		}
+		raw := string(z.Raw())
+		if (kind == html.StartTagToken || kind == html.SelfClosingTagToken) && strings.Contains(raw, "=") {
+			if tok := z.Token(); resolveAttributes(&tok, t.Base) {
+				raw = tok.String()
+			}
+		}
+		b.WriteString(raw)
+	}
+}
+
+// resolveAttributes makes a tag's references absolute, and reports whether
+// that changed any.
+func resolveAttributes(tok *html.Token, base string) (changed bool) {
+	for i, a := range tok.Attr {
+		if a.Namespace != "" || !slices.Contains(urlAttributes, a.Key) {
+			continue
+		}
+		if abs := resolve(base, a.Val); abs != strings.TrimSpace(a.Val) {
+			tok.Attr[i].Val, changed = abs, true
+		}
+	}
+	return changed
+}
+
+// firstImage returns the first image with a source in any of the texts.
+func firstImage(texts ...string) *gofeed.Image {
+	for _, text := range texts {
+		if !strings.Contains(text, "<") {
+			continue
+		}
+		z := html.NewTokenizer(strings.NewReader(text))
+		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+				continue
+			}
+			if tok := z.Token(); tok.Data == "img" {
+				for _, a := range tok.Attr {
+					if a.Key == "src" {
+						return &gofeed.Image{URL: a.Val}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

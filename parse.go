@@ -1,0 +1,243 @@
+package feedhistory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// Limits bound what one document may cost to read. Zero fields stand for the
+// defaults, which real feeds do not reach.
+type Limits struct {
+	Bytes      int64 // of a document, decompressed and decoded: 16 MiB
+	Ratio      int   // decompressed to compressed size, beyond the first MiB: 200
+	Depth      int   // of nested elements: 256
+	Attributes int   // of one element: 256
+	Namespaces int   // bindings in scope at one place: 256
+	Elements   int   // of a document: 1,000,000
+	Entries    int   // of a document: 50,000
+	HeadLinks  int   // of a document's head section: 64
+	ID         int   // an entry's or document's id, in bytes: 4 KiB
+	URL        int   // a link's target, in bytes: 8 KiB
+}
+
+// withDefaults fills in the fields that are zero.
+func (l Limits) withDefaults() Limits {
+	or := func(n *int, def int) {
+		if *n == 0 {
+			*n = def
+		}
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 16 << 20
+	}
+	or(&l.Ratio, 200)
+	or(&l.Entries, 50_000)
+	or(&l.HeadLinks, 64)
+	or(&l.ID, 4<<10)
+	or(&l.URL, 8<<10)
+	return l
+}
+
+// A Parser reads feed documents. Its zero value is ready to use.
+type Parser struct {
+	Limits Limits
+
+	// Header is that of the HTTP response, nil for none. It contributes the
+	// charset of Content-Type, which goes before the XML declaration's (RFC
+	// 7303 §3), Last-Modified, and those Link relations that the document
+	// itself does not have.
+	Header http.Header
+}
+
+// Parse reads one feed document with the default limits. Relative references
+// resolve against base, the URL where the document was found; it may be empty.
+//
+// The error is a *ParseError, or what r returned. With a *ParseError the
+// document may still be there, with what could be read before the damage.
+func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
+
+// Parse is like the function Parse, with p's settings.
+func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
+	limit := p.Limits.withDefaults().Bytes
+	var text strings.Builder
+	switch n, err := io.Copy(&text, io.LimitReader(r, limit+1)); {
+	case err != nil:
+		return nil, err
+	case n > limit:
+		return nil, limitError(base, "bytes", limit)
+	}
+	return p.parse(text.String(), base)
+}
+
+// A ParseError says why, and where, a document could not be read.
+type ParseError struct {
+	URL    string // of the document; "" if unknown
+	Reason Reason // ReasonMalformed, Truncated, Limit or NotFeed
+	Clause string // of the specification that the document breaks, or that asks for the limit
+	Offset int    // of the document as decoded to UTF-8, in bytes
+	Line   int    // from 1; 0 where there is no place
+	Column int    // from 1, in bytes
+	Err    error  // in detail
+}
+
+// Error returns the place and what is wrong there.
+func (e *ParseError) Error() string {
+	place := e.URL
+	if e.Line > 0 {
+		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
+	}
+	if place != "" {
+		place += ": "
+	}
+	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
+}
+
+// Unwrap returns the error in detail.
+func (e *ParseError) Unwrap() error { return e.Err }
+
+const (
+	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
+	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"
+	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
+	clauseFeed   = "RFC 5005 §1.2: a feed document"
+)
+
+func limitError[N int | int64](url, what string, limit N) *ParseError {
+	return &ParseError{
+		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
+		Err: fmt.Errorf("more than %d %s", limit, what),
+	}
+}
+
+// parse reads a whole document as it came off the wire.
+func (p Parser) parse(data, base string) (*Document, error) {
+	if isJSON(data) {
+		return p.parseJSON(data, base)
+	}
+	r, err := p.newReader(data, base)
+	if err != nil {
+		return nil, err
+	}
+	r.document()
+	return r.finish()
+}
+
+// peek returns what the beginning of a document says of the chain it belongs
+// to, and whether it is the whole head section: an entry has begun.
+func (p Parser) peek(prefix, base string) (*Document, bool) {
+	if isJSON(prefix) {
+		return nil, false
+	}
+	r, err := p.newReader(prefix, base)
+	if err != nil {
+		return nil, false
+	}
+	r.headOnly = true
+	r.document()
+	r.addHeader(p.Header)
+	return r.doc, r.headDone && r.err == nil
+}
+
+func (p Parser) newReader(data, base string) (*reader, error) {
+	text, notes, err := xmlscan.Decode(data, p.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	}
+	l := p.Limits.withDefaults()
+	r := &reader{
+		s: xmlscan.New(text, xmlscan.Limits{
+			Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements,
+		}),
+		text: text, limits: l, header: p.Header,
+		doc: &Document{URL: base}, head: new(Document),
+	}
+	r.addNotes(notes, 0)
+	return r, nil
+}
+
+// addHeader lets the HTTP response speak where the document is silent.
+func (r *reader) addHeader(h http.Header) {
+	if h == nil {
+		return
+	}
+	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
+		r.doc.LastModified = t
+	}
+	own := r.doc.Links
+	for _, link := range headerLinks(h.Values("Link"), r.doc.URL) {
+		if known(link.Rel) && !own.has(link.Rel) && len(link.Href) <= r.limits.URL {
+			r.doc.Links = append(r.doc.Links, link)
+		}
+	}
+}
+
+// finish completes the document, and says what was wrong with it.
+func (r *reader) finish() (*Document, error) {
+	r.addHeader(r.header)
+	notes, more := r.s.Notes()
+	r.addNotes(notes, more)
+	*r.head = *r.doc
+	r.head.Entries, r.head.Deleted = nil, nil
+	if err := r.s.Err(); err != nil && r.err == nil {
+		r.err = r.scanError(err)
+	}
+	if r.err != nil {
+		if r.doc.Format == 0 {
+			return nil, r.err
+		}
+		return r.doc, r.err
+	}
+	return r.doc, nil
+}
+
+func (r *reader) scanError(err error) *ParseError {
+	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	var syntax *xmlscan.SyntaxError
+	var limit *xmlscan.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
+		if syntax.Truncated {
+			e.Reason = ReasonTruncated
+		}
+	case errors.As(err, &limit):
+		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
+		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
+	}
+	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
+	return e
+}
+
+// addNotes takes over the scanner's notes.
+func (r *reader) addNotes(notes []xmlscan.Note, more int) {
+	for _, n := range notes {
+		r.note(n.Code, n.Message, n.Offset)
+	}
+	r.moreNotes += more
+}
+
+const maxNotes = 100
+
+func (r *reader) note(code, message string, offset int) {
+	if len(r.doc.Notes) == maxNotes {
+		r.moreNotes++
+		return
+	}
+	line, column := xmlscan.Line(r.text, offset)
+	r.doc.Notes = append(r.doc.Notes, Note{code, message, offset, line, column})
+}
+
+// documentTime is the time that decides between duplicates that have the same
+// update time or none (5005#21); zero if neither document nor response has one.
+func (d *Document) documentTime() time.Time {
+	if d.Updated.IsZero() {
+		return d.LastModified
+	}
+	return d.Updated
+}

@@ -1,0 +1,368 @@
+package feedhistory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// The namespaces that carry meaning here. Elements are known by namespace,
+// never by prefix.
+const (
+	nsAtom       = "http://www.w3.org/2005/Atom"
+	nsAtom03     = "http://purl.org/atom/ns#"
+	nsHistory    = "http://purl.org/syndication/history/1.0"
+	nsTombstones = "http://purl.org/atompub/tombstones/1.0"
+	nsDC         = "http://purl.org/dc/elements/1.1/"
+	nsDCTerms    = "http://purl.org/dc/terms/"
+	nsContent    = "http://purl.org/rss/1.0/modules/content/"
+	nsXHTML      = "http://www.w3.org/1999/xhtml"
+	nsITunes     = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+	nsRDF        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	nsXML        = "http://www.w3.org/XML/1998/namespace"
+)
+
+// A reader turns the scanner's tokens into a Document. What the XML formats
+// have in common is here; atom.go and rss.go have what they do not.
+type reader struct {
+	s         *xmlscan.Scanner
+	text      string
+	limits    Limits
+	header    http.Header
+	doc       *Document
+	head      *Document // what entries point to; filled in at the end
+	headOnly  bool      // stop where the first entry begins
+	headDone  bool
+	moreNotes int
+	err       *ParseError
+
+	native string   // the namespace of the root, or of the entry that is read again
+	lang   string   // xml:lang around that entry
+	bases  []string // what base was computed from
+	base   string
+	scopes [3]*scope // what children of the root, and of the channel, inherit
+	slab   []Entry   // entries are allocated together,
+	links  Links     // and so are their links
+}
+
+// document reads the root element.
+func (r *reader) document() {
+	if !r.s.Child(0) {
+		if r.s.Err() == nil {
+			r.fail(ReasonNotFeed, clauseFeed, "the document is empty")
+		}
+		return
+	}
+	space, root := r.s.Space(), r.s.Local()
+	switch {
+	case root == "feed" && (isAtom(space) || space == ""):
+		r.doc.Format = Atom
+		r.atomFeed()
+	case root == "rss":
+		r.doc.Format = RSS
+		r.native = space
+		r.rss()
+	case root == "RDF" && space == nsRDF:
+		r.doc.Format = RSS
+		r.rss()
+	default:
+		what := "the root element is " + clip(root)
+		if strings.EqualFold(root, "html") {
+			what = "an HTML page stands where the feed should be"
+		}
+		r.fail(ReasonNotFeed, clauseFeed, what)
+		return
+	}
+	for r.proceed() && r.s.Next() != xmlscan.Stop {
+	}
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// proceed reports whether reading goes on.
+func (r *reader) proceed() bool { return r.err == nil && !r.headDone }
+
+// child moves to the next child element, unless reading has come to an end.
+func (r *reader) child(depth int) bool { return r.proceed() && r.s.Child(depth) }
+
+func (r *reader) fail(reason Reason, clause, what string) {
+	line, column := xmlscan.Line(r.text, r.s.Offset())
+	r.err = &ParseError{
+		URL: r.doc.URL, Reason: reason, Clause: clause,
+		Offset: r.s.Offset(), Line: line, Column: column, Err: stringError(what),
+	}
+}
+
+type stringError string
+
+func (e stringError) Error() string { return string(e) }
+
+// currentBase returns what references resolve against at the current element:
+// its xml:base and its ancestors', then the document's URL (5005#25).
+func (r *reader) currentBase() string {
+	bases := r.s.Bases()
+	if r.base == "" || !slices.Equal(bases, r.bases) {
+		r.bases = append(r.bases[:0], bases...)
+		r.base = r.doc.URL
+		for _, ref := range bases {
+			r.base = resolve(r.base, ref)
+		}
+	}
+	return r.base
+}
+
+// headElement reads the elements that Atom and RSS heads have in common: the
+// history flags, Atom links, tombstones. It reports whether this was one.
+func (r *reader) headElement() bool {
+	switch r.s.Space() {
+	case nsHistory:
+		r.flag()
+	case nsTombstones:
+		if r.s.Local() == "deleted-entry" {
+			r.tombstone()
+		}
+	case nsAtom, nsAtom03:
+		if r.s.Local() != "link" {
+			return false
+		}
+		r.headLink()
+	default:
+		return false
+	}
+	return true
+}
+
+// headLink reads an Atom link of the head section.
+func (r *reader) headLink() { r.setHeadLinks(r.atomLink(r.doc.Links)) }
+
+func (r *reader) setHeadLinks(links Links) {
+	r.doc.Links = links
+	if len(r.doc.Links) > r.limits.HeadLinks {
+		r.doc.Links = r.doc.Links[:r.limits.HeadLinks]
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
+	}
+}
+
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of
+// the RFC had in their place.
+func (r *reader) flag() {
+	offset := r.s.Offset()
+	switch r.s.Local() {
+	case "complete":
+		r.doc.Complete = true
+	case "archive":
+		r.doc.Archive = true
+	case "prev":
+		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
+		r.setHeadLinks(r.appendText(r.doc.Links, RelPrevArchive))
+	case "incremental":
+		incremental := strings.TrimSpace(r.s.ElementText())
+		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)
+		if incremental == "false" { // draft 04 §2: all there is stands in this document
+			r.doc.Complete = true
+		}
+	}
+}
+
+// tombstone reads at:deleted-entry (RFC 6721 §3).
+func (r *reader) tombstone() {
+	ref, _ := r.s.Attr("", "ref")
+	when, _ := r.s.Attr("", "when")
+	offset := r.s.Offset()
+	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
+		r.note("deleted-entry-without-ref", "at:deleted-entry names no entry that it could delete", offset)
+		return
+	}
+	if len(r.doc.Deleted) >= r.limits.Entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
+		return
+	}
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
+}
+
+// atomLink reads atom:link, in either format, and appends what it says.
+func (r *reader) atomLink(links Links) Links {
+	link, offset, rel := Link{}, r.s.Offset(), ""
+	for _, a := range r.s.Attrs() {
+		if a.Space != "" {
+			continue
+		}
+		switch a.Local {
+		case "rel":
+			rel = trim(a.Value())
+		case "href":
+			link.Href = a.Value()
+		case "type":
+			link.Type = a.Value()
+		case "title":
+			link.Title = a.Value()
+		case "hreflang":
+			link.HrefLang = a.Value()
+		case "length":
+			link.Length = a.Value()
+		}
+	}
+	if _, ok := r.s.Attr("", "href"); !ok {
+		r.note("link-without-href", "a link without href leads nowhere", offset)
+		return links
+	}
+	if link.Href = r.reference(link.Href, offset); link.Href == "" {
+		return links
+	}
+	if rel == "" {
+		link.Rel = RelAlternate
+		return append(links, link)
+	}
+	return r.appendRelations(links, link, rel, offset)
+}
+
+// appendRelations appends the link once for each relation that rel has: one
+// by the specification, but space-separated lists are seen.
+func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
+	if strings.ContainsAny(rel, " \t\r\n") {
+		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
+	}
+	values := strings.Fields(rel[:min(len(rel), 1000)])
+	for _, value := range values[:min(len(values), 16)] {
+		name, lenient := relation(value)
+		if lenient {
+			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
+		}
+		link.Rel = name
+		links = append(links, link)
+	}
+	return links
+}
+
+// appendText appends the link whose target is the current element's text.
+func (r *reader) appendText(links Links, rel string) Links {
+	offset, base := r.s.Offset(), r.currentBase()
+	ref := r.plainText()
+	if ref == "" {
+		return links
+	}
+	if ref = r.absolute(base, ref, offset); ref == "" {
+		return links
+	}
+	return append(links, Link{Rel: rel, Href: ref})
+}
+
+// reference makes a reference of the current element absolute; "" if it is
+// longer than the limit.
+func (r *reader) reference(ref string, offset int) string {
+	return r.absolute(r.currentBase(), ref, offset)
+}
+
+func (r *reader) absolute(base, ref string, offset int) string {
+	abs := resolve(base, ref)
+	if len(abs) > r.limits.URL {
+		r.note("url-too-long", "a link longer than the limit is left out", offset)
+		return ""
+	}
+	return abs
+}
+
+// parseTime reads a date; a note says where one cannot be read.
+func (r *reader) parseTime(value string, offset int) time.Time {
+	t, ok := parseTime(value)
+	if !ok && trim(value) != "" {
+		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
+	}
+	return t
+}
+
+// timeText reads the current element's text as a date.
+func (r *reader) timeText() time.Time {
+	offset := r.s.Offset()
+	return r.parseTime(r.s.ElementText(), offset)
+}
+
+// plainText reads the current element's text, without the white space around it.
+func (r *reader) plainText() string { return trim(r.s.ElementText()) }
+
+func trim(s string) string { return strings.Trim(s, " \t\r\n") }
+
+// beginEntry allocates an entry for the current element; nil if reading is to
+// end here.
+func (r *reader) beginEntry() *Entry {
+	if r.headOnly {
+		r.headDone = true
+		return nil
+	}
+	if len(r.doc.Entries) >= r.limits.Entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
+		return nil
+	}
+	if len(r.slab) == cap(r.slab) {
+		r.slab = make([]Entry, 0, min(max(16, 2*cap(r.slab)), 1024))
+	}
+	r.slab = append(r.slab, Entry{Source: r.head, scope: r.scopes[r.s.Depth()-1]})
+	return &r.slab[len(r.slab)-1]
+}
+
+// enter notes what entries inherit that are children of the current element.
+func (r *reader) enter() {
+	r.scopes[r.s.Depth()] = &scope{
+		bindings: slices.Clone(r.s.Bindings()),
+		base:     r.currentBase(),
+		lang:     r.s.Lang(),
+	}
+}
+
+// endEntry keeps an entry that ended where the scanner stands now.
+func (r *reader) endEntry(e *Entry, start, lenient int) {
+	if r.s.Err() != nil || r.err != nil {
+		return // it was cut off: not an entry that was read
+	}
+	e.raw = r.text[start:r.s.End()]
+	e.lenient = r.s.Lenient() > lenient
+	if len(e.ID) > r.limits.ID {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
+		return
+	}
+	if e.ID == "" {
+		e.identify()
+	}
+	r.doc.Entries = append(r.doc.Entries, e)
+}
+
+// identify gives an identity to an entry that has none: its link, or else a
+// digest of it.
+func (e *Entry) identify() {
+	e.WeakID = true
+	if link, ok := e.Links.Rel(RelAlternate); ok {
+		e.ID = link.Href
+		return
+	}
+	sum := sha256.Sum256([]byte(e.raw))
+	e.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
+}
+
+// maxEntryLinks bounds the links of all entries of one document together.
+const maxEntryLinks = 200_000
+
+// takeLinks returns the links that were appended from the given one on, in
+// memory that the document's entries share.
+func (r *reader) takeLinks(from int) Links {
+	if len(r.links) > maxEntryLinks {
+		r.note("too-many-links", "the entries have more links than are kept", r.s.Offset())
+		r.links = r.links[:min(from, maxEntryLinks)]
+		from = len(r.links)
+	}
+	if from == len(r.links) {
+		return nil
+	}
+	return r.links[from:len(r.links):len(r.links)]
+}
