@@ -15,7 +15,9 @@ func (r *reader) atomFeed() {
 	r.enter()
 	for r.child(depth) {
 		if r.s.Space() != r.native && !isAtom(r.s.Space()) {
-			r.headElement()
+			if !r.headElement() {
+				r.keep()
+			}
 			continue
 		}
 		switch r.s.Local() {
@@ -29,6 +31,8 @@ func (r *reader) atomFeed() {
 			r.doc.Title = r.textConstruct().Plain()
 		case "updated", "modified":
 			r.doc.Updated = r.timeText()
+		default:
+			r.keep()
 		}
 	}
 }
@@ -53,7 +57,7 @@ func (r *reader) atomEntry() {
 		return
 	}
 	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
-	native, links := r.s.Space(), len(r.links)
+	native := r.s.Space()
 	for r.child(depth) {
 		if r.s.Space() != native && !isAtom(r.s.Space()) {
 			continue
@@ -68,9 +72,9 @@ func (r *reader) atomEntry() {
 		case "published", "issued":
 			e.Published = r.timeText()
 		case "link":
-			r.links = r.atomLink(r.links)
+			r.addLinks(r.atomLink(r.own))
 		}
 	}
-	e.Links = r.takeLinks(links)
+	e.Links = r.takeLinks()
 	r.endEntry(e, start, lenient)
 }

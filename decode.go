@@ -67,7 +67,9 @@ func (e *Entry) decodeJSON() (*gofeed.Item, error) {
 		return nil, &ParseError{URL: e.scope.base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	}
 	item := items.Items[0]
-	item.Link = resolve(e.scope.base, item.Link)
+	if item.Link != "" {
+		item.Link = resolve(e.scope.base, item.Link)
+	}
 	for i, link := range item.Links {
 		item.Links[i] = resolve(e.scope.base, link)
 	}

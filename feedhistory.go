@@ -91,7 +91,9 @@ type Document struct {
 	Deleted      []Tombstone
 	Notes        []Note // the leniencies used in reading it; the first hundred
 
-	reread bool // a second copy of the subscription document, newer than the first
+	reread bool     // a second copy of the subscription document, newer than the first
+	extra  []string // the other elements of the head section, as they stood there
+	scope  *scope   // what their surroundings contribute
 }
 
 // Kind returns what the document says of its feed. See Combines.

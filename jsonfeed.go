@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,16 +17,6 @@ import (
 func isJSON(data string) bool {
 	data = strings.TrimPrefix(data, "\ufeff")
 	return strings.HasPrefix(strings.TrimLeft(data[:min(len(data), 4096)], " \t\r\n"), "{")
-}
-
-type jsonHead struct {
-	Version string                 `json:"version"`
-	Title   string                 `json:"title"`
-	HomeURL string                 `json:"home_page_url"`
-	FeedURL string                 `json:"feed_url"`
-	NextURL string                 `json:"next_url"`
-	Hubs    []struct{ URL string } `json:"hubs"`
-	Items   []json.RawMessage      `json:"items"`
 }
 
 // A jsonItem is an item; its id may be a number, which version 1.0 has
@@ -51,27 +42,20 @@ type jsonAttachment struct {
 }
 
 func (p Parser) parseJSON(data, base string) (*Document, error) {
-	data = strings.TrimPrefix(data, "\ufeff")
 	r := &reader{
-		text: data, limits: p.Limits.withDefaults(), header: p.Header,
+		text: strings.TrimPrefix(data, "\ufeff"), limits: p.Limits.withDefaults(),
 		doc: &Document{URL: base, Format: JSONFeed}, head: new(Document),
 	}
-	var head jsonHead
-	if err := r.decodeJSON(&head); err != nil {
-		return nil, err
+	version, err := r.jsonFeed(json.NewDecoder(strings.NewReader(r.text)))
+	if err != nil && r.err == nil {
+		r.err = r.jsonError(err)
 	}
-	if !strings.Contains(head.Version, "jsonfeed.org/version/") {
-		if head.Items == nil {
-			return nil, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
-				Err: errors.New("a JSON object without version and items")}
+	if !strings.Contains(version, "jsonfeed.org/version/") {
+		if len(r.doc.Entries) == 0 {
+			return nil, cmp.Or(r.err, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
+				Err: stringError("a JSON object, but no feed: without version and items")})
 		}
 		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
-	}
-	r.jsonHead(&head)
-	for _, raw := range head.Items {
-		if r.err == nil {
-			r.jsonItem(raw)
-		}
 	}
 	r.addHeader(p.Header)
 	*r.head = *r.doc
@@ -82,80 +66,120 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	return r.doc, nil
 }
 
-// decodeJSON decodes the document. A member of the wrong type is skipped and
-// noted; the others are read all the same.
-func (r *reader) decodeJSON(head *jsonHead) error {
-	err := json.NewDecoder(strings.NewReader(r.text)).Decode(head)
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		r.note("json-type", kind.Error(), int(kind.Offset))
-		return nil
+// jsonFeed reads the top-level object member by member, so that a limit holds
+// before what exceeds it has been read.
+func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
+	if _, err = d.Token(); err != nil {
+		return "", err
 	}
-	if err == nil {
-		return nil
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return version, err
+		}
+		switch key {
+		case "version":
+			version, err = r.jsonString(d)
+		case "title":
+			r.doc.Title, err = r.jsonString(d)
+		case "home_page_url":
+			err = r.jsonLink(d, RelAlternate)
+		case "feed_url":
+			err = r.jsonLink(d, RelSelf)
+		case "next_url":
+			err = r.jsonLink(d, RelNext)
+		case "items":
+			err = r.jsonItems(d)
+		default:
+			err = d.Decode(new(json.RawMessage))
+		}
+		if err != nil || r.err != nil {
+			return version, err
+		}
 	}
+	_, err = d.Token()
+	return version, err
+}
+
+// jsonError says where and why reading ended.
+func (r *reader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		e.Offset = int(syntax.Offset)
-	} else if errors.Is(err, io.ErrUnexpectedEOF) {
-		e.Reason, e.Offset = ReasonTruncated, len(r.text)
+	} else if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		e.Reason, e.Offset, e.Err = ReasonTruncated, len(r.text), io.ErrUnexpectedEOF
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
 	return e
 }
 
-func (r *reader) jsonHead(head *jsonHead) {
-	r.doc.Title = head.Title
-	add := func(rel, ref string) {
-		if ref = trim(ref); ref != "" {
-			if ref = r.absolute(r.doc.URL, ref, 0); ref != "" {
-				r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
-			}
-		}
+// jsonString reads a member that should be a string; another type is noted.
+func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
+	offset := int(d.InputOffset())
+	err = d.Decode(&s)
+	if is[*json.UnmarshalTypeError](err) {
+		r.note("json-type", err.Error(), offset)
+		err = nil
 	}
-	add(RelAlternate, head.HomeURL)
-	add(RelSelf, head.FeedURL)
-	add(RelNext, head.NextURL)
-	for _, hub := range head.Hubs[:min(len(head.Hubs), r.limits.HeadLinks)] {
-		add(RelHub, hub.URL)
-	}
+	return s, err
 }
 
-func (r *reader) jsonItem(raw json.RawMessage) {
-	if len(r.doc.Entries) >= r.limits.Entries {
-		r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
-		return
+func (r *reader) jsonLink(d *json.Decoder, rel string) error {
+	offset := int(d.InputOffset())
+	ref, err := r.jsonString(d)
+	if ref = trim(ref); ref != "" {
+		if ref = r.absolute(r.doc.URL, ref, offset); ref != "" {
+			r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
+		}
 	}
-	e := &Entry{Source: r.head, raw: string(raw), scope: &scope{base: r.doc.URL}}
+	return err
+}
+
+func (r *reader) jsonItems(d *json.Decoder) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		r.note("json-type", "the items are not an array", int(d.InputOffset()))
+		return err
+	}
+	sc := &scope{base: r.doc.URL}
+	for d.More() {
+		if len(r.doc.Entries) >= r.limits.Entries {
+			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
+			return nil
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		end := int(d.InputOffset())
+		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc)
+	}
+	_, err := d.Token()
+	return err
+}
+
+func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	var item jsonItem
-	if err := json.Unmarshal(raw, &item); err != nil {
-		r.note("json-type", "an item is not what JSON Feed says: "+err.Error(), 0)
+	if err := json.Unmarshal([]byte(raw), &item); err != nil {
+		r.note("json-type", err.Error(), offset)
 	}
-	e.ID = jsonID(item.ID)
-	e.Published, e.Updated = r.parseTime(item.Published, 0), r.parseTime(item.Modified, 0)
+	e := &Entry{Source: r.head, raw: raw, scope: sc, ID: jsonID(item.ID)}
+	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
+	r.own = r.own[:0]
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
-			if l.Href = r.absolute(r.doc.URL, l.Href, 0); l.Href != "" && len(r.links) < maxEntryLinks {
-				r.links = append(r.links, l)
+			if l.Href = r.absolute(r.doc.URL, l.Href, offset); l.Href != "" {
+				r.addLinks(append(r.own, l))
 			}
 		}
 	}
-	from := len(r.links)
 	link(Link{Rel: RelAlternate, Href: item.URL})
 	link(Link{Rel: "related", Href: item.ExternalURL})
 	for _, a := range item.Attachments {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.Size.String()})
 	}
-	e.Links = r.takeLinks(from)
-	if len(e.ID) > r.limits.ID {
-		r.err = limitError(r.doc.URL, "bytes in an id", r.limits.ID)
-		return
-	}
-	if e.ID == "" {
-		e.identify()
-	}
-	r.doc.Entries = append(r.doc.Entries, e)
+	e.Links = r.takeLinks()
+	r.keepEntry(e, offset)
 }
 
 // jsonID reads an id: a string, or a number as it is written.

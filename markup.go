@@ -10,10 +10,21 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+var (
+	escaper     = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+)
 
-var attrEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
-	"\t", "&#9;", "\n", "&#10;", "\r", "&#13;")
+// newEscaper leaves out what XML cannot have at all.
+func newEscaper(oldnew ...string) *strings.Replacer {
+	for c := range ' ' {
+		if c != '\t' && c != '\n' && c != '\r' {
+			oldnew = append(oldnew, string(c), "")
+		}
+	}
+	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+}
 
 // escapeText writes characters as XML or HTML text.
 func escapeText(b *strings.Builder, s string) { _, _ = escaper.WriteString(b, s) }
@@ -122,6 +133,14 @@ func (t Text) absolute() string {
 		}
 		b.WriteString(raw)
 	}
+}
+
+// html returns the text as HTML with absolute references.
+func (t Text) html() string {
+	if t.Type == TextHTML || t.Type == TextXHTML {
+		return t.absolute()
+	}
+	return html.EscapeString(t.Body)
 }
 
 // resolveAttributes makes a tag's references absolute, and reports whether

@@ -66,6 +66,9 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 	limit := p.Limits.withDefaults().Bytes
 	var text strings.Builder
+	if sized, ok := r.(interface{ Len() int }); ok { // strings.Reader, bytes.Buffer …
+		text.Grow(int(min(int64(sized.Len()), limit)))
+	}
 	switch n, err := io.Copy(&text, io.LimitReader(r, limit+1)); {
 	case err != nil:
 		return nil, err

@@ -47,8 +47,13 @@ type reader struct {
 	bases  []string // what base was computed from
 	base   string
 	scopes [3]*scope // what children of the root, and of the channel, inherit
-	slab   []Entry   // entries are allocated together,
-	links  Links     // and so are their links
+
+	entries []Entry // allocated together, as are
+	links   Links   // the entries' links
+	own     Links   // of the current entry
+	linked  int     // links of all entries
+	tooMany bool    // some have been dropped
+	dates   oddDates
 }
 
 // document reads the root element.
@@ -97,11 +102,16 @@ func (r *reader) proceed() bool { return r.err == nil && !r.headDone }
 // child moves to the next child element, unless reading has come to an end.
 func (r *reader) child(depth int) bool { return r.proceed() && r.s.Child(depth) }
 
+// fail ends reading at the current token.
 func (r *reader) fail(reason Reason, clause, what string) {
-	line, column := xmlscan.Line(r.text, r.s.Offset())
+	r.failAt(r.s.Offset(), reason, clause, what)
+}
+
+func (r *reader) failAt(offset int, reason Reason, clause, what string) {
+	line, column := xmlscan.Line(r.text, offset)
 	r.err = &ParseError{
 		URL: r.doc.URL, Reason: reason, Clause: clause,
-		Offset: r.s.Offset(), Line: line, Column: column, Err: stringError(what),
+		Offset: offset, Line: line, Column: column, Err: stringError(what),
 	}
 }
 
@@ -117,7 +127,9 @@ func (r *reader) currentBase() string {
 		r.bases = append(r.bases[:0], bases...)
 		r.base = r.doc.URL
 		for _, ref := range bases {
-			r.base = resolve(r.base, ref)
+			if base := resolve(r.base, ref); len(base) <= r.limits.URL {
+				r.base = base
+			}
 		}
 	}
 	return r.base
@@ -152,6 +164,23 @@ func (r *reader) setHeadLinks(links Links) {
 	if len(r.doc.Links) > r.limits.HeadLinks {
 		r.doc.Links = r.doc.Links[:r.limits.HeadLinks]
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
+	}
+}
+
+// maxExtra bounds the other elements of a head section that are kept.
+const maxExtra = 1000
+
+// keep remembers the current element of the head section, which has no meaning
+// here, so that a document can be written again with it.
+func (r *reader) keep() {
+	start := r.s.Offset()
+	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
+		return // RSS 1.0: not an element that RSS 2.0 could have
+	}
+	r.s.Skip()
+	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
+		r.doc.extra = append(r.doc.extra, r.text[start:r.s.End()])
+		r.doc.scope = r.scopes[r.s.Depth()]
 	}
 }
 
@@ -266,7 +295,10 @@ func (r *reader) reference(ref string, offset int) string {
 }
 
 func (r *reader) absolute(base, ref string, offset int) string {
-	abs := resolve(base, ref)
+	abs := ref
+	if len(ref) <= r.limits.URL {
+		abs = resolve(base, ref)
+	}
 	if len(abs) > r.limits.URL {
 		r.note("url-too-long", "a link longer than the limit is left out", offset)
 		return ""
@@ -276,7 +308,7 @@ func (r *reader) absolute(base, ref string, offset int) string {
 
 // parseTime reads a date; a note says where one cannot be read.
 func (r *reader) parseTime(value string, offset int) time.Time {
-	t, ok := parseTime(value)
+	t, ok := r.dates.parseTime(value)
 	if !ok && trim(value) != "" {
 		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
 	}
@@ -305,11 +337,12 @@ func (r *reader) beginEntry() *Entry {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
-	if len(r.slab) == cap(r.slab) {
-		r.slab = make([]Entry, 0, min(max(16, 2*cap(r.slab)), 1024))
+	if len(r.entries) == cap(r.entries) {
+		r.entries = make([]Entry, 0, min(max(16, 2*cap(r.entries)), 1024))
 	}
-	r.slab = append(r.slab, Entry{Source: r.head, scope: r.scopes[r.s.Depth()-1]})
-	return &r.slab[len(r.slab)-1]
+	r.own = r.own[:0]
+	r.entries = append(r.entries, Entry{Source: r.head, scope: r.scopes[r.s.Depth()-1]})
+	return &r.entries[len(r.entries)-1]
 }
 
 // enter notes what entries inherit that are children of the current element.
@@ -328,8 +361,13 @@ func (r *reader) endEntry(e *Entry, start, lenient int) {
 	}
 	e.raw = r.text[start:r.s.End()]
 	e.lenient = r.s.Lenient() > lenient
+	r.keepEntry(e, start)
+}
+
+// keepEntry adds an entry to the document.
+func (r *reader) keepEntry(e *Entry, offset int) {
 	if len(e.ID) > r.limits.ID {
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
+		r.failAt(offset, ReasonLimit, clauseLimits, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
 		return
 	}
 	if e.ID == "" {
@@ -350,19 +388,35 @@ func (e *Entry) identify() {
 	e.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
 }
 
-// maxEntryLinks bounds the links of all entries of one document together.
-const maxEntryLinks = 200_000
+// The links that are kept of one entry, and of all entries of one document.
+const (
+	maxLinksOfEntry   = 64
+	maxLinksOfEntries = 200_000
+)
 
-// takeLinks returns the links that were appended from the given one on, in
-// memory that the document's entries share.
-func (r *reader) takeLinks(from int) Links {
-	if len(r.links) > maxEntryLinks {
-		r.note("too-many-links", "the entries have more links than are kept", r.s.Offset())
-		r.links = r.links[:min(from, maxEntryLinks)]
-		from = len(r.links)
-	}
-	if from == len(r.links) {
+// takeLinks returns the current entry's links, in memory that the document's
+// entries share.
+func (r *reader) takeLinks() Links {
+	n := len(r.own)
+	if r.linked += n; n == 0 {
 		return nil
 	}
+	if n > cap(r.links)-len(r.links) {
+		r.links = make(Links, 0, min(max(n, 64, 2*cap(r.links)), 4096))
+	}
+	from := len(r.links)
+	r.links = append(r.links, r.own...)
 	return r.links[from:len(r.links):len(r.links)]
+}
+
+// addLinks sets the current entry's links, unless there are too many.
+func (r *reader) addLinks(links Links) {
+	if len(links) > maxLinksOfEntry || r.linked+len(links) > maxLinksOfEntries {
+		links = links[:min(len(links), len(r.own))]
+		if !r.tooMany {
+			r.tooMany = true
+			r.note("too-many-links", "not all links of the entries are kept", r.s.Offset())
+		}
+	}
+	r.own = links
 }

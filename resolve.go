@@ -72,11 +72,17 @@ func (r reference) String() string {
 	return b.String()
 }
 
+const maxReference = 64 << 10
+
 // resolve makes ref absolute by RFC 3986 §5.2, strictly. Characters are never
 // escaped, unescaped or changed in case, so that IRIs stay IRIs (erratum 1806
-// of RFC 5005). Without an absolute base a relative reference stays as it is.
+// of RFC 5005). Without an absolute base a relative reference stays as it is,
+// and so does one that is too long to be meant.
 func resolve(base, ref string) string {
 	ref = strings.Trim(ref, " \t\r\n")
+	if len(ref) > maxReference {
+		return ref
+	}
 	r := split(ref)
 	if r.scheme != "" && !strings.Contains(r.path, "/.") {
 		return ref

@@ -45,6 +45,8 @@ func (r *reader) channel() {
 			case r.headElement():
 			case !built && r.isUpdateTime():
 				r.doc.Updated = r.timeText()
+			default:
+				r.keep()
 			}
 			continue
 		}
@@ -61,6 +63,8 @@ func (r *reader) channel() {
 			} else {
 				r.setHeadLinks(r.appendText(r.doc.Links, RelAlternate))
 			}
+		default:
+			r.keep()
 		}
 	}
 }
@@ -96,14 +100,14 @@ func (r *reader) rssItem() {
 	}
 	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
-	links, rank, permalink := len(r.links), 0, false
+	rank, permalink := 0, false
 	for r.child(depth) {
 		if !r.isRSS() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
 			case r.s.Local() == "link" && isAtom(r.s.Space()):
-				r.links = r.atomLink(r.links)
+				r.addLinks(r.atomLink(r.own))
 			}
 			continue
 		}
@@ -118,15 +122,15 @@ func (r *reader) rssItem() {
 			e.Published = r.timeText()
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
-				r.links = r.atomLink(r.links)
+				r.addLinks(r.atomLink(r.own))
 			} else {
-				r.links = r.appendText(r.links, RelAlternate)
+				r.addLinks(r.appendText(r.own, RelAlternate))
 			}
 		case "enclosure":
-			r.links = r.enclosure(r.links)
+			r.addLinks(r.enclosure(r.own))
 		}
 	}
-	e.Links = r.takeLinks(links)
+	e.Links = r.takeLinks()
 	if e.ID == "" {
 		e.ID = trim(about)
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {

@@ -150,21 +150,27 @@ func (r *reader) textConstruct() Text {
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
 	switch t.Type = textType(kind, mode); {
+	case mode == "base64":
+		t.Body = decodeBase64(r.plainText())
 	case t.Type == TextXHTML:
 		t.Body, t.Base = r.xhtml()
-	case t.Type == TextPlain, t.Type == TextHTML:
+	case t.Type == TextPlain, t.Type == TextHTML, strings.HasPrefix(t.Type, "text/"):
 		t.Body = r.plainText()
 	case isXMLType(t.Type):
 		t.Body = trim(r.inner())
 	default:
-		t.Body = r.plainText()
-		if mode == "base64" || !strings.HasPrefix(t.Type, "text/") {
-			if data, err := base64.StdEncoding.DecodeString(withoutSpace(t.Body)); err == nil {
-				t.Body = string(data)
-			}
-		}
+		t.Body = decodeBase64(r.plainText())
 	}
 	return t
+}
+
+// decodeBase64 returns what is encoded, or the text itself if it is not.
+func decodeBase64(text string) string {
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return text
+	}
+	return string(data)
 }
 
 // textType gives the type that the attributes of Atom 1.0 (type), or of 0.3
@@ -195,8 +201,6 @@ func isXMLType(media string) bool {
 	media, _, _ = strings.Cut(media, ";")
 	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
 }
-
-func withoutSpace(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // rssText reads an element whose type the format fixes: titles are plain text,
 // everything else is HTML.

@@ -14,8 +14,14 @@ const (
 	layoutNumeric = layoutRSS + " -0700"
 )
 
+// oddDates counts what gofeed has been asked about in one document: it tries a
+// hundred layouts, and a document may have 50,000 dates.
+type oddDates struct{ tried, failed int }
+
+func (o *oddDates) exhausted() bool { return o.tried >= 100 || o.failed >= 10 }
+
 // parseTime reads a date of any feed format, and reports whether it could.
-func parseTime(s string) (time.Time, bool) {
+func (o *oddDates) parseTime(s string) (time.Time, bool) {
 	s = trim(s)
 	if s == "" || len(s) > 64 {
 		return time.Time{}, false
@@ -31,7 +37,14 @@ func parseTime(s string) (time.Time, bool) {
 	if t, err := mail.ParseDate(s); err == nil {
 		return t, true
 	}
-	return parseOddTime(s)
+	if o.exhausted() {
+		return time.Time{}, false
+	}
+	t, ok := parseOddTime(s)
+	if o.tried++; !ok {
+		o.failed++
+	}
+	return t, ok
 }
 
 // parseRSSTime reads the RFC 822 dates that RSS generators write. The zone is

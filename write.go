@@ -1,0 +1,164 @@
+package feedhistory
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// XML returns the entry as published, as a standalone element: with the
+// namespaces, base and language that were in scope, and well-formed where it
+// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
+func (e *Entry) XML() []byte {
+	if e.raw == "" || e.format() == JSONFeed {
+		return nil
+	}
+	return []byte(e.scope.standalone(e.raw, e.lenient))
+}
+
+// standalone returns an element with its surroundings' contribution on it.
+func (sc *scope) standalone(raw string, lenient bool) string {
+	s := xmlscan.NewFragment(raw, sc.bindings, unlimited)
+	s.Next()
+	var attrs strings.Builder
+	own := s.Bindings()[len(sc.bindings):]
+	for i := len(sc.bindings) - 1; i >= 0; i-- {
+		b := sc.bindings[i]
+		same := func(other xmlscan.Binding) bool { return other.Prefix == b.Prefix }
+		if slices.ContainsFunc(own, same) || slices.ContainsFunc(sc.bindings[i+1:], same) {
+			continue
+		}
+		if b.Prefix == "" && b.URI != "" {
+			writeAttr(&attrs, "xmlns", b.URI)
+		} else if b.Prefix != "" {
+			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
+		}
+	}
+	if ref, ok := s.Attr(nsXML, "base"); ok {
+		writeAttr(&attrs, "xml:base", resolve(sc.base, ref))
+		lenient = true // its own is a duplicate now
+	} else if sc.base != "" {
+		writeAttr(&attrs, "xml:base", sc.base)
+	}
+	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
+		writeAttr(&attrs, "xml:lang", sc.lang)
+	}
+	name := 1 + len(s.Local())
+	if s.Prefix() != "" {
+		name += len(s.Prefix()) + 1
+	}
+	raw = raw[:name] + attrs.String() + raw[name:]
+	if lenient {
+		return xmlscan.Standalone(raw, nil, "")
+	}
+	return raw
+}
+
+// Document returns the history as one document, complete where the verdict is
+// Whole, and with a PseudoEntry for each gap.
+func (h *History) Document() *Document {
+	d := *h.Head
+	d.Complete, d.Archive, d.Notes = h.Verdict() == Whole, false, nil
+	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
+		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
+	})
+	for _, gap := range h.Gaps {
+		d.Entries = append(d.Entries, gap.PseudoEntry())
+	}
+	d.Entries = append(d.Entries, h.Entries...)
+	d.Deleted = h.Deleted
+	return &d
+}
+
+// A writer writes XML and keeps the first error.
+type writer struct {
+	w   io.Writer
+	b   strings.Builder
+	err error
+}
+
+// flush hands on what has been written, so that memory stays small.
+func (w *writer) flush() {
+	if w.err == nil {
+		_, w.err = io.WriteString(w.w, w.b.String())
+	}
+	w.b.Reset()
+}
+
+// element writes an element with text on a line of its own; name may be
+// followed by attributes.
+func (w *writer) element(name, text string) {
+	w.b.WriteString("<" + name + ">")
+	escapeText(&w.b, text)
+	tag, _, _ := strings.Cut(name, " ")
+	w.b.WriteString("</" + tag + ">\n")
+}
+
+// empty writes an element without content, from names and values in turn.
+func (w *writer) empty(name string, attrs ...string) {
+	w.b.WriteString("<" + name)
+	for i := 0; i+1 < len(attrs); i += 2 {
+		if attrs[i+1] != "" {
+			writeAttr(&w.b, attrs[i], attrs[i+1])
+		}
+	}
+	w.b.WriteString("/>\n")
+}
+
+// link writes an Atom link, under the given element name.
+func (w *writer) link(name string, l Link) {
+	w.empty(name, "rel", l.Rel, "href", l.Href, "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+}
+
+// flags writes the history flags and tombstones of a head section.
+func (w *writer) flags(d *Document) {
+	if d.Complete {
+		w.empty("fh:complete", "xmlns:fh", nsHistory)
+	}
+	if d.Archive {
+		w.empty("fh:archive", "xmlns:fh", nsHistory)
+	}
+	for _, t := range d.Deleted {
+		w.empty("at:deleted-entry", "xmlns:at", nsTombstones, "ref", t.Ref, "when", t.When.Format(time.RFC3339Nano))
+	}
+}
+
+// lastChange is when the entry last changed, as well as that is known.
+func (e *Entry) lastChange() time.Time {
+	for _, t := range []time.Time{e.Updated, e.Published} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	if e.Source == nil || e.Source.documentTime().IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return e.Source.documentTime()
+}
+
+// lastChange is when the document was updated, or the newest of its entries.
+func (d *Document) lastChange() time.Time {
+	t := d.documentTime()
+	for _, e := range d.Entries {
+		if change := e.lastChange(); t.IsZero() || d.documentTime().IsZero() && change.After(t) {
+			t = change
+		}
+	}
+	return t
+}
+
+// identity is the feed's id, or what serves as one.
+func (d *Document) identity() string {
+	self, _ := d.Links.Rel(RelSelf)
+	return cmp.Or(d.ID, self.Href, d.URL)
+}
+
+// isNative reports whether the entry's element is one of the given namespace,
+// and so can stand in a document of that vocabulary as it is.
+func (e *Entry) isNative(format Format, space string) bool {
+	return e.raw != "" && e.format() == format && e.reader().native == space
+}

@@ -1,0 +1,94 @@
+package feedhistory
+
+import (
+	"io"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+)
+
+// WriteAtom writes a document as Atom 1.0. Entries that were read from Atom 1.0
+// are written with their own XML, others from what can be read of them.
+func WriteAtom(w io.Writer, d *Document) error {
+	out := &writer{w: w}
+	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
+	writeAttr(&out.b, "xmlns", nsAtom)
+	out.b.WriteString(">\n")
+	out.element("id", d.identity())
+	out.element("title", d.Title)
+	out.element("updated", d.lastChange().Format(time.RFC3339Nano))
+	for _, l := range d.Links {
+		out.link("link", l)
+	}
+	out.flags(d)
+	out.headAs(d, Atom)
+	for _, e := range d.Entries {
+		if e.isNative(Atom, nsAtom) {
+			out.b.Write(e.XML())
+			out.b.WriteByte('\n')
+		} else {
+			out.atomEntry(e)
+		}
+		out.flush()
+	}
+	out.b.WriteString("</feed>\n")
+	out.flush()
+	return out.err
+}
+
+// atomEntry writes an entry of another format.
+func (w *writer) atomEntry(e *Entry) {
+	item, err := e.Decode()
+	if item == nil {
+		item, err = &gofeed.Item{}, nil // texts, times and links are known without gofeed
+	}
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.b.WriteString("<entry>\n")
+	w.element("id", e.ID)
+	w.text("title", e.Title())
+	w.element("updated", e.lastChange().Format(time.RFC3339Nano))
+	if !e.Published.IsZero() {
+		w.element("published", e.Published.Format(time.RFC3339Nano))
+	}
+	for _, person := range item.Authors {
+		w.b.WriteString("<author>")
+		w.element("name", person.Name)
+		if person.Email != "" {
+			w.element("email", person.Email)
+		}
+		w.b.WriteString("</author>\n")
+	}
+	for _, category := range item.Categories {
+		w.empty("category", "term", category)
+	}
+	for _, l := range e.Links {
+		w.link("link", l)
+	}
+	w.text("summary", e.Summary())
+	w.text("content", e.Content())
+	w.b.WriteString("</entry>\n")
+}
+
+// text writes a text construct. A title is never left out.
+func (w *writer) text(name string, t Text) {
+	switch {
+	case t == Text{} && name != "title":
+	case t.Type == TextHTML || t.Type == TextXHTML:
+		w.element(name+` type="html"`, t.absolute())
+	default:
+		w.element(name, t.Body)
+	}
+}
+
+// headAs writes what else the head section says, if it is of the same format.
+func (w *writer) headAs(d *Document, format Format) {
+	if d.Format != format || d.scope == nil {
+		return
+	}
+	for _, raw := range d.extra {
+		w.b.WriteString(d.scope.standalone(raw, true))
+		w.b.WriteByte('\n')
+	}
+}

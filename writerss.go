@@ -1,0 +1,96 @@
+package feedhistory
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+)
+
+// WriteRSS writes a document as RSS 2.0, with RFC 5005's elements as its
+// Appendix B has them. Items that were read from RSS 2.0 are written with their
+// own XML, others from what can be read of them.
+func WriteRSS(w io.Writer, d *Document) error {
+	out := &writer{w: w}
+	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
+	writeAttr(&out.b, "xmlns:atom", nsAtom)
+	out.b.WriteString("><channel>\n")
+	out.element("title", d.Title)
+	home, _ := d.Links.Rel(RelAlternate)
+	out.element("link", cmp.Or(home.Href, d.URL))
+	if d.Format != RSS || d.scope == nil {
+		out.element("description", d.Title)
+	}
+	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
+	for _, l := range d.Links {
+		if l != home {
+			out.link("atom:link", l)
+		}
+	}
+	out.flags(d)
+	out.headAs(d, RSS)
+	for _, e := range d.Entries {
+		if e.isNative(RSS, "") {
+			out.b.Write(e.XML())
+			out.b.WriteByte('\n')
+		} else {
+			out.rssItem(e)
+		}
+		out.flush()
+	}
+	out.b.WriteString("</channel></rss>\n")
+	out.flush()
+	return out.err
+}
+
+// rssItem writes an entry of another format.
+func (w *writer) rssItem(e *Entry) {
+	item, err := e.Decode()
+	if item == nil {
+		item, err = &gofeed.Item{}, nil // texts, times and links are known without gofeed
+	}
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.b.WriteString("<item>\n")
+	w.element("title", e.Title().Plain())
+	w.element(`guid isPermaLink="false"`, e.ID)
+	if !e.Published.IsZero() {
+		w.element("pubDate", e.Published.Format(time.RFC1123Z))
+	}
+	if !e.Updated.IsZero() {
+		w.element("atom:updated", e.Updated.Format(time.RFC3339Nano))
+	}
+	w.rssLinks(e.Links)
+	for _, person := range item.Authors {
+		w.element(`dc:creator xmlns:dc="`+nsDC+`"`, cmp.Or(person.Name, person.Email))
+	}
+	for _, category := range item.Categories {
+		w.element("category", category)
+	}
+	if summary := e.Summary(); summary != (Text{}) {
+		w.element("description", summary.html())
+	}
+	if content := e.Content(); content != (Text{}) {
+		w.element(`content:encoded xmlns:content="`+nsContent+`"`, content.html())
+	}
+	w.b.WriteString("</item>\n")
+}
+
+// rssLinks writes links: the first alternate and enclosures have elements of
+// RSS's own.
+func (w *writer) rssLinks(links Links) {
+	home, _ := links.Rel(RelAlternate)
+	for _, l := range links {
+		switch {
+		case l == home:
+			w.element("link", l.Href)
+		case l.Rel == RelEnclosure:
+			w.empty("enclosure", "url", l.Href, "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+		default:
+			w.link("atom:link", l)
+		}
+	}
+}
