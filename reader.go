@@ -308,7 +308,7 @@ func (r *reader) absolute(base, ref string, offset int) string {
 
 // parseTime reads a date; a note says where one cannot be read.
 func (r *reader) parseTime(value string, offset int) time.Time {
-	t, ok := r.dates.parseTime(value)
+	t, ok := r.dates.read(value)
 	if !ok && trim(value) != "" {
 		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
 	}

@@ -14,14 +14,13 @@ const (
 	layoutNumeric = layoutRSS + " -0700"
 )
 
-// oddDates counts what gofeed has been asked about in one document: it tries a
-// hundred layouts, and a document may have 50,000 dates.
-type oddDates struct{ tried, failed int }
+// A dateReader reads the dates of one document, of which there may be 50,000.
+// The more of them no library can read, the less it tries: gofeed has a hundred
+// layouts for each.
+type dateReader struct{ odd, failed int }
 
-func (o *oddDates) exhausted() bool { return o.tried >= 100 || o.failed >= 10 }
-
-// parseTime reads a date of any feed format, and reports whether it could.
-func (o *oddDates) parseTime(s string) (time.Time, bool) {
+// read reads a date of any feed format, and reports whether it could.
+func (d *dateReader) read(s string) (time.Time, bool) {
 	s = trim(s)
 	if s == "" || len(s) > 64 {
 		return time.Time{}, false
@@ -34,17 +33,19 @@ func (o *oddDates) parseTime(s string) (time.Time, bool) {
 	if t, ok := parseRSSTime(s); ok {
 		return t, true
 	}
+	if d.failed >= 1000 {
+		return time.Time{}, false
+	}
 	if t, err := mail.ParseDate(s); err == nil {
 		return t, true
 	}
-	if o.exhausted() {
-		return time.Time{}, false
+	if d.odd++; d.odd <= 100 && d.failed < 10 {
+		if t, ok := parseOddTime(s); ok {
+			return t, true
+		}
 	}
-	t, ok := parseOddTime(s)
-	if o.tried++; !ok {
-		o.failed++
-	}
-	return t, ok
+	d.failed++
+	return time.Time{}, false
 }
 
 // parseRSSTime reads the RFC 822 dates that RSS generators write. The zone is
