@@ -53,7 +53,7 @@ type reader struct {
 	own     Links   // of the current entry
 	linked  int     // links of all entries
 	tooMany bool    // some have been dropped
-	dates   oddDates
+	dates   dateReader
 }
 
 // document reads the root element.
