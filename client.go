@@ -86,6 +86,16 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return l.doc, l.err
 }
 
+// CloseIdle closes the connections that are kept open for further requests. A
+// Client may be used again afterwards.
+func (c *Client) CloseIdle() { c.requester().CloseIdle() }
+
+// requester returns the fetcher, which is set up at the first use.
+func (c *Client) requester() *fetch.Client {
+	c.once.Do(c.setUp)
+	return &c.fetcher
+}
+
 func (c *Client) setUp() {
 	c.fetcher = fetch.Client{
 		HTTP: c.HTTP, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
@@ -110,9 +120,8 @@ type loaded struct {
 // load requests and reads a document. When its head section is there, before
 // the rest is, head is called with it, unless it is nil.
 func (c *Client) load(ctx context.Context, url string, head func(*Document)) *loaded {
-	c.once.Do(c.setUp)
 	l := &loaded{url: url}
-	resp, err := c.fetcher.Do(ctx, fetch.Request{URL: requestURL(url), Accept: accept})
+	resp, err := c.requester().Do(ctx, fetch.Request{URL: requestURL(url), Accept: accept})
 	if err != nil {
 		l.err = err
 		return l

@@ -12,15 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// glob returns the files that match; none is an error.
-func glob(t testing.TB, pattern string) []string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.NotEmpty(t, files, "no file matches %s", pattern)
-	return files
-}
-
 // On entries that do not provoke gofeed's errors, Decode gives what gofeed
 // makes of the whole document.
 func TestDecodeAgreesWithGofeed(t *testing.T) {

@@ -37,7 +37,9 @@ import (
 // Fetch returns the whole history of the feed at url, read by a Client with
 // its default settings. See Client.Fetch.
 func Fetch(ctx context.Context, url string) (*History, error) {
-	return new(Client).Fetch(ctx, url)
+	c := new(Client)
+	defer c.CloseIdle()
+	return c.Fetch(ctx, url)
 }
 
 // A Format is the syntax of a feed document.

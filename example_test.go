@@ -1,0 +1,150 @@
+package feedhistory_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/examples/site"
+)
+
+// home is the site that the examples read; it is on this machine, so a client
+// for it must allow private addresses.
+var home = func() string {
+	url, err := site.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return url
+}()
+
+func ExampleClient_Fetch() {
+	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	history, err := client.Fetch(context.Background(), home+site.Archived)
+	if err != nil {
+		log.Fatal(err) // there is no answer at all
+	}
+	for _, e := range history.Entries {
+		fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())
+	}
+	fmt.Println(history.Kind, history.Verdict())
+	// Output:
+	// 2003-12-13 Atom-Powered Robots Run Amok
+	// 2003-12-01 Robots Scheduled To Run Amok (corrected)
+	// 2003-11-03 Star City
+	// 2003-10-27 The Engine That Does More
+	// archived whole
+}
+
+func ExampleHistory_Verdict() {
+	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	for _, path := range []string{site.Complete, site.Plain, site.Paged, site.Broken} {
+		history, err := client.Fetch(context.Background(), home+path)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(history.Kind, history.Verdict())
+		for _, gap := range history.Gaps {
+			fmt.Println("missing:", gap.Reason, strings.TrimPrefix(gap.URL, home))
+		}
+	}
+	// Output:
+	// complete whole
+	// plain window
+	// paged lossy
+	// archived partial
+	// missing: status /gone/2003.atom
+}
+
+// A walk hands on document by document, so memory does not grow with the
+// history; to break leaves the rest unread.
+func ExampleClient_Walk() {
+	client := feedhistory.Client{
+		Policy: feedhistory.Policy{AllowPrivate: true},
+		Pace:   10 * time.Millisecond,
+		Budget: feedhistory.Budget{Documents: 100},
+	}
+	for doc, err := range client.Walk(context.Background(), home+site.Archived, nil) {
+		if err != nil {
+			log.Fatal(err) // the first document's error, or a *feedhistory.Gap
+		}
+		fmt.Println(strings.TrimPrefix(doc.URL, home), len(doc.Entries))
+		if doc.Archive {
+			break
+		}
+	}
+	// Output:
+	// /liftoff/index.atom 2
+	// /liftoff/2003/11.atom 2
+}
+
+func ExampleParse() {
+	doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"
+		xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:a="http://www.w3.org/2005/Atom">
+		<channel><title>Liftoff News</title><fh:archive/>
+		<a:link rel="prev-archive" href="04.rss"/>
+		<item><title>Q & A</title><guid>1</guid></item></channel></rss>`), "http://example.org/2003/05.rss")
+	if err != nil {
+		log.Fatal(err)
+	}
+	older, _ := doc.Older()
+	fmt.Println(doc.Kind(), older.Href)
+	for _, note := range doc.Notes {
+		fmt.Printf("line %d: %s\n", note.Line, note.Code)
+	}
+	// Output:
+	// archived http://example.org/2003/04.rss
+	// line 5: bare-ampersand
+}
+
+func ExampleEntry_Decode() {
+	doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"
+		xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
+		<item><guid isPermaLink="false">1</guid><title>Episode</title><itunes:duration>10:00</itunes:duration>
+		<enclosure url="1.mp3" type="audio/mpeg" length="1337"/></item></channel></rss>`), "http://example.org/feed.rss")
+	if err != nil {
+		log.Fatal(err)
+	}
+	item, err := doc.Entries[0].Decode() // a gofeed.Item
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(item.ITunesExt.Duration, item.Enclosures[0].URL)
+	// Output: 10:00 http://example.org/1.mp3
+}
+
+func ExampleWriteAtom() {
+	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	history, err := client.Fetch(context.Background(), home+site.Paged)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var b strings.Builder
+	if err := feedhistory.WriteAtom(&b, history.Document()); err != nil {
+		log.Fatal(err)
+	}
+	doc, err := feedhistory.Parse(strings.NewReader(b.String()), "")
+	fmt.Println(doc.Format, doc.Title, len(doc.Entries), err)
+	// Output: atom Search: eclipse 2 <nil>
+}
+
+// tracer is all that tracing needs: a RoundTripper around another.
+type tracer struct{ next http.RoundTripper }
+
+func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {
+	fmt.Fprintln(os.Stdout, req.Method, req.URL.Path)
+	return t.next.RoundTrip(req)
+}
+
+func ExampleClient_tracing() {
+	client := feedhistory.Client{HTTP: &http.Client{Transport: tracer{http.DefaultTransport}}}
+	if _, err := client.Get(context.Background(), home+site.Complete); err != nil {
+		log.Fatal(err)
+	}
+	// Output: GET /queue.atom
+}

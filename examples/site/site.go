@@ -1,0 +1,34 @@
+// Package site is a small website of feeds that the examples read, each of
+// another kind.
+package site
+
+import (
+	"embed"
+	"net"
+	"net/http"
+	"time"
+)
+
+//go:embed *.atom *.rss liftoff
+var files embed.FS
+
+// The feeds, as paths on the site.
+const (
+	Archived = "/liftoff/index.atom" // a subscription document and two archives
+	Complete = "/queue.atom"         // one document with everything
+	Paged    = "/search.rss"         // two pages
+	Broken   = "/broken.atom"        // an archived feed whose archive is not there
+	Plain    = "/plain.rss"          // a feed like most: its last entries
+)
+
+// Start serves the site on a free port of the loopback interface, until the
+// program ends, and returns its URL.
+func Start() (url string, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return "http://" + listener.Addr().String(), nil
+}

@@ -1,0 +1,182 @@
+package feedhistory
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write what came out as what is wanted")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// glob returns the files that match, and fails if none does.
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, names, "no file matches %s", pattern)
+	return names
+}
+
+// TestFixtures parses every file that has a golden next to it: what the
+// document is found to be, as JSON, in a file of the same name and ".json".
+func TestFixtures(t *testing.T) {
+	for _, dir := range []string{"testdata/rfc5005", "testdata/parse"} {
+		for _, golden := range glob(t, dir+"/*.*.json") {
+			input := strings.TrimSuffix(golden, ".json")
+			t.Run(filepath.Base(dir)+"/"+filepath.Base(input), func(t *testing.T) { testFixture(t, input, golden) })
+		}
+		require.Len(t, glob(t, dir+"/*"), 2*len(glob(t, dir+"/*.*.json")), "a file without its pair")
+	}
+}
+
+// fixtureBase is where all fixtures are found.
+const fixtureBase = "http://example.net/dir/feed"
+
+func testFixture(t *testing.T, input, golden string) {
+	data, err := os.ReadFile(input)
+	require.NoError(t, err)
+	doc, err := Parse(bytes.NewReader(data), fixtureBase)
+	got := describe(t, doc, err)
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o666))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+	if doc != nil {
+		testStandalone(t, doc)
+	}
+}
+
+// A golden is a document as a file shows it. Links are relation and target.
+type golden struct {
+	Error    string          `json:"error,omitempty"`
+	Format   string          `json:"format,omitempty"`
+	Kind     string          `json:"kind,omitempty"`
+	Combines []string        `json:"combines,omitempty"`
+	Complete bool            `json:"complete,omitempty"`
+	Archive  bool            `json:"archive,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Title    string          `json:"title,omitempty"`
+	Updated  time.Time       `json:"updated,omitzero"`
+	Links    []string        `json:"links,omitempty"`
+	Entries  []goldenEntry   `json:"entries,omitempty"`
+	Deleted  []goldenDeleted `json:"deleted,omitempty"`
+	Notes    []string        `json:"notes,omitempty"` // codes, in order, each once
+}
+
+type goldenEntry struct {
+	ID        string    `json:"id"`
+	WeakID    bool      `json:"weak_id,omitempty"`
+	Title     string    `json:"title,omitempty"`
+	Updated   time.Time `json:"updated,omitzero"`
+	Published time.Time `json:"published,omitzero"`
+	Links     []string  `json:"links,omitempty"`
+}
+
+type goldenDeleted struct {
+	Ref  string    `json:"ref"`
+	When time.Time `json:"when,omitzero"`
+}
+
+// describe returns the golden of a document and the error that came with it.
+func describe(t *testing.T, d *Document, err error) string {
+	t.Helper()
+	var g golden
+	if err != nil {
+		g.Error = reasonOf(err).String()
+	}
+	if d != nil {
+		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
+		g.ID, g.Title, g.Updated = d.ID, d.Title, d.Updated.UTC()
+		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
+		if kinds := d.Combines(); len(kinds) > 1 {
+			for _, k := range kinds {
+				g.Combines = append(g.Combines, k.String())
+			}
+		}
+		for _, e := range d.Entries {
+			g.Entries = append(g.Entries, goldenEntry{
+				ID: e.ID, WeakID: e.WeakID, Title: e.Title().Plain(),
+				Updated: e.Updated.UTC(), Published: e.Published.UTC(), Links: flat(e.Links),
+			})
+		}
+		for _, d := range d.Deleted {
+			g.Deleted = append(g.Deleted, goldenDeleted{Ref: d.Ref, When: d.When.UTC()})
+		}
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	require.NoError(t, enc.Encode(g))
+	return b.String()
+}
+
+func flat(links Links) (flat []string) {
+	for _, l := range links {
+		flat = append(flat, l.Rel+" "+l.Href)
+	}
+	return flat
+}
+
+// codes returns the notes' codes, each once.
+func codes(notes []Note) (codes []string) {
+	seen := map[string]bool{}
+	for _, n := range notes {
+		if !seen[n.Code] {
+			codes = append(codes, n.Code)
+		}
+		seen[n.Code] = true
+	}
+	return codes
+}
+
+// testStandalone checks that each entry's XML says by itself what the entry
+// said in its document, and that strict readers accept it.
+func testStandalone(t *testing.T, doc *Document) {
+	for _, e := range doc.Entries {
+		if doc.Format == JSONFeed {
+			require.True(t, json.Valid(e.JSON()), "%s", e.JSON())
+			continue
+		}
+		standalone := string(e.XML())
+		d := xml.NewDecoder(strings.NewReader(standalone))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err, standalone)
+			}
+		}
+		around := "<feed>"
+		if doc.Format == RSS {
+			around = "<rss><channel>"
+		}
+		again, _ := Parse(strings.NewReader(around+standalone), "http://elsewhere.example/")
+		require.NotNil(t, again, standalone)
+		require.Len(t, again.Entries, 1, standalone)
+		twin := again.Entries[0]
+		require.Equal(t, e.Title(), twin.Title(), standalone)
+		require.Equal(t, flat(e.Links), flat(twin.Links), standalone)
+		require.Equal(t, e.Updated.UTC(), twin.Updated.UTC(), standalone)
+		require.Equal(t, e.Published.UTC(), twin.Published.UTC(), standalone)
+		require.Equal(t, e.WeakID, twin.WeakID, standalone)
+		if !strings.HasPrefix(e.ID, "urn:sha256:") {
+			require.Equal(t, e.ID, twin.ID, standalone)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package feedhistory
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seed adds all bundled documents to a fuzz target.
+func seed(f *testing.F) {
+	n := 0
+	for _, dir := range []string{"rfc5005", "parse", "decode"} {
+		files, err := filepath.Glob("testdata/" + dir + "/*")
+		require.NoError(f, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(f, err)
+			f.Add(string(text))
+			n++
+		}
+	}
+	require.NotZero(f, n, "no seeds")
+}
+
+// Whatever a document is, reading it ends without a panic; every entry stands
+// on its own; and what is written of it is read again as the same.
+func FuzzParse(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		const base = "http://example.org/feed"
+		doc, err := Parse(strings.NewReader(text), base)
+		if err != nil {
+			var parse *ParseError
+			require.ErrorAs(t, err, &parse)
+			require.NotEmpty(t, parse.Error())
+		}
+		Parser{}.peek(text[:len(text)/2], base)
+		if doc == nil {
+			return
+		}
+		for _, e := range doc.Entries {
+			checkEntry(t, e)
+		}
+		if err == nil {
+			checkWritten(t, doc)
+		}
+	})
+}
+
+// checkEntry holds an entry to what its methods promise.
+func checkEntry(t *testing.T, e *Entry) {
+	require.NotEmpty(t, e.ID)
+	if _, err := e.Decode(); err != nil {
+		var parse *ParseError
+		require.ErrorAs(t, err, &parse)
+		require.Equal(t, ReasonLimit, parse.Reason, "%v", err)
+	}
+	text := e.XML()
+	if text == nil {
+		require.Equal(t, JSONFeed, e.Source.Format)
+		return
+	}
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err, "XML is not well-formed: %q", text)
+		}
+	}
+}
+
+// checkWritten writes a document in its own format, and reads it again.
+func checkWritten(t *testing.T, doc *Document) {
+	write := map[Format]func(io.Writer, *Document) error{Atom: WriteAtom, RSS: WriteRSS, JSONFeed: WriteAtom}[doc.Format]
+	var b bytes.Buffer
+	if err := write(&b, doc); err != nil {
+		var parse *ParseError
+		require.ErrorAs(t, err, &parse)
+		require.Equal(t, ReasonLimit, parse.Reason, "%v", err)
+	}
+	again, err := Parse(bytes.NewReader(b.Bytes()), doc.URL)
+	if parse := (*ParseError)(nil); errors.As(err, &parse) && parse.Reason == ReasonLimit {
+		return // what is added to make entries standalone went over it
+	}
+	require.NoError(t, err, "%q", b.String())
+	require.Equal(t, doc.Complete, again.Complete)
+	require.Equal(t, doc.Archive, again.Archive)
+	require.Len(t, again.Entries, len(doc.Entries), "%q", b.String())
+	for i, e := range doc.Entries {
+		if !e.WeakID && e.ID == xmlText(e.ID) {
+			require.Equal(t, e.ID, again.Entries[i].ID, "%q", b.String())
+		}
+	}
+}
+
+// xmlText is what XML can carry of a string that JSON had.
+func xmlText(s string) string {
+	var b strings.Builder
+	escapeText(&b, s)
+	return trim(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&#13;", "\r").Replace(b.String()))
+}
