@@ -1,0 +1,122 @@
+package xmlscan
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A SyntaxError says that the document is not well-formed, at a place where
+// there is no leniency.
+type SyntaxError struct {
+	Offset       int
+	Line, Column int // 1-based
+	Msg          string
+	Truncated    bool // the document ended before its root element did
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("xml: line %d, column %d: %s", e.Line, e.Column, e.Msg)
+}
+
+// A LimitError says that the document asked for more than [Limits] allows.
+type LimitError struct {
+	Limit  string // "depth", "attributes", "namespaces" or "elements"
+	Max    int
+	Offset int
+	Line   int // 1-based
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("xml: line %d: %s over the limit of %d", e.Line, e.Limit, e.Max)
+}
+
+// A Note is a leniency that was used.
+type Note struct {
+	Code    string
+	Message string
+	Offset  int
+}
+
+// maxNotes is how many notes are kept. Documents with more are of one kind
+// only, and the rest of their notes say the same.
+const maxNotes = 100
+
+// Err returns nil at a proper end of the document and before it, otherwise a
+// [*SyntaxError] or a [*LimitError].
+func (s *Scanner) Err() error { return s.err }
+
+// Notes returns the first hundred leniencies, and how many more there were.
+func (s *Scanner) Notes() (notes []Note, more int) {
+	return s.notes, s.lenient - len(s.notes)
+}
+
+// Lenient returns how many leniencies there were so far. At a Start those of
+// the start tag do not count yet: an element is well-formed when Lenient is the
+// same at its Start and at its End.
+func (s *Scanner) Lenient() int {
+	if s.tok == Start {
+		return s.before
+	}
+	return s.lenient
+}
+
+// note counts a leniency. The message is put together only when it is kept, and
+// of detail, which is the document's, only the beginning.
+func (s *Scanner) note(code string, at int, message, detail string) {
+	s.lenient++
+	if len(s.notes) == maxNotes {
+		return
+	}
+	if detail != "" {
+		message += ": " + clip(detail)
+	}
+	s.notes = append(s.notes, Note{Code: code, Message: message, Offset: at})
+}
+
+// syntax ends the scan with a syntax error. What is wrong after the root
+// element harms nobody: there it is only noted.
+func (s *Scanner) syntax(at int, msg string) Token {
+	return s.fail(&SyntaxError{Offset: at, Msg: msg})
+}
+
+// truncated ends the scan of a document that ends too early.
+func (s *Scanner) truncated() Token {
+	msg := "the document ends before its root element"
+	if n := len(s.open); n > 0 {
+		msg = "the document ends within <" + clip(s.open[n-1].raw) + ">"
+	}
+	return s.fail(&SyntaxError{Offset: len(s.doc), Msg: msg, Truncated: true})
+}
+
+func (s *Scanner) fail(err *SyntaxError) Token {
+	if s.rooted && len(s.open) == 0 {
+		s.afterRoot(s.start)
+		return Stop
+	}
+	err.Line, err.Column = Line(s.doc, err.Offset)
+	s.err, s.done = err, true
+	return Stop
+}
+
+// exceeded ends the scan with a limit error.
+func (s *Scanner) exceeded(limit string, max, at int) Token {
+	line, _ := Line(s.doc, at)
+	s.err, s.done = &LimitError{Limit: limit, Max: max, Offset: at, Line: line}, true
+	return Stop
+}
+
+// clip shortens what is the document's for a message.
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+// Line returns the 1-based line and column, counted in characters, of an offset in doc.
+func Line(doc string, offset int) (line, column int) {
+	before := doc[:min(max(offset, 0), len(doc))]
+	begin := strings.LastIndexByte(before, '\n') + 1
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[begin:]) + 1
+}

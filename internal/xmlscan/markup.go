@@ -1,0 +1,133 @@
+package xmlscan
+
+import "strings"
+
+// declaration reads what begins with "<!" at i.
+func (s *Scanner) declaration(i int) Token {
+	switch rest := s.doc[i:]; {
+	case strings.HasPrefix(rest, "<!--"):
+		return s.comment(i)
+	case strings.HasPrefix(rest, "<![CDATA[") && len(s.open) > 0:
+		return s.cdata(i)
+	case strings.HasPrefix(rest, "<!DOCTYPE") && !s.rooted:
+		return s.doctype(i + len("<!DOCTYPE"))
+	case len(rest) < 9 && (strings.HasPrefix("<!--", rest) ||
+		strings.HasPrefix("<![CDATA[", rest) || strings.HasPrefix("<!DOCTYPE", rest)):
+		return s.truncated()
+	}
+	return s.syntax(i, "markup declaration out of place")
+}
+
+// comment reads the comment at i. Two hyphens may not occur in it, but do.
+func (s *Scanner) comment(i int) Token {
+	body := i + len("<!--")
+	for j := body; ; j++ {
+		n := strings.Index(s.doc[j:], "--")
+		if n < 0 || j+n+2 == len(s.doc) {
+			return s.truncated()
+		}
+		j += n
+		if s.doc[j+2] == '>' {
+			s.controls(body, j)
+			s.end = j + 3
+			return misc
+		}
+		s.note("comment-hyphens", j, "two hyphens in a comment", "")
+	}
+}
+
+// procInst reads the processing instruction at i.
+func (s *Scanner) procInst(i int) Token {
+	j := i + len("<?")
+	for j < len(s.doc) && class[s.doc[j]]&nameByte != 0 {
+		j++
+	}
+	target := s.doc[i+len("<?") : j]
+	n := strings.Index(s.doc[j:], "?>")
+	switch {
+	case n < 0:
+		return s.truncated()
+	case target == "" || class[target[0]]&nameStart == 0 || !validName(target):
+		return s.syntax(i, "processing instruction without a target")
+	case i > 0 && strings.EqualFold(target, "xml"):
+		s.note("misplaced-declaration", i, "XML declaration that is not at the beginning", "")
+	}
+	s.controls(j, j+n)
+	s.end = j + n + len("?>")
+	return misc
+}
+
+// cdata reads the CDATA section at i.
+func (s *Scanner) cdata(i int) Token {
+	body := i + len("<![CDATA[")
+	n := strings.Index(s.doc[body:], "]]>")
+	if n < 0 {
+		return s.truncated()
+	}
+	s.plain = s.controls(body, body+n)
+	s.end = body + n + len("]]>")
+	return CData
+}
+
+// controls notes the control characters in doc[i:end], where nothing else
+// needs a look. It reports whether there is no carriage return either.
+func (s *Scanner) controls(i, end int) (plain bool) {
+	plain = true
+	for part := s.doc[:end]; ; i++ {
+		i = until(part, i, decodeCData)
+		if i == end {
+			return plain
+		}
+		plain = false
+		if part[i] != '\r' {
+			s.control(i)
+		}
+	}
+}
+
+func (s *Scanner) control(at int) {
+	s.note("control-character", at, "character that XML does not allow", "")
+}
+
+// doctype passes over a DOCTYPE, i being after its keyword. Its internal
+// subset may hold quotes, comments, processing instructions and declarations,
+// and in them what would otherwise end it. Nothing is declared by it.
+func (s *Scanner) doctype(i int) Token {
+	depth, brackets := 0, 0
+	for ; i < len(s.doc); i++ {
+		switch c := s.doc[i]; c {
+		case '"', '\'':
+			i = s.find(i+1, s.doc[i:i+1])
+		case '[':
+			brackets++
+		case ']':
+			brackets--
+		case '<':
+			switch {
+			case hasPrefixAt(s.doc, i, "<!--"):
+				i = s.find(i+len("<!--"), "-->")
+			case hasPrefixAt(s.doc, i, "<?"):
+				i = s.find(i+len("<?"), "?>")
+			default:
+				depth++
+			}
+		case '>':
+			if depth == 0 && brackets <= 0 {
+				s.end = i + 1
+				return misc
+			}
+			depth--
+		}
+	}
+	return s.truncated()
+}
+
+// find returns the index of the last byte of what is looked for from i on, or
+// the length of the document.
+func (s *Scanner) find(i int, what string) int {
+	n := strings.Index(s.doc[i:], what)
+	if n < 0 {
+		return len(s.doc)
+	}
+	return i + n + len(what) - 1
+}

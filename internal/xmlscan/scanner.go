@@ -1,0 +1,227 @@
+// Package xmlscan reads XML feeds in one pass over a document in memory.
+//
+// A [Scanner] is a pull parser: each call of [Scanner.Next] moves to the next
+// token, and the values it hands out are substrings of the document, so that
+// scanning allocates nothing per token. It checks the document as it goes:
+// tags must match, there must be one root and the root must be closed. It is
+// namespace-aware, never declares or expands entities, and keeps to [Limits],
+// so that a hostile document costs no more than a good one of the same size.
+//
+// Real feeds are not always well-formed. Where the author's intention is
+// plain, as with a bare ampersand, the scanner accepts what it finds and keeps
+// a [Note]; [Standalone] writes an element out with those places repaired.
+// Everything else is a [SyntaxError].
+//
+// [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
+package xmlscan
+
+import "cmp"
+
+// Limits bounds what a document may ask for. A zero field means its default.
+type Limits struct {
+	Depth      int // open elements at once; 256
+	Attributes int // attributes of one element, namespace declarations included; 256
+	Namespaces int // namespace bindings in scope at once; 256
+	Elements   int // elements in the document; 1,000,000
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Depth:      cmp.Or(l.Depth, 256),
+		Attributes: cmp.Or(l.Attributes, 256),
+		Namespaces: cmp.Or(l.Namespaces, 256),
+		Elements:   cmp.Or(l.Elements, 1_000_000),
+	}
+}
+
+// A Token is a kind of token.
+type Token uint8
+
+// The kinds of token that Next returns.
+const (
+	Stop  Token = iota // the end of the document, or an error
+	Start              // a start tag, or an empty-element tag
+	End                // an end tag, or the end of an empty-element tag
+	Text               // character data up to the next markup
+	CData              // a CDATA section
+
+	misc // a comment, processing instruction or DOCTYPE: never leaves the package
+)
+
+// A Scanner reads one document. It is made by [New] or [NewFragment].
+type Scanner struct {
+	doc string
+	lim Limits
+
+	tok        Token
+	start, end int  // the current token's range in doc
+	empty      bool // the current token is an empty-element tag, its End is due
+	plain      bool // the current Text or CData stands for itself
+	rooted     bool // the root element has been opened
+	name       name // of the current Start or End
+	attrs      []Attr
+	attrAt     []int // where in doc each of attrs begins
+	dropped    []int // where attributes begin that the current tag has, but attrs has not
+	declared   int   // bindings[declared:] were undeclared prefixes of the current tag
+	seen       map[attrName]struct{}
+
+	open     []frame
+	bindings []Binding
+	bases    []string
+	elements int
+	buf      []byte // scratch of ElementText
+
+	notes   []Note
+	lenient int
+	before  int // lenient before the current Start
+	done    bool
+	err     error
+}
+
+// A name is a resolved element name.
+type name struct{ space, prefix, local string }
+
+// A frame is an open element, with the lengths of the scanner's stacks outside it.
+type frame struct {
+	raw      string // the name as written, which the end tag must repeat
+	name     name
+	lang     string
+	bindings int
+	bases    int
+}
+
+// New returns a scanner of the whole document doc, which must be valid UTF-8
+// without a byte order mark, as [Decode] returns it.
+func New(doc string, lim Limits) *Scanner {
+	return NewFragment(doc, nil, lim)
+}
+
+// NewFragment returns a scanner of one element that stands by itself, where the
+// namespace bindings of outer are already in scope.
+func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
+	return &Scanner{
+		doc:      fragment,
+		lim:      lim.withDefaults(),
+		open:     make([]frame, 0, 16),
+		attrs:    make([]Attr, 0, 16),
+		attrAt:   make([]int, 0, 16),
+		bindings: append(make([]Binding, 0, len(outer)+16), outer...),
+	}
+}
+
+// Next moves to the next token. Comments, processing instructions, the DOCTYPE
+// and the XML declaration are checked and passed over. After Stop, Next returns
+// Stop for ever; [Scanner.Err] tells why.
+func (s *Scanner) Next() Token {
+	s.tok = s.step()
+	for s.tok == misc {
+		s.tok = s.step()
+	}
+	return s.tok
+}
+
+// step moves to the next token, misc included.
+func (s *Scanner) step() Token {
+	if s.done {
+		return Stop
+	}
+	s.start = s.end
+	s.attrs = s.attrs[:0]
+	if s.empty {
+		s.empty = false
+		return s.pop(s.end)
+	}
+	if len(s.open) == 0 && !s.outside() {
+		return Stop
+	}
+	i := s.start
+	switch rest := s.doc[i:]; {
+	case rest == "":
+		return s.truncated()
+	case rest[0] != '<':
+		return s.text(i)
+	case len(rest) == 1:
+		return s.truncated()
+	case rest[1] == '/':
+		return s.endTag(i + 2)
+	case rest[1] == '!':
+		return s.declaration(i)
+	case rest[1] == '?':
+		return s.procInst(i)
+	default:
+		return s.startTag(i + 1)
+	}
+}
+
+// outside moves over the white space outside the root element, and reports
+// whether markup follows that may stand there.
+func (s *Scanner) outside() bool {
+	i := skipSpace(s.doc, s.start)
+	s.start, s.end = i, i
+	switch {
+	case !s.rooted && i == len(s.doc):
+		s.truncated()
+		return false
+	case !s.rooted && s.doc[i] != '<':
+		s.syntax(i, "text outside the root element")
+		return false
+	case !s.rooted:
+		return true
+	case i == len(s.doc):
+		s.done = true
+		return false
+	case hasPrefixAt(s.doc, i, "<!--"), hasPrefixAt(s.doc, i, "<?"):
+		return true
+	}
+	s.afterRoot(i)
+	return false
+}
+
+// afterRoot ends the scan at something that may not follow the root element.
+func (s *Scanner) afterRoot(at int) {
+	s.note("content-after-root", at, "content after the end of the root element", "")
+	s.done = true
+}
+
+// Depth returns the number of open elements. At a Start it counts the element
+// itself, at its End it no longer does.
+func (s *Scanner) Depth() int { return len(s.open) }
+
+// Space returns the namespace of the current Start or End, "" for none.
+func (s *Scanner) Space() string { return s.name.space }
+
+// Local returns the local name of the current Start or End.
+func (s *Scanner) Local() string { return s.name.local }
+
+// Prefix returns the prefix of the current Start or End as it was written.
+func (s *Scanner) Prefix() string { return s.name.prefix }
+
+// Is reports whether the current Start or End is called local in the namespace space.
+func (s *Scanner) Is(space, local string) bool {
+	return s.name.local == local && s.name.space == space
+}
+
+// Offset returns where the current token begins in the document.
+func (s *Scanner) Offset() int { return s.start }
+
+// End returns where the current token ends in the document. An empty-element
+// tag is a Start with the range of the tag, followed by an End with an empty
+// range.
+func (s *Scanner) End() int { return s.end }
+
+// Bases returns the values of xml:base in scope, outermost first: references
+// decoded, but not resolved against each other. It is valid until the next Next.
+func (s *Scanner) Bases() []string { return s.bases }
+
+// Lang returns the value of xml:lang in scope, "" for none.
+func (s *Scanner) Lang() string {
+	if len(s.open) == 0 {
+		return ""
+	}
+	return s.open[len(s.open)-1].lang
+}
+
+// Bindings returns the namespace bindings in scope, the innermost of a prefix
+// last, without the predeclared xml. An undeclared prefix counts as declared on
+// the element where it first occurs. It is valid until the next Next.
+func (s *Scanner) Bindings() []Binding { return s.bindings }

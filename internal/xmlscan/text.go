@@ -1,0 +1,242 @@
+package xmlscan
+
+import (
+	"html"
+	"unicode/utf8"
+)
+
+// text reads character data from i up to the next markup.
+func (s *Scanner) text(i int) Token {
+	doc := s.doc
+	s.plain = true
+	for {
+		i = until(doc, i, textStop)
+		if i == len(doc) || doc[i] == '<' {
+			s.end = i
+			return Text
+		}
+		switch doc[i] {
+		case '&':
+			s.plain = false
+			i += s.reference(i)
+		case ']':
+			if hasPrefixAt(doc, i, "]]>") {
+				s.note("cdata-end-in-text", i, "]]> in text", "")
+			}
+			i++
+		case '\r':
+			s.plain = false
+			i++
+		default:
+			s.plain = false
+			s.control(i)
+			i++
+		}
+	}
+}
+
+// reference checks what the ampersand at i begins, and returns its length.
+func (s *Scanner) reference(i int) int {
+	kind, n, _ := reference(s.doc[i:])
+	if kind != refChar {
+		s.noteReference(kind, i, s.doc[i:i+n])
+	}
+	return n
+}
+
+func (s *Scanner) noteReference(kind refKind, at int, ref string) {
+	switch kind {
+	case refBare:
+		s.note("bare-ampersand", at, "ampersand that begins no reference", "")
+	case refForbidden:
+		s.note("control-character", at, "reference to a character that XML does not allow", ref)
+	case refHTML:
+		s.note("html-entity", at, "entity of HTML that is not declared", ref)
+	case refUndefined:
+		s.note("undefined-entity", at, "undefined entity", ref)
+	}
+}
+
+// AppendText appends the text of the current Text or CData to dst, with
+// references decoded and line ends made newlines. At other tokens it appends
+// nothing.
+func (s *Scanner) AppendText(dst []byte) []byte {
+	raw := s.raw()
+	switch {
+	case s.plain:
+		return append(dst, raw...)
+	case s.tok == CData:
+		return appendDecoded(dst, raw, decodeCData)
+	}
+	return appendDecoded(dst, raw, decodeText)
+}
+
+// raw returns the current Text or CData as it stands.
+func (s *Scanner) raw() string {
+	switch s.tok {
+	case Text:
+		return s.doc[s.start:s.end]
+	case CData:
+		return s.doc[s.start+len("<![CDATA[") : s.end-len("]]>")]
+	}
+	return ""
+}
+
+// appendDecoded appends what raw stands for: text, a CDATA section or an
+// attribute value, depending on mode.
+func appendDecoded(dst []byte, raw string, mode uint8) []byte {
+	for {
+		i := until(raw, 0, mode)
+		dst = append(dst, raw[:i]...)
+		if i == len(raw) {
+			return dst
+		}
+		raw = raw[i:]
+		n := 1
+		switch c := raw[0]; c {
+		case '&':
+			dst, n = appendReference(dst, raw)
+		case '\t', '\n', '\r':
+			if len(raw) > 1 && c == '\r' && raw[1] == '\n' {
+				n = 2
+			}
+			if mode == decodeValue {
+				dst = append(dst, ' ')
+			} else {
+				dst = append(dst, '\n')
+			}
+		}
+		raw = raw[n:]
+	}
+}
+
+// appendReference appends what the ampersand at the start of raw stands for,
+// and returns the length of the reference.
+func appendReference(dst []byte, raw string) ([]byte, int) {
+	kind, n, r := reference(raw)
+	switch kind {
+	case refChar:
+		dst = utf8.AppendRune(dst, r)
+	case refBare, refUndefined:
+		dst = append(dst, raw[:n]...)
+	case refHTML:
+		dst = append(dst, html.UnescapeString(raw[:n])...)
+	}
+	return dst, n
+}
+
+// A refKind says what an ampersand begins.
+type refKind uint8
+
+const (
+	refChar      refKind = iota // a predefined entity or a character reference
+	refBare                     // nothing: it stands for itself
+	refForbidden                // a reference to a character that XML forbids
+	refHTML                     // an entity of HTML
+	refUndefined                // any other entity
+)
+
+// reference reads what begins with the ampersand raw[0]: its kind, its length
+// and, if it is a refChar, its character.
+func reference(raw string) (kind refKind, n int, r rune) {
+	// The predefined entities are nearly all there are in feeds.
+	if len(raw) >= 4 {
+		switch raw[1] {
+		case 'l':
+			if raw[2] == 't' && raw[3] == ';' {
+				return refChar, 4, '<'
+			}
+		case 'g':
+			if raw[2] == 't' && raw[3] == ';' {
+				return refChar, 4, '>'
+			}
+		case '#':
+			return numeric(raw)
+		}
+	}
+	return named(raw)
+}
+
+// named reads a named reference.
+func named(raw string) (kind refKind, n int, r rune) {
+	n = 1
+	for n < len(raw) && class[raw[n]]&nameByte != 0 {
+		n++
+	}
+	if n == 1 || n == len(raw) || raw[n] != ';' || class[raw[1]]&nameStart == 0 {
+		return refBare, 1, 0
+	}
+	switch name := raw[1:n]; name {
+	case "amp":
+		return refChar, n + 1, '&'
+	case "quot":
+		return refChar, n + 1, '"'
+	case "apos":
+		return refChar, n + 1, '\''
+	default:
+		if htmlEntity(raw[:n+1]) {
+			return refHTML, n + 1, 0
+		}
+		return refUndefined, n + 1, 0
+	}
+}
+
+// htmlEntity reports whether ref is a named reference of HTML as a whole:
+// UnescapeString also takes "&notit;" for "¬it;".
+func htmlEntity(ref string) bool {
+	const longest = len("&CounterClockwiseContourIntegral;")
+	if len(ref) > longest {
+		return false
+	}
+	text := html.UnescapeString(ref)
+	return text[len(text)-1] != ';' || ref == "&semi;"
+}
+
+// numeric reads a character reference.
+func numeric(raw string) (kind refKind, n int, r rune) {
+	n = len("&#")
+	base := rune(10)
+	if n < len(raw) && raw[n] == 'x' {
+		base = 16
+		n++
+	}
+	first := n
+	for ; n < len(raw); n++ {
+		d := digit(raw[n])
+		if d >= base {
+			break
+		}
+		// Clamped, not overflowing: however many digits, it stays forbidden.
+		r = min(r*base+d, utf8.MaxRune+1)
+	}
+	switch {
+	case n == first || n == len(raw) || raw[n] != ';':
+		return refBare, 1, 0
+	case !validRune(r):
+		return refForbidden, n + 1, 0
+	}
+	return refChar, n + 1, r
+}
+
+func digit(c byte) rune {
+	switch {
+	case c >= '0' && c <= '9':
+		return rune(c - '0')
+	case c >= 'a' && c <= 'f':
+		return rune(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return rune(c-'A') + 10
+	}
+	return 16
+}
+
+// validRune reports whether r is a Char of XML 1.0.
+func validRune(r rune) bool {
+	switch {
+	case r < ' ':
+		return r == '\t' || r == '\n' || r == '\r'
+	case r == 0xFFFE || r == 0xFFFF:
+		return false
+	}
+	return utf8.ValidRune(r)
+}
