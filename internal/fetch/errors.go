@@ -1,0 +1,123 @@
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// The rules a RefusedError names.
+const (
+	RuleURL       = "url"       // not an absolute URL with a host
+	RuleLength    = "length"    // the URL is longer than Limits.URL
+	RuleScheme    = "scheme"    // neither http nor https
+	RuleUserinfo  = "userinfo"  // a user or password in the URL
+	RuleMethod    = "method"    // neither GET nor HEAD
+	RuleHeader    = "header"    // a value that cannot stand in a header
+	RuleDowngrade = "downgrade" // a redirect from https to http
+	RuleLocation  = "location"  // a redirect that does not say where to
+	RuleLoop      = "loop"      // a redirect to a URL already visited
+	RuleRedirects = "redirects" // more redirects than MaxRedirects
+	RuleAddress   = "address"   // a loopback, private or special-purpose address
+)
+
+// A RefusedError reports a request that was not made because a rule of this
+// package forbids it. Trying again will not help.
+type RefusedError struct {
+	URL  string // that was refused, without userinfo
+	Rule string // one of the Rule constants
+	Err  error  // details; may be nil
+}
+
+func (e *RefusedError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("fetch %q: refused by the rule on %s: %v", e.URL, e.Rule, e.Err)
+	}
+	return fmt.Sprintf("fetch %q: refused by the rule on %s", e.URL, e.Rule)
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// A StatusError reports an answer that is neither a success nor a 304 to a
+// conditional request.
+type StatusError struct {
+	URL    string // that answered
+	Status int    // of the answer
+
+	// RetryAfter is how long the host asks to be left alone, and At when that
+	// ends; a day at most. Zero: it does not say.
+	RetryAfter time.Duration
+	At         time.Time
+
+	// Remembered tells that no request was made: the Status is that of an
+	// earlier answer of the host, whose wait lasts longer than Retry.MaxWait.
+	Remembered bool
+
+	// Gone tells that the document has been withdrawn for good: a 410, with
+	// none but permanent redirects before it.
+	Gone bool
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("fetch %q: status %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	if !e.At.IsZero() {
+		s += ", to be asked again after " + e.At.UTC().Format(time.RFC3339)
+	}
+	if e.Remembered {
+		s += " (remembered)"
+	}
+	return s
+}
+
+// A LimitError reports an answer that is larger than Limits allow.
+type LimitError struct {
+	URL   string
+	Limit string // "bytes", "ratio", "headers", "wire" or "window"
+	Max   int64  // what was allowed
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("fetch %q: limit on %s (%d) exceeded", e.URL, e.Limit, e.Max)
+}
+
+// A TimeoutError reports a step that took longer than Timeouts allow.
+type TimeoutError struct {
+	URL  string
+	Step string        // "connect", "tls", "headers", "body" or "idle"
+	Max  time.Duration // what was allowed
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("fetch %q: timeout: %s took longer than %v", e.URL, e.Step, e.Max)
+}
+
+// Timeout is true, as [net.Error] has it.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// A TruncatedError reports a body that broke off before its end.
+type TruncatedError struct {
+	URL string
+	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
+}
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("fetch %q: body cut short: %v", e.URL, e.Err)
+}
+
+func (e *TruncatedError) Unwrap() error { return e.Err }
+
+// An EncodingError reports a body that cannot be decoded.
+type EncodingError struct {
+	URL      string
+	Encoding string // the Content-Encoding
+	Err      error  // what is corrupt; nil: the encoding is stacked or unknown
+}
+
+func (e *EncodingError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("fetch %q: corrupt %s: %v", e.URL, e.Encoding, e.Err)
+	}
+	return fmt.Sprintf("fetch %q: content encoding %q is not understood", e.URL, e.Encoding)
+}
+
+func (e *EncodingError) Unwrap() error { return e.Err }

@@ -1,0 +1,154 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// An exchange is one request and its answer, with what it holds until it
+// ends: a place at the host, a context, a timer.
+type exchange struct {
+	client  *Client
+	caller  context.Context // what the caller may cancel
+	ctx     context.Context // what the guard may cancel as well
+	guard   guard
+	host    *host
+	url     string
+	started time.Time
+
+	conditional bool
+	resp        *http.Response
+}
+
+// exchange waits for its turn, sends a request and reads the headers of the
+// answer. The result must be ended.
+func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional bool) (*exchange, error) {
+	h, err := c.enter(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, started: time.Now()}
+	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
+	x.guard.step.URL = location
+	r, err := c.newRequest(x.ctx, u, req, conditional)
+	if err == nil {
+		err = x.send(r)
+	}
+	if err != nil {
+		x.end()
+		return nil, err
+	}
+	return x, nil
+}
+
+// send makes the round trip.
+func (x *exchange) send(r *http.Request) error {
+	c := x.client
+	c.logRequest(x, r.Method)
+	limit := c.cap(c.Timeouts.headers())
+	x.guard.arm(x.started, "headers", limit, limit)
+	resp, err := c.roundTripper().RoundTrip(r)
+	x.guard.disarm()
+	if err != nil {
+		return x.failure(err)
+	}
+	if resp.Body == nil { // of a transport that is not net/http's
+		resp.Body = http.NoBody
+	}
+	x.resp = resp
+	c.logAnswer(x)
+	if headerSize(resp.Header) > c.Limits.header() {
+		return &LimitError{URL: x.url, Limit: "headers", Max: c.Limits.header()}
+	}
+	return nil
+}
+
+// end gives back everything that the exchange holds.
+func (x *exchange) end() {
+	x.guard.stop()
+	x.guard.cancel(context.Canceled)
+	if x.resp != nil {
+		x.resp.Body.Close()
+	}
+	x.client.exit(x.host)
+}
+
+// discard ends an exchange whose body nobody wants. A short one is read, for
+// then the connection can be kept, but it is not waited for long.
+func (x *exchange) discard() {
+	const short, soon = 2 << 10, time.Second
+	if r := x.resp; r.Body != http.NoBody && r.ContentLength <= short && r.StatusCode >= 200 {
+		x.guard.arm(time.Now(), "body", soon, soon)
+		io.CopyN(io.Discard, x.resp.Body, short+1)
+		x.guard.disarm()
+	}
+	x.end()
+}
+
+// interrupted tells who broke the exchange off, if it was not the server: the
+// caller, the guard, or a Close. What the transport reports is then only a
+// consequence.
+func (x *exchange) interrupted() error {
+	if err := x.caller.Err(); err != nil {
+		return wrap(x.url, err)
+	}
+	return context.Cause(x.ctx)
+}
+
+// failure gives an error of the transport its type.
+func (x *exchange) failure(err error) error {
+	if cut := x.interrupted(); cut != nil {
+		return cut
+	}
+	if timeout, ok := errors.AsType[*TimeoutError](err); ok { // of the dialer
+		return &TimeoutError{URL: x.url, Step: timeout.Step, Max: timeout.Max}
+	}
+	limits := &x.client.Limits
+	switch {
+	case prohibited(err):
+		return &RefusedError{URL: x.url, Rule: RuleAddress, Err: err}
+	case headersTooLong(err):
+		return &LimitError{URL: x.url, Limit: "headers", Max: limits.header()}
+	}
+	return wrap(x.url, err)
+}
+
+func prohibited(err error) bool {
+	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) ||
+		errors.Is(err, ssrf.ErrProhibitedPort) || errors.Is(err, ssrf.ErrInvalidHostPort)
+}
+
+// headersTooLong knows the two errors of net/http by their text, for they
+// have neither a type nor a name.
+func headersTooLong(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "server response headers exceeded") ||
+		strings.Contains(s, "response header list larger than advertised limit")
+}
+
+// headerSize is what the headers take on the wire, about. It is for
+// transports that do not count themselves.
+func headerSize(h http.Header) int64 {
+	var n int64
+	for name, values := range h {
+		for _, v := range values {
+			n += int64(len(name) + len(v) + len(": \r\n"))
+		}
+	}
+	return n
+}
+
+// cap shortens a timeout to that of the caller's own http.Client.
+func (c *Client) cap(d time.Duration) time.Duration {
+	if c.HTTP != nil && c.HTTP.Timeout > 0 {
+		return min(d, c.HTTP.Timeout)
+	}
+	return d
+}

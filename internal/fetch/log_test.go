@@ -1,0 +1,107 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestLog reads the events of a few fetches as a person would.
+func TestLog(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		packed := gzipOf([]byte("decoded"))
+		d := &diary{texts: []string{
+			to(301, "/b"), status(503, "Retry-After: 5"), to(301, "/b"), ok("body"),
+			ok(packed, "Content-Encoding: gzip"),
+			head + "Content-Length: 9\r\n\r\nshort",
+		}}
+		w.serve("a", answers(func(conn net.Conn, r *http.Request) {
+			d.answer(conn, r)
+			if len(d.times) == len(d.texts) {
+				conn.Close()
+			}
+		}))
+		var buf bytes.Buffer
+		c := w.client()
+		c.Retry = Retry{}
+		c.Logger = slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{
+			Level: slog.LevelDebug,
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+					return slog.Attr{}
+				}
+				return a
+			},
+		}))
+		c.Credentials = []Credential{{"http://a", "Bearer SECRET"}}
+		outcome(c, Request{URL: "http://a/"})
+		outcome(c, Request{URL: "http://a/c", ETag: "x"})
+		outcome(c, Request{URL: "http://a/d"})
+		outcome(c, Request{URL: "http://SECRET@a/"})
+		assert.Equal(t, strings.TrimLeft(`
+msg=request url=http://a/ method=GET conditional=false
+msg=answer url=http://a/ status=301 duration=0s
+msg=redirect url=http://a/ to=http://a/b status=301
+msg=request url=http://a/b method=GET conditional=false
+msg=answer url=http://a/b status=503 duration=0s
+msg=retry url=http://a/ try=1 wait=5s error="fetch \"http://a/b\": status 503 Service Unavailable, to be asked again after 2000-01-01T00:00:05Z"
+msg=request url=http://a/ method=GET conditional=false
+msg=answer url=http://a/ status=301 duration=0s
+msg=redirect url=http://a/ to=http://a/b status=301
+msg=request url=http://a/b method=GET conditional=false
+msg=answer url=http://a/b status=200 duration=0s
+msg=body url=http://a/b bytes=4 wire=4 duration=0s
+msg=request url=http://a/c method=GET conditional=true
+msg=answer url=http://a/c status=200 duration=0s
+msg=body url=http://a/c bytes=7 wire=`+strconv.Itoa(len(packed))+` duration=0s
+msg=request url=http://a/d method=GET conditional=false
+msg=answer url=http://a/d status=200 duration=0s
+msg=body url=http://a/d bytes=5 wire=5 duration=0s error="fetch \"http://a/d\": body cut short: unexpected EOF"
+msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused by the rule on userinfo"
+`, "\n"), buf.String())
+
+		assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c.Credentials, c.Credentials, c.Credentials), "SECRET")
+	})
+}
+
+// TestLogWait has a second request wait for what the first was told.
+func TestLogWait(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		d := &diary{texts: []string{status(429, "Retry-After: 5"), ok("x")}}
+		w.serve("a", answers(d.answer))
+		var buf bytes.Buffer
+		c := w.client()
+		c.Logger = slog.New(slog.NewTextHandler(&buf, nil))
+		outcome(c, Request{URL: "http://a/"})
+		outcome(c, Request{URL: "http://a/"})
+		assert.Regexp(t, `(?s)^\S+ level=INFO msg=failure url=http://a/ error=.*\n\S+ level=INFO msg=wait host=a wait=5s\n$`, buf.String())
+	})
+}
+
+// TestErrors has each error read well.
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&RefusedError{URL: "u", Rule: RuleScheme}, `fetch "u": refused by the rule on scheme`},
+		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused by the rule on url: ` + assert.AnError.Error()},
+		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
+		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
+		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": limit on ratio (200) exceeded`},
+		{&TimeoutError{URL: "u", Step: "idle", Max: time.Second}, `fetch "u": timeout: idle took longer than 1s`},
+		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": body cut short: ` + assert.AnError.Error()},
+		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": content encoding "br" is not understood`},
+		{&EncodingError{URL: "u", Encoding: "gzip", Err: assert.AnError}, `fetch "u": corrupt gzip: ` + assert.AnError.Error()},
+	} {
+		assert.EqualError(t, test.err, test.want)
+	}
+}

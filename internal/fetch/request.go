@@ -1,0 +1,64 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// newRequest makes the request of one hop. Its headers are made afresh: what
+// an earlier hop was told is nothing to this one.
+func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, conditional bool) (*http.Request, error) {
+	fields := [...]struct{ name, value string }{
+		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
+		{"Accept", cmp.Or(req.Accept, "*/*")},
+		{"Accept-Encoding", "gzip, zstd"},
+		{"Authorization", c.authorization(u)},
+		{"If-None-Match", req.ETag},
+		{"If-Modified-Since", req.LastModified},
+	}
+	send := fields[:]
+	if !conditional {
+		send = fields[:4]
+	}
+	header := make(http.Header, len(fields))
+	values := make([]string, len(fields)) // one array for all: a poll should be cheap
+	for i, f := range send {
+		if f.value == "" {
+			continue
+		}
+		if !httpguts.ValidHeaderFieldValue(f.value) {
+			return nil, &RefusedError{URL: u.String(), Rule: RuleHeader}
+		}
+		values[i] = f.value
+		header[f.name] = values[i : i+1 : i+1]
+	}
+	r := http.Request{
+		Method:     cmp.Or(req.Method, http.MethodGet),
+		URL:        u,
+		Host:       u.Host,
+		Header:     header,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+	}
+	return r.WithContext(ctx), nil
+}
+
+// owner is the URL whose origin may see the validators; nil: there are none.
+func (req *Request) owner(first *url.URL) *url.URL {
+	switch {
+	case req.ETag == "" && req.LastModified == "":
+		return nil
+	case req.Validated == "":
+		return first
+	}
+	u, err := url.Parse(req.Validated)
+	if err != nil {
+		return nil
+	}
+	return u
+}

@@ -1,0 +1,105 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// roundTripper is what requests go through: the caller's transport, or ours.
+func (c *Client) roundTripper() http.RoundTripper {
+	c.setup.Do(func() {
+		if c.HTTP != nil && c.HTTP.Transport != nil {
+			c.transport = c.HTTP.Transport
+			return
+		}
+		c.transport = c.newTransport()
+	})
+	return c.transport
+}
+
+// newTransport makes the built-in transport. It has no Proxy: one named by
+// the environment would resolve names for us and undo the rule on addresses.
+// It does not decompress, since a ratio can only be told by seeing both sides.
+func (c *Client) newTransport() *http.Transport {
+	d := dialer{dial: c.dial, roots: c.roots, connect: c.Timeouts.connect(), tls: c.Timeouts.tls()}
+	if d.dial == nil {
+		d.dial = c.netDialer().DialContext
+	}
+	return &http.Transport{
+		DialContext:            d.plain,
+		DialTLSContext:         d.secure,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    c.perHost(),
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: c.Limits.header(),
+		// A kept connection that has died silently would cost every request
+		// to its host a timeout; a ping finds out.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}
+
+// netDialer asks the guardian about each address after its name has been
+// resolved and right before it is dialled: no second answer of a name server
+// can come between.
+func (c *Client) netDialer() *net.Dialer {
+	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
+	if d.Control == nil && !c.AllowPrivate {
+		// Feeds are served from odd ports as well.
+		d.Control = ssrf.New(ssrf.WithAnyPort()).Safe
+	}
+	return d
+}
+
+func (c *Client) perHost() int { return max(cmp.Or(c.PerHost, 4), 1) }
+
+// A dialer puts a timeout with a name on connecting and on the handshake.
+type dialer struct {
+	dial         func(ctx context.Context, network, address string) (net.Conn, error)
+	roots        *x509.CertPool // nil: the system's
+	connect, tls time.Duration
+}
+
+func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, d.connect)
+	defer cancel()
+	conn, err := d.dial(limited, network, address)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = &TimeoutError{Step: "connect", Max: d.connect}
+	}
+	return conn, err
+}
+
+func (d dialer) secure(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := d.plain(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, d.tls)
+	defer cancel()
+	conn := tls.Client(plain, &tls.Config{
+		ServerName: host,
+		RootCAs:    d.roots,
+		NextProtos: []string{"h2", "http/1.1"},
+	})
+	if err := conn.HandshakeContext(limited); err != nil {
+		plain.Close()
+		if limited.Err() != nil && ctx.Err() == nil {
+			err = &TimeoutError{Step: "tls", Max: d.tls}
+		}
+		return nil, err
+	}
+	return conn, nil
+}
