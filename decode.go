@@ -2,13 +2,15 @@ package feedhistory
 
 import (
 	"cmp"
+	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/atom"
-	"github.com/mmcdole/gofeed/json"
+	jsonfeed "github.com/mmcdole/gofeed/json"
 	"github.com/mmcdole/gofeed/rss"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -57,16 +59,11 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 }
 
 func (e *Entry) decodeJSON() (*gofeed.Item, error) {
-	feed, err := new(json.Parser).Parse(strings.NewReader(
-		`{"version":"https://jsonfeed.org/version/1.1","items":[` + e.raw + `]}`))
+	raw, _ := json.Marshal(e.jsonItem()) // null, or a member of the wrong type, gofeed does not survive
+	item, err := readJSONItem(string(raw))
 	if err != nil {
 		return nil, &ParseError{URL: e.scope.base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	}
-	items, err := new(gofeed.DefaultJSONTranslator).Translate(feed)
-	if err != nil || len(items.Items) != 1 {
-		return nil, &ParseError{URL: e.scope.base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
-	}
-	item := items.Items[0]
 	if item.Link != "" {
 		item.Link = resolve(e.scope.base, item.Link)
 	}
@@ -77,6 +74,26 @@ func (e *Entry) decodeJSON() (*gofeed.Item, error) {
 		enclosure.URL = resolve(e.scope.base, enclosure.URL)
 	}
 	return e.finishItem(item), nil
+}
+
+func readJSONItem(raw string) (*gofeed.Item, error) {
+	feed, err := new(jsonfeed.Parser).Parse(strings.NewReader(
+		`{"version":"https://jsonfeed.org/version/1.1","items":[` + raw + `]}`))
+	if err != nil {
+		return nil, err
+	}
+	return onlyItem(new(gofeed.DefaultJSONTranslator).Translate(feed))
+}
+
+// onlyItem returns the one item of a feed that gofeed has read.
+func onlyItem(feed *gofeed.Feed, err error) (*gofeed.Item, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(feed.Items) != 1 {
+		return nil, fmt.Errorf("gofeed found %d items in one entry", len(feed.Items))
+	}
+	return feed.Items[0], nil
 }
 
 // The most that gofeed is given of one entry; it copies all bindings for every
@@ -125,30 +142,18 @@ func (k *skeleton) decode(format Format) (*gofeed.Item, error) {
 }
 
 func readItem(text string, format Format) (*gofeed.Item, error) {
-	var feed *gofeed.Feed
 	if format == Atom {
-		f, err := new(atom.Parser).Parse(strings.NewReader(text))
+		feed, err := new(atom.Parser).Parse(strings.NewReader(text))
 		if err != nil {
 			return nil, err
 		}
-		feed, err = new(gofeed.DefaultAtomTranslator).Translate(f)
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		f, err := new(rss.Parser).Parse(strings.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		feed, err = (&gofeed.DefaultRSSTranslator{DisableContentImageScan: true}).Translate(f)
-		if err != nil {
-			return nil, err
-		}
+		return onlyItem(new(gofeed.DefaultAtomTranslator).Translate(feed))
 	}
-	if len(feed.Items) != 1 {
-		return nil, fmt.Errorf("gofeed found %d items in one entry", len(feed.Items))
+	feed, err := new(rss.Parser).Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
 	}
-	return feed.Items[0], nil
+	return onlyItem((&gofeed.DefaultRSSTranslator{DisableContentImageScan: true}).Translate(feed))
 }
 
 // restore puts the texts where gofeed carried the placeholders, and the dates.
@@ -259,6 +264,10 @@ func (k *skeleton) element(outer string, extension bool) {
 		return
 	}
 	name, space := k.name(extension)
+	if !readable(name) {
+		k.r.s.Skip()
+		return
+	}
 	k.b.WriteString("<" + name)
 	if !strings.Contains(name, ":") && space != outer {
 		writeAttr(&k.b, "xmlns", space)
@@ -281,6 +290,18 @@ func (k *skeleton) element(outer string, extension bool) {
 	}
 	escapeText(&k.b, string(text))
 	k.b.WriteString("</" + name + ">")
+}
+
+// readable reports whether encoding/xml, under gofeed, knows all characters of
+// a name: it has the second edition of XML 1.0, the scanner has the fifth.
+func readable(name string) bool {
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			_, err := xml.NewDecoder(strings.NewReader("<" + name + "/>")).Token()
+			return err == nil
+		}
+	}
+	return true
 }
 
 // name returns the current element's name in the skeleton, and its namespace
@@ -341,6 +362,8 @@ func (k *skeleton) attributes(extension bool) {
 				continue
 			}
 		}
-		writeAttr(&k.b, a.Local, value)
+		if readable(a.Local) {
+			writeAttr(&k.b, a.Local, value)
+		}
 	}
 }

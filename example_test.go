@@ -13,18 +13,23 @@ import (
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
-// home is the site that the examples read; it is on this machine, so a client
-// for it must allow private addresses.
-var home = func() string {
-	url, err := site.Start()
+// start serves the site that the examples read. It is on this machine, so their
+// client must allow private addresses.
+func start() (client *feedhistory.Client, home string, stop func()) {
+	home, stopSite, err := site.Start()
 	if err != nil {
 		log.Fatal(err)
 	}
-	return url
-}()
+	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	return client, home, func() {
+		client.CloseIdle()
+		stopSite()
+	}
+}
 
 func ExampleClient_Fetch() {
-	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client, home, stop := start()
+	defer stop()
 	history, err := client.Fetch(context.Background(), home+site.Archived)
 	if err != nil {
 		log.Fatal(err) // there is no answer at all
@@ -42,7 +47,8 @@ func ExampleClient_Fetch() {
 }
 
 func ExampleHistory_Verdict() {
-	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client, home, stop := start()
+	defer stop()
 	for _, path := range []string{site.Complete, site.Plain, site.Paged, site.Broken} {
 		history, err := client.Fetch(context.Background(), home+path)
 		if err != nil {
@@ -64,11 +70,10 @@ func ExampleHistory_Verdict() {
 // A walk hands on document by document, so memory does not grow with the
 // history; to break leaves the rest unread.
 func ExampleClient_Walk() {
-	client := feedhistory.Client{
-		Policy: feedhistory.Policy{AllowPrivate: true},
-		Pace:   10 * time.Millisecond,
-		Budget: feedhistory.Budget{Documents: 100},
-	}
+	client, home, stop := start()
+	defer stop()
+	client.Pace = 10 * time.Millisecond
+	client.Budget = feedhistory.Budget{Documents: 100}
 	for doc, err := range client.Walk(context.Background(), home+site.Archived, nil) {
 		if err != nil {
 			log.Fatal(err) // the first document's error, or a *feedhistory.Gap
@@ -119,7 +124,8 @@ func ExampleEntry_Decode() {
 }
 
 func ExampleWriteAtom() {
-	client := feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client, home, stop := start()
+	defer stop()
 	history, err := client.Fetch(context.Background(), home+site.Paged)
 	if err != nil {
 		log.Fatal(err)
@@ -134,15 +140,19 @@ func ExampleWriteAtom() {
 }
 
 // tracer is all that tracing needs: a RoundTripper around another.
-type tracer struct{ next http.RoundTripper }
+type tracer struct{ next *http.Transport }
 
 func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	fmt.Fprintln(os.Stdout, req.Method, req.URL.Path)
 	return t.next.RoundTrip(req)
 }
 
+func (t tracer) CloseIdleConnections() { t.next.CloseIdleConnections() }
+
 func ExampleClient_tracing() {
-	client := feedhistory.Client{HTTP: &http.Client{Transport: tracer{http.DefaultTransport}}}
+	client, home, stop := start()
+	defer stop()
+	client.HTTP = &http.Client{Transport: tracer{new(http.Transport)}}
 	if _, err := client.Get(context.Background(), home+site.Complete); err != nil {
 		log.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -19,26 +20,43 @@ func isJSON(data string) bool {
 	return strings.HasPrefix(strings.TrimLeft(data[:min(len(data), 4096)], " \t\r\n"), "{")
 }
 
-// A jsonItem is an item; its id may be a number, which version 1.0 has
-// readers take for a string.
+// A jsonItem is an item, with the members that gofeed knows. The id may be a
+// number, which version 1.0 has readers take for a string.
 type jsonItem struct {
 	ID          json.RawMessage  `json:"id"`
-	URL         string           `json:"url"`
-	ExternalURL string           `json:"external_url"`
-	Title       string           `json:"title"`
-	Summary     string           `json:"summary"`
-	HTML        string           `json:"content_html"`
-	Text        string           `json:"content_text"`
-	Published   string           `json:"date_published"`
-	Modified    string           `json:"date_modified"`
-	Attachments []jsonAttachment `json:"attachments"`
+	URL         string           `json:"url,omitempty"`
+	ExternalURL string           `json:"external_url,omitempty"`
+	Title       string           `json:"title,omitempty"`
+	Summary     string           `json:"summary,omitempty"`
+	HTML        string           `json:"content_html,omitempty"`
+	Text        string           `json:"content_text,omitempty"`
+	Image       string           `json:"image,omitempty"`
+	BannerImage string           `json:"banner_image,omitempty"`
+	Published   string           `json:"date_published,omitempty"`
+	Modified    string           `json:"date_modified,omitempty"`
+	Tags        []string         `json:"tags,omitempty"`
+	Author      jsonAuthor       `json:"author,omitzero"`
+	Authors     []jsonAuthor     `json:"authors,omitempty"`
+	Attachments []jsonAttachment `json:"attachments,omitempty"`
+}
+
+type jsonAuthor struct {
+	Name string `json:"name"`
 }
 
 type jsonAttachment struct {
-	URL      string      `json:"url"`
-	MimeType string      `json:"mime_type"`
-	Title    string      `json:"title"`
-	Size     json.Number `json:"size_in_bytes"`
+	URL      string  `json:"url"`
+	MimeType string  `json:"mime_type"`
+	Title    string  `json:"title,omitempty"`
+	Size     float64 `json:"size_in_bytes,omitempty"`
+}
+
+// length returns the attachment's size as a link has it.
+func (a jsonAttachment) length() string {
+	if a.Size <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(a.Size, 'f', 0, 64)
 }
 
 func (p Parser) parseJSON(data, base string) (*Document, error) {
@@ -160,6 +178,10 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 
 func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	var item jsonItem
+	if !strings.HasPrefix(raw, "{") {
+		r.note("json-type", "an item is not an object", offset)
+		return
+	}
 	if err := json.Unmarshal([]byte(raw), &item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
@@ -176,7 +198,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	link(Link{Rel: RelAlternate, Href: item.URL})
 	link(Link{Rel: "related", Href: item.ExternalURL})
 	for _, a := range item.Attachments {
-		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.Size.String()})
+		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
 	e.Links = r.takeLinks()
 	r.keepEntry(e, offset)
@@ -194,10 +216,16 @@ func jsonID(raw json.RawMessage) string {
 	return ""
 }
 
+// jsonItem reads the item again; what is of the wrong type Parse has noted.
+func (e *Entry) jsonItem() (item jsonItem) {
+	_ = json.Unmarshal([]byte(e.raw), &item)
+	item.ID, _ = json.Marshal(e.ID)
+	return item
+}
+
 // jsonText returns a JSON Feed item's text: "title", "summary" or "content".
 func (e *Entry) jsonText(what string) Text {
-	var item jsonItem
-	_ = json.Unmarshal([]byte(e.raw), &item) // what is of the wrong type was noted by Parse
+	item := e.jsonItem()
 	t := Text{Type: TextPlain, Base: e.scope.base}
 	switch {
 	case what == "title":

@@ -38,24 +38,22 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
 		}
 	}
-	if ref, ok := s.Attr(nsXML, "base"); ok {
-		writeAttr(&attrs, "xml:base", resolve(sc.base, ref))
-		lenient = true // its own is a duplicate now
-	} else if sc.base != "" {
-		writeAttr(&attrs, "xml:base", sc.base)
+	ref, ok := s.Attr(nsXML, "base")
+	if base := resolve(sc.base, ref); base != "" {
+		writeAttr(&attrs, "xml:base", base)
 	}
+	lenient = lenient || ok // its own is to be replaced
 	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
 		writeAttr(&attrs, "xml:lang", sc.lang)
 	}
-	name := 1 + len(s.Local())
-	if s.Prefix() != "" {
-		name += len(s.Prefix()) + 1
-	}
-	raw = raw[:name] + attrs.String() + raw[name:]
 	if lenient {
-		return xmlscan.Standalone(raw, nil, "")
+		return xmlscan.Standalone(raw, nil, attrs.String())
 	}
-	return raw
+	name := len("<") + len(s.Local())
+	if s.Prefix() != "" {
+		name += len(s.Prefix()) + len(":")
+	}
+	return raw[:name] + attrs.String() + raw[name:]
 }
 
 // Document returns the history as one document, complete where the verdict is

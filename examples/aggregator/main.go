@@ -28,10 +28,11 @@ func main() {
 	var client feedhistory.Client
 	urls := os.Args[1:]
 	if len(urls) == 0 {
-		home, err := site.Start()
+		home, stop, err := site.Start()
 		if err != nil {
 			log.Fatal(err)
 		}
+		defer stop()
 		for _, path := range []string{site.Archived, site.Complete, site.Paged, site.Broken, site.Plain} {
 			urls = append(urls, home+path)
 		}

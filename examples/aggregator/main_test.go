@@ -11,8 +11,9 @@ import (
 )
 
 func TestAggregate(t *testing.T) {
-	home, err := site.Start()
+	home, stop, err := site.Start()
 	require.NoError(t, err)
+	defer stop()
 	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	var out strings.Builder
 	aggregate(t.Context(), &out, client, []string{home + site.Archived, home + site.Broken, home + "/nowhere"})

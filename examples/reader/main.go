@@ -26,10 +26,11 @@ func main() {
 	if len(os.Args) > 1 {
 		url = os.Args[1]
 	} else {
-		home, err := site.Start()
+		home, stop, err := site.Start()
 		if err != nil {
 			log.Fatal(err)
 		}
+		defer stop()
 		url = home + site.Archived
 		client.Policy.AllowPrivate = true // the site is on this machine
 	}

@@ -11,8 +11,9 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	home, err := site.Start()
+	home, stop, err := site.Start()
 	require.NoError(t, err)
+	defer stop()
 	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	var out strings.Builder
 	require.NoError(t, read(t.Context(), &out, client, home+site.Archived))

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -21,14 +22,19 @@ const (
 	Plain    = "/plain.rss"          // a feed like most: its last entries
 )
 
-// Start serves the site on a free port of the loopback interface, until the
-// program ends, and returns its URL.
-func Start() (url string, err error) {
+// Start serves the site on a free port of the loopback interface, until stop is
+// called, and returns its URL.
+func Start() (url string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	return "http://" + listener.Addr().String(), nil
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	stop = func() {
+		_ = server.Close()
+		serving.Wait()
+	}
+	return "http://" + listener.Addr().String(), stop, nil
 }

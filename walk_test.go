@@ -1,0 +1,388 @@
+package feedhistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// TestWalk walks the websites under testdata/walk, each in a file that package
+// feedtest explains. The file's comment says what the case is. What comes out
+// is in the file "want", a fact a line:
+//
+//	error     of the first document: its reason
+//	kind      of the feed
+//	combines  all kinds that the first document shows signs of, if several
+//	verdict   of the history
+//	documents that were read to their end
+//	entry     id and title of the copy that was kept; "digest" is such an id
+//	deleted   the id of a deleted entry
+//	gap       reason, status and URL of what is missing; where its link was
+//	note      code of a leniency in any document, each once (*)
+//	request   path of a request (*)
+//
+// Those marked (*) are compared only where the file has some; "request none"
+// stands for no request at all.
+//
+// A file "options" may say otherwise than the defaults, a setting a line:
+//
+//	url        where to start; /feed.atom
+//	documents, bytes, barren   the budget
+//	processed  a URL that was processed before
+//	pending    a URL where an earlier walk was cut short
+//	same-origin
+//	tries      how often a failed request is made; 1
+func TestWalk(t *testing.T) {
+	for _, file := range glob(t, "testdata/walk/*.txtar") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testWalk(t, file) })
+	}
+}
+
+func testWalk(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	archive := feedtest.Parse(string(text))
+	require.NotEmpty(t, archive.Comment, "the case is not explained")
+	want, ok := archive.File("want")
+	require.True(t, ok, "nothing is wanted")
+
+	site := feedtest.Serve(t, string(text))
+	options, _ := archive.File("options")
+	v := newVisit(t, site, options)
+	v.walk(t.Context())
+	got := relevant(v.report(), want)
+	if *update && got != want {
+		for i := range archive.Files {
+			if archive.Files[i].Name == "want" {
+				archive.Files[i].Data = got
+			}
+		}
+		require.NoError(t, os.WriteFile(file, []byte(archive.String()), 0o666))
+	}
+	require.Equal(t, want, got, archive.Comment)
+}
+
+// relevant leaves out what is compared only where it is wanted.
+func relevant(got, want string) string {
+	var b strings.Builder
+	for line := range strings.Lines(got) {
+		key, _, _ := strings.Cut(line, " ")
+		if optional := key == "note" || key == "request"; !optional || strings.Contains("\n"+want, "\n"+key+" ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// A visit is a walk over a site.
+type visit struct {
+	site    *feedtest.Site
+	client  Client
+	url     string
+	options WalkOptions
+
+	history *History
+	err     error
+	docs    []*Document
+}
+
+func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
+	t.Helper()
+	v := &visit{
+		site:   site,
+		client: Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1, Base: 1}},
+		url:    site.URL + "/feed.atom",
+	}
+	var processed []string
+	v.options.Processed = func(url string) bool { return slices.Contains(processed, url) }
+	for line := range strings.Lines(options) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		value = strings.TrimSpace(value)
+		url := value
+		if strings.HasPrefix(value, "/") {
+			url = site.URL + value
+		}
+		url = site.Expand(url)
+		number := func() int {
+			n, err := strconv.Atoi(value)
+			require.NoError(t, err, line)
+			return n
+		}
+		switch key {
+		case "url":
+			v.url = url
+		case "documents":
+			v.client.Budget.Documents = number()
+		case "bytes":
+			v.client.Budget.Bytes = int64(number())
+		case "barren":
+			v.client.Budget.Barren = number()
+		case "processed":
+			processed = append(processed, url)
+		case "pending":
+			v.options.Pending = append(v.options.Pending, url)
+		case "same-origin":
+			v.client.Policy.SameOrigin = true
+		case "tries":
+			v.client.Retry.Tries = number()
+		default:
+			require.Fail(t, "no such option", line)
+		}
+	}
+	return v
+}
+
+func (v *visit) walk(ctx context.Context) {
+	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, &v.options), &v.docs))
+}
+
+// tee keeps the documents that come by, damaged ones included.
+func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		for doc, err := range walk {
+			var gap *Gap
+			if doc != nil {
+				*docs = append(*docs, doc)
+			} else if errors.As(err, &gap) && gap.Document != nil {
+				*docs = append(*docs, gap.Document)
+			}
+			if !yield(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// report says what came of the walk.
+func (v *visit) report() string {
+	var b strings.Builder
+	line := func(key string, values ...any) {
+		fmt.Fprintf(&b, "%-9s %s", key, fmt.Sprintln(values...))
+	}
+	if v.err != nil {
+		line("error", v.reason(v.err))
+	}
+	if h := v.history; h != nil {
+		line("kind", h.Kind)
+		if kinds := h.Head.Combines(); len(kinds) > 1 {
+			line("combines", strings.Trim(fmt.Sprint(kinds), "[]"))
+		}
+		line("verdict", h.Verdict())
+		line("documents", h.Documents)
+		for _, e := range h.Entries {
+			line("entry", v.entry(e))
+		}
+		for _, d := range h.Deleted {
+			line("deleted", d.Ref)
+		}
+		for _, g := range h.Gaps {
+			place := v.site.Path(g.URL)
+			if g.From != "" {
+				place += " from " + v.site.Path(g.From)
+			}
+			line("gap", v.reason(g), place)
+		}
+	}
+	var notes []Note
+	for _, d := range v.docs {
+		notes = append(notes, d.Notes...)
+	}
+	for _, code := range codes(notes) {
+		line("note", code)
+	}
+	for _, r := range v.site.Requests() {
+		line("request", v.site.Path(r.URL))
+	}
+	if len(v.site.Requests()) == 0 {
+		line("request", "none")
+	}
+	return b.String()
+}
+
+func (v *visit) reason(err error) string {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return fmt.Sprint(reasonOf(err), " ", status.Status)
+	}
+	return reasonOf(err).String()
+}
+
+func (v *visit) entry(e *Entry) string {
+	id := v.site.Path(e.ID)
+	if e.WeakID && strings.HasPrefix(id, "urn:sha256:") {
+		id = "digest"
+	}
+	return strings.TrimSpace(id + " " + e.Title().Plain())
+}
+
+// threeDocuments is an archived feed.
+const threeDocuments = `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/2.atom"/>
+  <entry><id>urn:3</id></entry>
+</feed>
+-- /2.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/1.atom"/>
+  <entry><id>urn:2</id></entry>
+</feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <entry><id>urn:1</id></entry>
+</feed>
+`
+
+func TestWalkIsLazy(t *testing.T) {
+	site := feedtest.Serve(t, threeDocuments)
+	v := newVisit(t, site, "")
+	walk := v.client.Walk(t.Context(), v.url, nil)
+	require.Empty(t, site.Requests())
+	for range 2 { // to range again starts afresh
+		before := len(site.Requests())
+		h, err := Merge(walk)
+		require.NoError(t, err)
+		require.Len(t, h.Entries, 3)
+		require.Len(t, site.Requests(), before+3)
+	}
+}
+
+// To leave a walk early ends it; that nothing leaks is seen by TestMain.
+func TestWalkCanBeLeft(t *testing.T) {
+	for leave := range 3 {
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
+		seen := 0
+		for doc, err := range v.client.Walk(t.Context(), v.url, nil) {
+			require.NoError(t, err)
+			require.NotNil(t, doc)
+			if seen++; seen > leave {
+				break
+			}
+		}
+		require.Equal(t, leave+1, seen)
+	}
+}
+
+func TestWalkLeftAtAGap(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
+`), "")
+	for doc, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Pending: []string{v.site.URL + "/1.atom"}}) {
+		if err == nil {
+			continue
+		}
+		var gap *Gap
+		require.ErrorAs(t, err, &gap)
+		require.Nil(t, doc)
+		require.False(t, gap.Found.IsZero())
+		break
+	}
+}
+
+// A cancelled context returns what there is, and the context's error.
+func TestWalkCancelled(t *testing.T) {
+	for after := range 4 {
+		ctx, cancel := context.WithCancel(t.Context())
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
+		if after == 0 {
+			cancel()
+		}
+		seen := 0
+		history, err := Merge(func(yield func(*Document, error) bool) {
+			for doc, err := range v.client.Walk(ctx, v.url, nil) {
+				if seen++; seen == after {
+					cancel()
+				}
+				if !yield(doc, err) {
+					return
+				}
+			}
+		})
+		cancel()
+		if after == 3 { // the walk was over
+			require.NoError(t, err)
+			require.Len(t, history.Entries, 3)
+			continue
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		if after == 0 {
+			require.Nil(t, history)
+			continue
+		}
+		require.Len(t, history.Entries, after)
+	}
+}
+
+// 5005#28: a hook may grant more than the budget.
+func TestBudgetMore(t *testing.T) {
+	for grant, want := range map[int]int{1: 1, 2: 2, 3: 3} {
+		v := newVisit(t, feedtest.Serve(t, threeDocuments), "documents 1")
+		asked := 0
+		v.client.Budget.More = func(used Budget) Budget {
+			asked++
+			require.Positive(t, used.Documents)
+			require.Positive(t, used.Bytes)
+			return Budget{Documents: min(used.Documents+1, grant)}
+		}
+		v.walk(t.Context())
+		require.NoError(t, v.err)
+		require.Equal(t, want, v.history.Documents)
+		require.Positive(t, asked)
+		if want < 3 {
+			require.Len(t, v.history.Gaps, 1)
+			require.Equal(t, ReasonBudget, v.history.Gaps[0].Reason)
+			continue
+		}
+		require.Equal(t, Whole, v.history.Verdict())
+	}
+}
+
+func TestGet(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, threeDocuments+`
+-- /cut.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><entry><id>urn:1</id></entry>{{abort}}</feed>
+`), "")
+	doc, err := v.client.Get(t.Context(), v.url)
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 1)
+
+	doc, err = v.client.Get(t.Context(), v.site.URL+"/cut.atom")
+	require.Equal(t, ReasonTruncated, reasonOf(err))
+	require.Equal(t, "urn:feed", doc.ID)
+	require.Len(t, doc.Entries, 1)
+
+	doc, err = v.client.Get(t.Context(), v.site.URL+"/nowhere")
+	var status *StatusError
+	require.ErrorAs(t, err, &status)
+	require.Nil(t, doc)
+}
+
+// What a PseudoEntry says (5005#23).
+func TestPseudoEntry(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/a&amp;b.atom"/></feed>
+`), "")
+	v.walk(t.Context())
+	require.Len(t, v.history.Gaps, 1)
+	gap := v.history.Gaps[0]
+	e := gap.PseudoEntry()
+	require.Contains(t, e.Summary().Plain(), v.site.URL+"/a&b.atom")
+	require.Contains(t, e.Summary().Plain(), "404")
+	require.NotEmpty(t, e.Title().Plain())
+	require.NotEmpty(t, e.ID)
+	require.True(t, gap.Found.Equal(e.Updated))
+	require.Equal(t, e, gap.PseudoEntry(), "the same at every call")
+}
