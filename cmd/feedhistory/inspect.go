@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The verb inspect.
+type inspectCommand struct {
+	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
+	Base   string `placeholder:"URL" help:"What relative references in a file resolve against."`
+	JSON   bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *inspectCommand) Help() string {
+	return "Of a damaged document, what could be read is shown, and what is wrong is said on standard error; the exit status is 1."
+}
+
+// Run shows the document.
+func (c *inspectCommand) Run(w *world) error {
+	if c.Base != "" {
+		if u, err := url.Parse(c.Base); err != nil || !u.IsAbs() {
+			return usageError("--base: " + c.Base + " is not an absolute URL")
+		}
+	}
+	doc, err := w.document(c.Source, c.Base)
+	if doc != nil {
+		if err := c.show(w, doc); err != nil {
+			return err
+		}
+	}
+	var usage usageError
+	switch {
+	case err == nil, errors.As(err, &usage):
+		return err
+	case doc != nil:
+		w.say(failure(c.Source, err).Error())
+		w.say("the document is damaged; what is shown was read before that")
+		return statusError(exitFailed)
+	}
+	return failure(c.Source, err)
+}
+
+func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
+	if c.JSON {
+		return printJSON(w.stdout, documentJSON(doc))
+	}
+	p := &page{w: w.stdout}
+	p.head(doc)
+	p.entries(doc.Entries)
+	p.deleted(doc.Deleted)
+	p.notes(doc.Notes)
+	return p.err
+}
+
+// head shows what a document says of itself.
+func (p *page) head(d *feedhistory.Document) {
+	title := d.Title
+	if clean(title) == "" {
+		title = "(no title)"
+	}
+	p.para("", "", title)
+	p.line("")
+	p.field("format", formatText(d.Format))
+	p.field("kind", kindText(d))
+	p.field("flags", flagText(d))
+	p.field("url", d.URL)
+	p.field("id", d.ID)
+	p.field("updated", timeText(d.Updated))
+	if older, ok := d.Older(); ok {
+		p.field("older", older.Href)
+	}
+	if len(d.Links) > 0 {
+		p.line("")
+		p.line("  links")
+		p.links(d.Links)
+	}
+}
+
+func (p *page) links(links feedhistory.Links) {
+	width := 0
+	for _, l := range links {
+		width = max(width, len(clean(l.Rel)))
+	}
+	width = min(width, 14)
+	for _, l := range links {
+		rel := clean(l.Rel)
+		rel += strings.Repeat(" ", max(0, width-len(rel)))
+		text := l.Href
+		if l.Type != "" {
+			text += " (" + l.Type + ")"
+		}
+		p.para("    "+rel+"  ", strings.Repeat(" ", width+6), text)
+	}
+}
+
+// entries shows each entry in as many lines as it needs to be known by.
+func (p *page) entries(entries []*feedhistory.Entry) {
+	p.line("")
+	p.line("  " + count(len(entries), "entry", "entries"))
+	for _, e := range entries {
+		p.line("")
+		p.entry(e)
+	}
+}
+
+func (p *page) entry(e *feedhistory.Entry) {
+	title := clean(e.Title().Plain())
+	if title == "" {
+		title = "(no title)"
+	}
+	p.line("    " + cut(title, columns-4))
+	when := timeText(e.Updated)
+	switch {
+	case e.Updated.IsZero() && !e.Published.IsZero():
+		when = timeText(e.Published) + " (published)"
+	case e.Updated.IsZero():
+		when = "(no time)"
+	}
+	p.line("      " + when)
+	p.para("      ", "      ", idText(e))
+	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
+		p.para("      ", "      ", link.Href)
+	}
+}
+
+// idText is an entry's id, with a word on one that the feed did not give.
+func idText(e *feedhistory.Entry) string {
+	if !e.WeakID {
+		return e.ID
+	}
+	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href == e.ID {
+		return e.ID + " (no id; known by its link)"
+	}
+	return e.ID + " (no id; known by its content)"
+}
+
+func (p *page) deleted(deleted []feedhistory.Tombstone) {
+	if len(deleted) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  " + count(len(deleted), "deleted entry", "deleted entries"))
+	for _, t := range deleted {
+		p.para("    ", "      ", timeText(t.When)+" "+t.Ref)
+	}
+}
+
+// notes shows where the document breaks a rule, and how it was read.
+func (p *page) notes(notes []feedhistory.Note) {
+	if len(notes) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  " + count(len(notes), "note", "notes") + " on how it was read")
+	for _, n := range notes {
+		text := n.Message + " [" + n.Code + "]"
+		if n.Line > 0 {
+			text = place(n.Line, n.Column) + ": " + text
+		}
+		p.para("    ", "      ", text)
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The shapes of the command's JSON. A value that the feed does not give is
+// absent; a list is always there, if only empty.
+type (
+	jsonDocument struct {
+		URL      string          `json:"url,omitempty"`
+		Format   string          `json:"format"`
+		Kind     string          `json:"kind"`
+		Complete bool            `json:"complete"`
+		Archive  bool            `json:"archive"`
+		ID       string          `json:"id,omitempty"`
+		Title    string          `json:"title,omitempty"`
+		Updated  string          `json:"updated,omitempty"`
+		Links    []jsonLink      `json:"links"`
+		Entries  []jsonEntry     `json:"entries"`
+		Deleted  []jsonTombstone `json:"deleted"`
+		Notes    []jsonNote      `json:"notes"`
+	}
+	jsonHistory struct {
+		URL       string          `json:"url,omitempty"`
+		Kind      string          `json:"kind"`
+		Verdict   string          `json:"verdict"`
+		Documents int             `json:"documents"`
+		Entries   []jsonEntry     `json:"entries"`
+		Deleted   []jsonTombstone `json:"deleted"`
+		Gaps      []jsonGap       `json:"gaps"`
+	}
+	jsonEntry struct {
+		ID        string     `json:"id"`
+		WeakID    bool       `json:"weak_id"`
+		Updated   string     `json:"updated,omitempty"`
+		Published string     `json:"published,omitempty"`
+		Title     string     `json:"title,omitempty"`
+		Links     []jsonLink `json:"links"`
+	}
+	jsonLink struct {
+		Rel  string `json:"rel"`
+		Href string `json:"href"`
+		Type string `json:"type,omitempty"`
+	}
+	jsonTombstone struct {
+		Ref  string `json:"ref"`
+		When string `json:"when,omitempty"`
+	}
+	jsonNote struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	jsonGap struct {
+		URL     string `json:"url"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	}
+)
+
+func documentJSON(d *feedhistory.Document) jsonDocument {
+	return jsonDocument{
+		URL: d.URL, Format: d.Format.String(), Kind: d.Kind().String(),
+		Complete: d.Complete, Archive: d.Archive,
+		ID: d.ID, Title: d.Title, Updated: timeJSON(d.Updated),
+		Links: linksJSON(d.Links), Entries: each(d.Entries, entryJSON), Deleted: each(d.Deleted, tombstoneJSON),
+		Notes: each(d.Notes, func(n feedhistory.Note) jsonNote { return jsonNote{n.Code, n.Message} }),
+	}
+}
+
+func historyJSON(h *feedhistory.History) jsonHistory {
+	j := jsonHistory{
+		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
+		Entries: each(h.Entries, entryJSON), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+	}
+	if h.Head != nil {
+		j.URL = h.Head.URL
+	}
+	return j
+}
+
+func entryJSON(e *feedhistory.Entry) jsonEntry {
+	return jsonEntry{
+		ID: e.ID, WeakID: e.WeakID, Updated: timeJSON(e.Updated), Published: timeJSON(e.Published),
+		Title: e.Title().Plain(), Links: linksJSON(e.Links),
+	}
+}
+
+func linksJSON(links feedhistory.Links) []jsonLink {
+	return each(links, func(l feedhistory.Link) jsonLink { return jsonLink{l.Rel, l.Href, l.Type} })
+}
+
+func tombstoneJSON(t feedhistory.Tombstone) jsonTombstone {
+	return jsonTombstone{t.Ref, timeJSON(t.When)}
+}
+
+func gapJSON(g *feedhistory.Gap) jsonGap {
+	message := detail(g.Err)
+	if g.From != "" && g.From != g.URL {
+		message += "; linked from " + g.From
+	}
+	return jsonGap{g.URL, g.Reason.String(), message}
+}
+
+// timeJSON writes a time as RFC 3339 has it, with the zone and the fraction of
+// a second that it came with. Those that RFC 3339 cannot express are absent.
+func timeJSON(t time.Time) string {
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// each applies f to each of a list; the result is never nil.
+func each[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, 0, len(list))
+	for _, v := range list {
+		out = append(out, f(v))
+	}
+	return out
+}
+
+// printJSON writes a value, over several lines, for people may read it.
+func printJSON(w io.Writer, value any) error {
+	return encodeJSON(w, value, "  ")
+}
+
+// printLine writes a value on one line.
+func printLine(w io.Writer, value any) error {
+	return encodeJSON(w, value, "")
+}
+
+func encodeJSON(w io.Writer, value any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(harmless(b.Bytes()))
+	return err
+}
+
+// harmless escapes the characters in JSON that could drive a terminal and that
+// encoding/json leaves alone: DEL, C1 controls, and those that turn the
+// direction of text. They stand in strings only, so the value is the same.
+func harmless(text []byte) []byte {
+	if !bytes.ContainsFunc(text, drives) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		if drives(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+func drives(r rune) bool { return r >= 0x7f && r <= 0x9f || turns(r) }

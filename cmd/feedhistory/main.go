@@ -1,0 +1,157 @@
+// Command feedhistory reads the history of web feeds: everything that a feed
+// ever published, once each, with a verdict on what is missing.
+//
+// Results go to standard output and everything else to standard error. The exit
+// status is 0 where nothing is known to be missing, 1 after a failure, 2 after
+// wrong usage, and 3 where the history has gaps.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The exit statuses.
+const (
+	exitOK      = 0 // nothing is known to be missing
+	exitFailed  = 1
+	exitUsage   = 2
+	exitPartial = 3 // something is missing, and was said
+)
+
+const description = `Everything that a feed ever published, and a verdict on what is missing.
+
+Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing.`
+
+// The command line.
+type commandLine struct {
+	globals
+
+	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
+	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
+}
+
+// The flags that every verb has.
+type globals struct {
+	AllowPrivate bool             `help:"Let loopback and private addresses through."`
+	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
+	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
+	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
+	Version      kong.VersionFlag `help:"Print the version."`
+}
+
+// Validate refuses what no client can be made of.
+func (g *globals) Validate() error {
+	if g.Pace < 0 {
+		return errors.New("--pace: a time cannot be negative")
+	}
+	return nil
+}
+
+// client returns the Client that the flags ask for.
+func (g *globals) client(stderr io.Writer) *feedhistory.Client {
+	c := &feedhistory.Client{
+		UserAgent: g.UserAgent,
+		Pace:      g.Pace,
+		Policy:    feedhistory.Policy{AllowPrivate: g.AllowPrivate},
+	}
+	if g.Verbose {
+		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return c
+}
+
+// The world that a verb runs in.
+type world struct {
+	*globals
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// say writes a message to standard error.
+func (w *world) say(message string) {
+	fmt.Fprintln(w.stderr, "feedhistory:", clean(message))
+}
+
+// A usageError is what the command cannot be asked.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// A statusError ends the command with a status other than 1. What there is to
+// say has been said.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the command; it returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var line commandLine
+	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	ended := -1 // the status that --help or --version asked for
+	parser := kong.Must(&line,
+		kong.Name("feedhistory"), kong.Description(description),
+		kong.Vars{"version": "feedhistory " + feedhistory.Version, "agent": "feedhistory/" + feedhistory.Version},
+		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
+	)
+	call, err := parser.Parse(args)
+	switch {
+	case ended >= 0:
+		return ended
+	case err != nil:
+		return w.misused(err, call)
+	}
+	return w.status(call.Run(w), call)
+}
+
+// status says what went wrong, if anything did, and returns the exit status.
+func (w *world) status(err error, call *kong.Context) int {
+	var status statusError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		return w.misused(err, call)
+	}
+	w.say(err.Error())
+	return exitFailed
+}
+
+// misused says why the command line is not understood, and where to read how
+// it should be.
+func (w *world) misused(err error, call *kong.Context) int {
+	w.say(err.Error())
+	verb := ""
+	var parse *kong.ParseError
+	if call == nil && errors.As(err, &parse) {
+		call = parse.Context
+	}
+	if call != nil && call.Selected() != nil {
+		verb = " " + call.Selected().Name
+	}
+	w.say("see feedhistory" + verb + " --help")
+	return exitUsage
+}

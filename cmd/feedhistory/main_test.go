@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write what the command prints into the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"feedhistory": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"serve":  serve,
+			"status": status,
+			"json":   compareJSON,
+			"await":  await,
+		},
+	})
+}
+
+// serve DIR serves a directory on a loopback address, which it puts into the
+// environment as URL. In the files, {{URL}} stands for that address. Beside a
+// path there may be files that change the answer:
+//
+//	PATH.status    the status to answer with
+//	PATH.redirect  where to redirect to
+//	PATH.type      the Content-Type
+//	PATH.hang      there is no answer; the request is noted in the file "asked"
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	asked := ts.MkAbs("asked")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := filepath.Join(dir, filepath.FromSlash(r.URL.Path))
+		read := func(suffix string) (string, bool) {
+			data, err := os.ReadFile(path + suffix)
+			text := strings.ReplaceAll(string(data), "{{URL}}", "http://"+r.Host)
+			return text, err == nil
+		}
+		if _, ok := read(".hang"); ok {
+			time.Sleep(100 * time.Millisecond) // this request may have overtaken the end of the document before
+			_ = os.WriteFile(asked, []byte(r.UserAgent()+"\n"), 0o600)
+			<-r.Context().Done()
+			return
+		}
+		if to, ok := read(".redirect"); ok {
+			http.Redirect(w, r, strings.TrimSpace(to), http.StatusFound)
+			return
+		}
+		if kind, ok := read(".type"); ok {
+			w.Header().Set("Content-Type", strings.TrimSpace(kind))
+		}
+		if text, ok := read(".status"); ok {
+			code, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				panic(err)
+			}
+			w.WriteHeader(code)
+			return
+		}
+		body, ok := read("")
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.Contains(body, "{{AGENT}}") {
+			body = strings.ReplaceAll(body, "{{AGENT}}", r.UserAgent())
+		}
+		fmt.Fprint(w, body)
+	}))
+	ts.Defer(server.CloseClientConnections)
+	ts.Setenv("URL", server.URL)
+}
+
+// status CODE PROGRAM [ARG...] runs a program, which must end with the code.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE PROGRAM [ARG...]")
+	}
+	want := args[0]
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != want {
+		ts.Fatalf("exit status %s, want %s", got, want)
+	}
+}
+
+// json FILE WANT compares values in JSON, line by line if FILE has several.
+// In WANT, $URL and the like stand for what they are in the environment.
+func compareJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: json FILE WANT")
+	}
+	got := indented(ts, ts.ReadFile(args[0]))
+	want := indented(ts, os.Expand(ts.ReadFile(args[1]), ts.Getenv))
+	if got != want {
+		ts.Fatalf("%s is\n%swant\n%s", args[0], got, want)
+	}
+}
+
+func indented(ts *testscript.TestScript, text string) string {
+	var out bytes.Buffer
+	for dec := json.NewDecoder(strings.NewReader(text)); dec.More(); {
+		var value json.RawMessage
+		ts.Check(dec.Decode(&value))
+		ts.Check(json.Indent(&out, value, "", " "))
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// await FILE waits until the file exists.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	for range 1000 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("there is no %s", args[0])
+}

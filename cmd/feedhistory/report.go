@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// report says what a history is, and what is missing of it.
+func (p *page) report(h *feedhistory.History) {
+	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
+		count(len(h.Entries), "entry", "entries"))
+	if n := len(h.Deleted); n > 0 {
+		what += fmt.Sprintf(" · %d deleted", n)
+	}
+	p.para("", "", what)
+	p.para("", "", fmt.Sprintf("verdict: %s. %s", h.Verdict(), verdictText(h.Verdict())))
+	for _, g := range h.Gaps {
+		p.gap(g)
+	}
+}
+
+func (p *page) gap(g *feedhistory.Gap) {
+	p.para("  - ", "    ", g.URL)
+	if g.From != "" && g.From != g.URL {
+		p.para("    ", "    ", "linked from "+g.From)
+	}
+	p.para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
+	if g.Document != nil {
+		p.para("    ", "    ", "what could be read of it is included: "+
+			count(len(g.Document.Entries), "entry", "entries"))
+	}
+	p.para("    ", "    ", "what to do: "+advice(g))
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// What there is when the walk is interrupted is printed; something is missing.
+func TestInterruptedStatus(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow.atom" {
+			time.Sleep(100 * time.Millisecond) // this request may have overtaken the end of the document before
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="slow.atom"/>`+
+			`<entry><id>urn:1</id></entry></feed>`)
+	}))
+	defer server.Close()
+	status, stdout, stderr := call(ctx, "", "fetch", "--allow-private", server.URL+"/feed.atom")
+	if status != exitPartial || !strings.Contains(stdout, "urn:1") || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputFails(t *testing.T) {
+	const feed = `<rss><channel><item><guid>1</guid></item></channel></rss>`
+	for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--json", "-"}} {
+		var stderr bytes.Buffer
+		status := run(t.Context(), args, strings.NewReader(feed), brokenWriter{}, &stderr)
+		if status != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%q: status %d, %s", args, status, &stderr)
+		}
+	}
+}
+
+// call runs the command.
+func call(ctx context.Context, stdin string, args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = run(ctx, args, strings.NewReader(stdin), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]size{
+		"0": 0, "500": 500, "500B": 500, "10MB": 10_000_000, "10mb": 10_000_000, "10M": 10_000_000,
+		"10 MB": 10_000_000, "1kB": 1000, "1KiB": 1024, "1.5GiB": 3 << 29, "2G": 2_000_000_000, "1TiB": 1 << 40,
+	} {
+		if got, err := parseSize(text); err != nil || got != want {
+			t.Errorf("parseSize(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "MB", "10X", "-1", "1e30TB", "10MBB", "NaN", "Inf", "0x10", "1 0"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("parseSize(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                    "plain",
+		" a\r\n\tb\u00a0c\u2028d ": "a b c d",
+		"\x1b[31mred\x07":          "\ufffd[31mred\ufffd",
+		"c1 \u009b2J":              "c1 \ufffd2J",
+		"\u202egnp.exe\u2066":      "gnp.exe",
+		"bad \xff\xfe":             "bad \ufffd\ufffd",
+		"👩‍👩‍👧 family":             "👩‍👩‍👧 family",
+	} {
+		if got := clean(text); got != want {
+			t.Errorf("clean(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "long…"},
+		{"two words", 5, "two…"},
+		{"日本語", 6, "日本語"},
+		{"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
+	} {
+		if got := cut(test.text, test.width); got != test.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
+		}
+	}
+}
+
+func TestIsURL(t *testing.T) {
+	for arg, want := range map[string]bool{
+		"http://example.org/": true, "HTTPS://example.org": true, "ftp://x": true,
+		"feed.atom": false, "./a://b": false, "-": false, "C:\\feed.atom": false, "": false, "://x": false,
+	} {
+		if got := isURL(arg); got != want {
+			t.Errorf("isURL(%q) = %v", arg, got)
+		}
+	}
+}
+
+func TestHarmless(t *testing.T) {
+	var out strings.Builder
+	if err := printLine(&out, "\x1b \x7f \u009b \u202e é <&>"); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"\u001b \u007f \u009b \u202e é <&>"` + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	dial := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://x/", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{dial(&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}),
+			"https://x/: the host x cannot be looked up: no such host; check the address"},
+		{dial(&net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}),
+			"https://x/: the host x cannot be looked up: server misbehaving; try again later"},
+		{&feedhistory.TimeoutError{URL: "https://x/", Step: "headers", Max: time.Second},
+			"https://x/: headers took longer than 1s; try again later"},
+		{&feedhistory.StatusError{URL: "https://x/", Status: 503, RetryAfter: time.Hour, At: time.Unix(0, 0)},
+			"https://x/: 503 Service Unavailable, to be asked again after 1970-01-01T00:00:00Z; try again later"},
+		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
+			"https://x/: the limit on ratio (200) is exceeded"},
+		{errors.New("odd"), "https://x/: odd"},
+	} {
+		if got := failure("https://x/", test.err).Error(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

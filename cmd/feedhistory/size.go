@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// A size is a number of bytes: 500, 10MB, 1.5GiB.
+type size int64
+
+var units = map[string]float64{
+	"": 1, "b": 1,
+	"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+// Decode reads a size from the command line.
+func (s *size) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("size", &text); err != nil {
+		return err
+	}
+	var err error
+	*s, err = parseSize(text)
+	return err
+}
+
+func parseSize(text string) (size, error) {
+	number := strings.TrimRight(text, "bBkKmMgGtTiI ")
+	unit, ok := units[strings.ToLower(strings.TrimSpace(text[len(number):]))]
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || math.IsNaN(n) || n < 0 {
+		return 0, fmt.Errorf("%q is not a size such as 500kB, 10MB or 1GiB", text)
+	}
+	if n *= unit; n >= math.MaxInt64 {
+		return 0, fmt.Errorf("%q is too large", text)
+	}
+	return size(n), nil
+}

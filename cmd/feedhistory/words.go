@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+func place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
+
+func formatText(f feedhistory.Format) string {
+	switch f {
+	case feedhistory.Atom:
+		return "Atom"
+	case feedhistory.RSS:
+		return "RSS"
+	case feedhistory.JSONFeed:
+		return "JSON Feed"
+	}
+	return f.String()
+}
+
+// kindText says what a document is within its feed.
+func kindText(d *feedhistory.Document) string {
+	s := d.Kind().String() + ": "
+	switch d.Kind() {
+	case feedhistory.Complete:
+		s += "this document has every entry of the feed"
+	case feedhistory.Archived:
+		if _, newer := d.Links.Rel(feedhistory.RelNextArchive); d.Archive || newer {
+			s += "one of the archive documents of a feed"
+		} else {
+			s += "the newest document of a feed whose older entries are in archives"
+		}
+	case feedhistory.Paged:
+		s += "one page of a series"
+	default:
+		s += "the latest entries; nothing is said about older ones"
+	}
+	if kinds := d.Combines(); len(kinds) > 1 {
+		s += " (it has signs of " + kindList(kinds) + " at once, which RFC 5005 leaves undefined)"
+	}
+	return s
+}
+
+func kindList(kinds []feedhistory.Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, " and ")
+}
+
+func flagText(d *feedhistory.Document) string {
+	var flags []string
+	if d.Complete {
+		flags = append(flags, "complete")
+	}
+	if d.Archive {
+		flags = append(flags, "archive")
+	}
+	return strings.Join(flags, ", ")
+}
+
+// verdictText says what a verdict means.
+func verdictText(v feedhistory.Verdict) string {
+	switch v {
+	case feedhistory.Whole:
+		return "Every entry that the feed says it has is here."
+	case feedhistory.Window:
+		return "These are the feed's latest entries; it does not say whether there were others before."
+	case feedhistory.Lossy:
+		return "Every page was read, but pages shift while a feed grows: entries may have slipped through."
+	}
+	return "Something is missing:"
+}
