@@ -22,6 +22,9 @@ type ahead struct {
 
 	// next says which document to load after one whose head is known, if any.
 	next func(head *Document) (url string, ok bool)
+
+	// known says what is known of a document.
+	known func(url string) Known
 }
 
 // A flight is a document on its way.
@@ -93,13 +96,14 @@ func (a *ahead) drop() {
 }
 
 func (a *ahead) start(url string) {
+	known := a.known(url)
 	ctx, cancel := context.WithCancel(a.ctx)
 	f := &flight{url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{})}
 	a.flights = append(a.flights, f)
 	a.running.Go(func() {
 		defer cancel()
 		defer close(f.done)
-		f.loaded = a.c.load(ctx, url, func(head *Document) { f.head <- head })
+		f.loaded = a.c.load(ctx, url, known, func(head *Document) { f.head <- head })
 	})
 }
 

@@ -15,7 +15,7 @@ func (r *reader) atomFeed() {
 	r.enter()
 	for r.child(depth) {
 		if r.s.Space() != r.native && !isAtom(r.s.Space()) {
-			if !r.headElement() {
+			if !r.scheduleElement() && !r.headElement() {
 				r.keep()
 			}
 			continue

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +82,13 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 // *RefusedError, *LimitError, *TimeoutError, *TruncatedError, *EncodingError
 // or *url.Error.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
-	l := c.load(ctx, url, nil)
+	return c.Poll(ctx, url, Known{})
+}
+
+// Poll is like Get for a document that is known already: the request is
+// conditional, and the error an *Unchanged if the document is what it was.
+func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
+	l := c.load(ctx, url, known, nil)
 	return l.doc, l.err
 }
 
@@ -117,32 +123,75 @@ type loaded struct {
 	text string // the document's bytes
 }
 
+// unchanged returns the news that the document is what it was, if that is so.
+func (l *loaded) unchanged() *Unchanged {
+	u, _ := errors.AsType[*Unchanged](l.err)
+	return u
+}
+
+// older returns the next document back in time, of a feed of the given kind.
+func (l *loaded) older(feed Kind) (url string, ok bool) {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Older, u.Known.Older != ""
+	}
+	if l.doc == nil {
+		return "", false
+	}
+	link, ok := l.doc.older(feed)
+	return link.Href, ok
+}
+
+// finalURL is where the document was found, after redirects.
+func (l *loaded) finalURL() string {
+	if l.doc == nil {
+		return l.url
+	}
+	return l.doc.URL
+}
+
 // load requests and reads a document. When its head section is there, before
 // the rest is, head is called with it, unless it is nil.
-func (c *Client) load(ctx context.Context, url string, head func(*Document)) *loaded {
+func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
 	l := &loaded{url: url}
-	resp, err := c.requester().Do(ctx, fetch.Request{URL: requestURL(url), Accept: accept})
+	resp, err := c.requester().Do(ctx, fetch.Request{
+		URL: requestURL(url), Accept: accept,
+		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
+	})
 	if err != nil {
 		l.err = err
 		return l
 	}
 	defer resp.Body.Close()
-	p := Parser{Limits: c.Limits, Header: resp.Header}
 	if resp.URL == requestURL(url) {
 		resp.URL = withoutFragment(url) // as it was written
 	}
-	var cut error
-	l.text, cut = receive(resp.Body, func(prefix string) bool {
-		if head == nil {
-			return false
-		}
+	response := newResponse(resp)
+	response.Requested = url
+	if resp.Status == http.StatusNotModified {
+		l.err = &Unchanged{known, response}
+		return l
+	}
+	p := Parser{Limits: c.Limits, Header: resp.Header}
+	digest := newBodyDigest()
+	peek := func(prefix string) bool {
 		d, whole := p.peek(prefix, resp.URL)
 		if whole {
 			head(d)
 		}
 		return !whole
-	})
-	l.doc, l.err = p.parse(l.text, resp.URL)
+	}
+	if head == nil || known.Digest != "" {
+		peek = nil
+	}
+	var cut error
+	l.text, cut = receive(io.TeeReader(resp.Body, digest), resp.Header.Get("Content-Length"), peek)
+	if response.Digest = digest.String(); cut == nil && response.Digest == known.Digest {
+		l.err = &Unchanged{known, response}
+		return l
+	}
+	if l.doc, l.err = p.parse(l.text, resp.URL); l.doc != nil {
+		l.doc.Response = response
+	}
 	if cut != nil {
 		l.err = cut // says more than that the document is truncated
 	}
@@ -154,9 +203,12 @@ func (c *Client) load(ctx context.Context, url string, head func(*Document)) *lo
 const peekMost = 1 << 20
 
 // receive reads a body to its end. While it comes, peek is shown what is there
-// already, until it wants no more.
-func receive(body io.Reader, peek func(prefix string) bool) (string, error) {
+// already, until it wants no more; nil wants nothing.
+func receive(body io.Reader, length string, peek func(prefix string) bool) (string, error) {
 	var text strings.Builder
+	if n, err := strconv.Atoi(length); err == nil && n > 0 {
+		text.Grow(min(n, peekMost))
+	}
 	buf := make([]byte, 32<<10)
 	for next := 1; ; {
 		n, err := body.Read(buf)
@@ -167,9 +219,9 @@ func receive(body io.Reader, peek func(prefix string) bool) (string, error) {
 		case err != nil:
 			return text.String(), err
 		}
-		if n := text.Len(); n >= next {
+		if n := text.Len(); peek != nil && n >= next {
 			if next = n + n/4; n > peekMost || !peek(text.String()) {
-				next = math.MaxInt
+				peek = nil
 			}
 		}
 	}

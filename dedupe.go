@@ -56,34 +56,31 @@ func (h *History) Verdict() Verdict {
 // sequence, which also breaks ties. A tombstone removes an entry that it is
 // not older than.
 //
-// A *Gap among the errors is collected, and Merge goes on. Any other error ends
-// it and is returned, together with the history up to there; the history is
-// nil only if there was no document before the error.
+// A *Gap among the errors is collected, and Merge goes on, as it does after an
+// *Unchanged, which is returned in the end: the history lacks what that
+// document had. Any other error ends it and is returned, together with the
+// history up to there, which has a gap. The history is nil if there was no
+// document.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	m := merger{index: map[string]int{}}
-	var end error
+	var unchanged error
 	for doc, err := range docs {
-		var gap *Gap
-		switch {
-		case err == nil:
+		if err == nil {
 			m.h.Documents++
 			m.add(doc)
-		case errors.As(err, &gap):
+		} else if gap, ok := errors.AsType[*Gap](err); ok {
 			m.h.Gaps = append(m.h.Gaps, gap)
 			if gap.Document != nil {
 				m.add(gap.Document)
 			}
-		default:
-			end = err
-		}
-		if end != nil {
-			break
+		} else if is[*Unchanged](err) {
+			unchanged = cmp.Or(unchanged, err)
+		} else {
+			m.interrupt(err)
+			return m.history(), err
 		}
 	}
-	if m.h.Head == nil && end != nil {
-		return nil, end
-	}
-	return m.history(), end
+	return m.history(), unchanged
 }
 
 // A merger holds the newest copy of each entry seen so far.
@@ -202,7 +199,17 @@ func (d deletion) deletes(e *Entry, doc rank) bool {
 	return !d.When.Before(e.Updated)
 }
 
+// interrupt leaves a gap where the documents ended early.
+func (m *merger) interrupt(err error) {
+	if m.h.Head != nil {
+		m.h.Gaps = append(m.h.Gaps, &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()})
+	}
+}
+
 func (m *merger) history() *History {
+	if m.h.Head == nil {
+		return nil
+	}
 	if len(m.deleted) == 0 {
 		m.h.Entries = m.entries
 		return &m.h

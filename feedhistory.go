@@ -91,7 +91,9 @@ type Document struct {
 	LastModified time.Time // of the HTTP response; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
-	Notes        []Note // the leniencies used in reading it; the first hundred
+	Notes        []Note   // the leniencies used in reading it; the first hundred
+	Schedule     Schedule // how often the feed wants to be asked for
+	Response     Response // what HTTP said of it
 
 	reread bool     // a second copy of the subscription document, newer than the first
 	extra  []string // the other elements of the head section, as they stood there

@@ -27,6 +27,14 @@ type (
 	EncodingError = fetch.EncodingError
 )
 
+// The rules that a RefusedError may name.
+const (
+	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
+	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
+	RuleScheme    = fetch.RuleScheme    // neither http nor https
+	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
+)
+
 // A Reason says why a document could not be had, or read.
 type Reason uint8
 
@@ -42,14 +50,15 @@ const (
 	ReasonBudget                     // the Budget was spent before it
 	ReasonLoop                       // its link leads back to a document already read
 	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // an archive that does not name its subscription document
+	ReasonDetached                   // the document given is not where the feed begins, nor says what is
+	ReasonInterrupted                // the context ended first
 	ReasonMissedWindow               // a poll no longer overlaps what is known
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
 func (r Reason) String() string {
 	return name(r, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
-		"budget", "loop", "barren", "detached", "missed-window")
+		"budget", "loop", "barren", "detached", "interrupted", "missed-window")
 }
 
 // Advice says what can be done about a gap with this reason.
@@ -65,7 +74,8 @@ func (r Reason) Advice() string {
 		"raise the budget to read on",
 		"tell the publisher that the chain of documents loops; what is older cannot be reached",
 		"tell the publisher that the server repeats itself; raise the budget to read on",
-		"give the address of the feed itself rather than of an archive",
+		"give the address of the feed itself rather than of an archive or a later page",
+		"begin again, with more time",
 		"poll more often than the feed's window moves on",
 	)
 }
@@ -106,8 +116,8 @@ func (g *Gap) PseudoEntry() *Entry {
 		Source:  &Document{Format: Atom},
 		scope:   &scope{},
 	}
-	summary := fmt.Sprintf("Entries of this feed may be missing here: %s could not be had (%v). What to do: %s.",
-		g.URL, g.Err, g.Reason.Advice())
+	summary := fmt.Sprintf("A document of this feed could not be had, so some of its entries may be missing. %v. What to do: %s.",
+		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")
 	writeAttr(&b, "xmlns", nsAtom)
@@ -129,13 +139,11 @@ func (g *Gap) PseudoEntry() *Entry {
 
 // reasonOf classifies an error of reading a document.
 func reasonOf(err error) Reason {
-	var parse *ParseError
-	if errors.As(err, &parse) {
-		return parse.Reason
-	}
-	var gap *Gap
-	if errors.As(err, &gap) {
+	if gap, ok := errors.AsType[*Gap](err); ok {
 		return gap.Reason
+	}
+	if parse, ok := errors.AsType[*ParseError](err); ok {
+		return parse.Reason
 	}
 	switch {
 	case is[*StatusError](err):
@@ -154,6 +162,6 @@ func reasonOf(err error) Reason {
 
 // is reports whether an error of type E is in err's chain.
 func is[E error](err error) bool {
-	var target E
-	return errors.As(err, &target)
+	_, ok := errors.AsType[E](err)
+	return ok
 }

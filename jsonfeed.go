@@ -160,6 +160,7 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		return err
 	}
 	sc := &scope{base: r.doc.URL}
+	var item jsonItem
 	for d.More() {
 		if len(r.doc.Entries) >= r.limits.Entries {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
@@ -170,24 +171,25 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 			return err
 		}
 		end := int(d.InputOffset())
-		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc)
+		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc, &item)
 	}
 	_, err := d.Token()
 	return err
 }
 
-func (r *reader) jsonItem(raw string, offset int, sc *scope) {
-	var item jsonItem
+// jsonItem reads an item into the given memory, and makes an entry of it.
+func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
 		return
 	}
-	if err := json.Unmarshal([]byte(raw), &item); err != nil {
+	*item = jsonItem{}
+	if err := json.Unmarshal([]byte(raw), item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
-	e := &Entry{Source: r.head, raw: raw, scope: sc, ID: jsonID(item.ID)}
+	e := r.newEntry(sc)
+	e.raw, e.ID = raw, jsonID(item.ID)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
-	r.own = r.own[:0]
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
 			if l.Href = r.absolute(r.doc.URL, l.Href, offset); l.Href != "" {

@@ -1,6 +1,9 @@
 package feedhistory
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: links are
 // Atom links, under any prefix, and the flags keep their namespace.
@@ -37,14 +40,17 @@ func (r *reader) rss() {
 
 // channel reads the head section, and the items among it.
 func (r *reader) channel() {
-	depth, built := r.s.Depth(), false
+	depth, rank := r.s.Depth(), 0
 	r.enter()
 	for r.child(depth) {
+		if r.scheduleElement() {
+			continue
+		}
 		if !r.isRSS() {
-			switch {
+			switch n := r.updateRank(); {
+			case n > rank:
+				r.doc.Updated, rank = r.timeText(), n
 			case r.headElement():
-			case !built && r.isUpdateTime():
-				r.doc.Updated = r.timeText()
 			default:
 				r.keep()
 			}
@@ -56,7 +62,7 @@ func (r *reader) channel() {
 		case "title":
 			r.doc.Title = r.plainText()
 		case "lastBuildDate": // 5005#22
-			r.doc.Updated, built = r.timeText(), true
+			r.doc.Updated, rank = r.timeText(), math.MaxInt
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.headLink()
@@ -69,11 +75,8 @@ func (r *reader) channel() {
 	}
 }
 
-// isUpdateTime recognises the extensions that say when something changed,
-// which RSS 2.0 itself does not (5005#22).
-func (r *reader) isUpdateTime() bool { return r.updateRank() > 0 }
-
-// updateRank orders those extensions: the highest that is there counts.
+// updateRank recognises the extensions that say when something changed, which
+// RSS 2.0 itself does not of its items (5005#22): the highest counts.
 func (r *reader) updateRank() int {
 	switch r.s.Space() {
 	case nsAtom:

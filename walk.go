@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -45,6 +45,12 @@ type WalkOptions struct {
 	// over the walk.
 	Processed func(url string) bool
 
+	// Known returns what is known of a document from an earlier reading; its
+	// zero value for nothing. Such a document is requested conditionally. If it
+	// is unchanged the walk yields a nil document and an *Unchanged, and goes on
+	// where Known.Older leads. It is called as Processed is.
+	Known func(url string) Known
+
 	// Pending are archive documents where earlier walks were cut short. The
 	// walk goes on there when it has come to its end.
 	Pending []string
@@ -60,18 +66,18 @@ type WalkOptions struct {
 //
 // An error on the first document is yielded as it is, and ends the walk, as
 // does the context's error. For a document that is missing later Walk yields a
-// nil document and a *Gap, and goes on where the chain can be followed beyond.
+// nil document and a *Gap, and goes on where the chain can be followed beyond;
+// likewise an *Unchanged for one that WalkOptions.Known knows.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newAhead(ctx, c),
-			seen: map[string]bool{}, selves: map[string]bool{},
-			bodies: map[uint64]bool{}, known: map[uint64]struct{}{}, seed: maphash.MakeSeed(),
+			visited: newVisited(),
 		}
 		if opt != nil {
 			w.opt = *opt
 		}
-		w.ahead.next = w.guess
+		w.ahead.next, w.ahead.known = w.guess, w.known
 		defer w.ahead.stop()
 		w.run(withoutFragment(url))
 	}
@@ -89,26 +95,29 @@ type walk struct {
 
 	budget, used Budget
 
-	start  string  // the subscription document's URL; "" until it is known
-	kind   Kind    // of the feed
-	held   *loaded // what the caller gave instead, until the chain reaches it
-	reread bool    // the subscription document has been read a second time
+	start   string   // the subscription document's URL; "" until it is known
+	origins []string // URLs of the origins that SameOrigin means
+	kind    Kind     // of the feed
+	held    *loaded  // what the caller gave instead, until the chain reaches it
+	reread  bool     // the subscription document has been read a second time
+	missing *Gap     // for which it was
 
-	seen   map[string]bool     // URLs requested, and those they redirected to
-	selves map[string]bool     // what documents call themselves
-	bodies map[uint64]bool     // digests of whole documents
-	known  map[uint64]struct{} // digests of (ID, update time) of entries
-	seed   maphash.Seed
+	visited
 }
 
 func (w *walk) run(url string) {
 	l := w.load(url)
-	if l.err != nil {
+	if u := l.unchanged(); u != nil {
+		w.origins = []string{l.url, u.Known.URL}
+		w.start, w.kind = l.url, u.Known.Kind
+	} else if l.err != nil {
 		w.end(l)
 		return
+	} else {
+		w.origins = []string{l.url, l.doc.URL}
+		l = w.beginning(l)
+		w.start, w.kind = l.url, l.doc.Kind()
 	}
-	l = w.beginning(l)
-	w.start, w.kind = l.url, l.doc.Kind()
 	w.follow(l)
 	if w.held != nil && !w.ended {
 		w.follow(w.next(w.held.url, ""))
@@ -125,36 +134,60 @@ func (w *walk) run(url string) {
 // from a page to the first one.
 func (w *walk) beginning(l *loaded) *loaded {
 	link, ok := l.doc.beginning()
-	if url := withoutFragment(link.Href); ok && !w.seen[url] {
-		first := w.load(url)
-		if first.err == nil {
-			w.held = l
-			return first
-		}
-		w.fail(first, l.doc.URL)
-	}
-	if !ok && l.doc.Kind() == Archived && !l.doc.isSubscription() {
+	url := withoutFragment(link.Href)
+	switch {
+	case l.doc.isSubscription():
+		return l
+	case !ok:
 		w.gap(&Gap{URL: l.url, Reason: ReasonDetached,
-			Err: errors.New("an archive that does not link to the current document (5005#13)")})
+			Err: errors.New("not where the feed begins, and without a link to it (5005#13)")})
+		return l
+	case url == l.url, url == l.doc.URL:
+		return l
 	}
-	return l
+	if gap := w.forbids(url); gap != nil {
+		gap.From = l.doc.URL
+		w.gap(gap)
+		return l
+	}
+	first := w.load(url)
+	if first.err != nil {
+		w.fail(first, l.doc.URL)
+		return l
+	}
+	if first.doc.URL == l.url || first.doc.URL == l.doc.URL {
+		return l // it redirects back
+	}
+	w.held = l
+	return first
 }
 
 // follow yields a document, and those that are older.
 func (w *walk) follow(l *loaded) {
 	for l != nil && !w.ended {
-		w.record(l)
-		if l.err != nil {
-			w.fail(l, l.from)
-		} else if !w.yield(l.doc, nil) {
-			w.ended = true
-		}
-		l.text = ""
-		link, ok := l.doc.older(w.kind)
-		if !ok || w.ended || w.kind == Archived && w.processed(link.Href) {
+		w.yieldDocument(l)
+		older, ok := l.older(w.kind)
+		if !ok || w.ended || w.kind == Archived && (w.processed(older) || w.wasProcessed(l)) {
 			return
 		}
-		l = w.next(withoutFragment(link.Href), l.doc.URL)
+		l = w.next(withoutFragment(older), l.finalURL())
+	}
+}
+
+func (w *walk) yieldDocument(l *loaded) {
+	if l.unchanged() != nil {
+		w.ended = !w.yield(nil, l.err)
+		return
+	}
+	fresh := w.record(l)
+	if w.used.Barren++; fresh {
+		w.used.Barren = min(w.used.Barren-1, 0)
+	}
+	l.text = "" // an archive given first is held while the others are read
+	if l.err != nil {
+		w.fail(l, l.from)
+	} else {
+		w.ended = !w.yield(l.doc, nil)
 	}
 }
 
@@ -166,6 +199,10 @@ func (w *walk) next(url, from string) *loaded {
 		w.held = nil
 		return held
 	}
+	if w.missing != nil && w.seen[url] {
+		w.gap(w.missing) // the new chain joins the old one: still missing
+		return nil
+	}
 	if gap := w.forbids(url); gap != nil {
 		gap.From = from
 		w.gap(gap)
@@ -173,20 +210,23 @@ func (w *walk) next(url, from string) *loaded {
 	}
 	l := w.load(url)
 	l.from = from
-	switch why := w.repeats(l); {
-	case why != "":
+	if why := w.repeats(l); why != "" {
 		w.gap(&Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)})
 		return nil
-	case l.err == nil:
+	}
+	if w.foreign(l.finalURL()) {
+		w.gap(&Gap{URL: url, From: from, Reason: ReasonRefused, Err: errors.New("it redirects to another origin than the feed's")})
+		return nil
+	}
+	if l.err == nil {
 		return l
 	}
 	if moved := w.moved(l); moved != nil {
+		w.missing = w.gapOf(l, from)
 		return moved
 	}
-	if l.doc != nil {
-		if _, ok := l.doc.older(w.kind); ok {
-			return l
-		}
+	if _, ok := l.older(w.kind); ok || l.unchanged() != nil {
+		return l
 	}
 	w.fail(l, from)
 	return nil
@@ -206,11 +246,13 @@ func (w *walk) forbids(url string) *Gap {
 			Err: fmt.Errorf("%d documents in a row brought nothing new", w.used.Barren)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
-		Err: fmt.Errorf("%d documents and %d bytes were read", w.used.Documents, w.used.Bytes)}
+		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
+			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
 }
 
 func (w *walk) foreign(url string) bool {
-	return w.c.Policy.SameOrigin && w.start != "" && !sameOrigin(w.start, url)
+	return w.c.Policy.SameOrigin &&
+		!slices.ContainsFunc(w.origins, func(own string) bool { return sameOrigin(own, url) })
 }
 
 // affordable reports whether the budget allows for one more document.
@@ -255,58 +297,6 @@ func (w *walk) load(url string) *loaded {
 	return l
 }
 
-// repeats says why a document is one that has been read before, if it is.
-func (w *walk) repeats(l *loaded) string {
-	if l.doc == nil {
-		return ""
-	}
-	if final := l.doc.URL; final != l.url && w.seen[final] {
-		return "it redirects to " + final + ", which has been read already"
-	}
-	if w.bodies[maphash.String(w.seed, l.text)] {
-		return "its content is that of a document read already"
-	}
-	self, ok := l.doc.Links.Rel(RelSelf)
-	if ok && sameOrigin(self.Href, l.doc.URL) && (w.seen[self.Href] || w.selves[self.Href]) &&
-		self.Href != l.url && self.Href != l.doc.URL && !w.brings(l.doc) {
-		return "it calls itself " + self.Href + ", which has been read already, and brings nothing new"
-	}
-	return ""
-}
-
-// record remembers a document that is part of the walk.
-func (w *walk) record(l *loaded) {
-	w.seen[l.url], w.seen[l.doc.URL] = true, true
-	w.bodies[maphash.String(w.seed, l.text)] = true
-	if self, ok := l.doc.Links.Rel(RelSelf); ok {
-		w.selves[self.Href] = true
-	}
-	if w.used.Barren++; w.brings(l.doc) {
-		w.used.Barren = min(w.used.Barren-1, 0)
-	}
-	for _, e := range l.doc.Entries {
-		w.known[w.key(e)] = struct{}{}
-	}
-}
-
-// brings reports whether a document has an entry that is new, or newer.
-func (w *walk) brings(doc *Document) bool {
-	for _, e := range doc.Entries {
-		if _, ok := w.known[w.key(e)]; !ok {
-			return true
-		}
-	}
-	return len(doc.Deleted) > 0
-}
-
-func (w *walk) key(e *Entry) uint64 {
-	var h maphash.Hash
-	h.SetSeed(w.seed)
-	maphash.WriteComparable(&h, e.Updated.UnixNano())
-	_, _ = h.WriteString(e.ID)
-	return h.Sum64()
-}
-
 // moved reads the subscription document again where an archive is not found,
 // as the publisher may have built the chain anew; nil if that has not happened.
 func (w *walk) moved(l *loaded) *loaded {
@@ -316,20 +306,43 @@ func (w *walk) moved(l *loaded) *loaded {
 		return nil
 	}
 	w.reread = true
+	if w.spent(0) {
+		return nil
+	}
 	head := w.load(w.start)
 	if head.err != nil || head.doc.Kind() != Archived {
 		return nil
 	}
 	link, ok := head.doc.older(Archived)
-	if !ok || w.seen[withoutFragment(link.Href)] {
+	if !ok || w.seen[withoutFragment(link.Href)] || w.processed(link.Href) {
 		return nil
 	}
 	head.doc.reread = true
-	w.used.Barren = -w.used.Documents // the new chain may bring all that again
+	w.again()                         // the new chain may have the same documents, under other URLs,
+	w.used.Barren = -w.used.Documents // and that is not barren
 	return head
 }
 
-func (w *walk) processed(url string) bool { return w.opt.Processed != nil && w.opt.Processed(url) }
+func (w *walk) known(url string) Known {
+	if w.opt.Known == nil {
+		return Known{}
+	}
+	return w.opt.Known(url)
+}
+
+func (w *walk) processed(url string) bool {
+	return w.opt.Processed != nil && w.opt.Processed(withoutFragment(url))
+}
+
+// wasProcessed reports whether an archive has been processed under another name
+// than that of the link to it: where it redirected to, or its self.
+func (w *walk) wasProcessed(l *loaded) bool {
+	if l.doc == nil || l.url == w.start {
+		return false
+	}
+	self, ok := l.doc.Links.Rel(RelSelf)
+	return w.processed(l.doc.URL) || ok && sameOrigin(self.Href, l.doc.URL) && w.processed(self.Href)
+}
 
 // fail yields what happened to a document that could not be read whole.
 func (w *walk) fail(l *loaded, from string) {
@@ -337,7 +350,11 @@ func (w *walk) fail(l *loaded, from string) {
 		w.end(l)
 		return
 	}
-	w.gap(&Gap{URL: l.url, From: from, Reason: reasonOf(l.err), Err: l.err, Document: l.doc})
+	w.gap(w.gapOf(l, from))
+}
+
+func (w *walk) gapOf(l *loaded, from string) *Gap {
+	return &Gap{URL: l.url, From: from, Reason: reasonOf(l.err), Err: l.err, Document: l.doc}
 }
 
 func (w *walk) gap(g *Gap) {

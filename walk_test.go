@@ -57,20 +57,18 @@ func testWalk(t *testing.T, file string) {
 	want, ok := archive.File("want")
 	require.True(t, ok, "nothing is wanted")
 
-	site := feedtest.Serve(t, string(text))
 	options, _ := archive.File("options")
-	v := newVisit(t, site, options)
-	v.walk(t.Context())
-	got := relevant(v.report(), want)
-	if *update && got != want {
-		for i := range archive.Files {
-			if archive.Files[i].Name == "want" {
-				archive.Files[i].Data = got
-			}
+	for _, perHost := range []int{0, 1} { // requests ahead change nothing
+		v := newVisit(t, feedtest.Serve(t, string(text)), options)
+		v.client.Policy.PerHost = perHost
+		v.walk(t.Context())
+		got := relevant(v.report(), want)
+		if *update && got != want {
+			archive.Set("want", got)
+			require.NoError(t, os.WriteFile(file, []byte(archive.String()), 0o666))
 		}
-		require.NoError(t, os.WriteFile(file, []byte(archive.String()), 0o666))
+		require.Equal(t, want, got, "%swith %d requests at a time (0: the default)", archive.Comment, perHost)
 	}
-	require.Equal(t, want, got, archive.Comment)
 }
 
 // relevant leaves out what is compared only where it is wanted.
@@ -210,12 +208,18 @@ func (v *visit) report() string {
 	return b.String()
 }
 
+// reason is that of a gap or of the first document's error, with the status.
 func (v *visit) reason(err error) string {
+	reason := reasonOf(err)
+	var gap *Gap
+	if errors.As(err, &gap) {
+		reason = gap.Reason
+	}
 	var status *StatusError
 	if errors.As(err, &status) {
-		return fmt.Sprint(reasonOf(err), " ", status.Status)
+		return fmt.Sprint(reason, " ", status.Status)
 	}
-	return reasonOf(err).String()
+	return reason.String()
 }
 
 func (v *visit) entry(e *Entry) string {
@@ -385,4 +389,20 @@ func TestPseudoEntry(t *testing.T) {
 	require.NotEmpty(t, e.ID)
 	require.True(t, gap.Found.Equal(e.Updated))
 	require.Equal(t, e, gap.PseudoEntry(), "the same at every call")
+}
+
+// NewsBlur reads the first hundred entries of a document.
+func TestWalkManyEntries(t *testing.T) {
+	v := newVisit(t, feedtest.Serve(t, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">
+  <link rel="prev-archive" href="/1.atom"/>
+  {{repeat 150 <entry><id>urn:new:%d</id></entry>}}
+</feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">{{repeat 2000 <entry><id>urn:old:%d</id></entry>}}</feed>
+`), "")
+	v.walk(t.Context())
+	require.NoError(t, v.err)
+	require.Len(t, v.history.Entries, 2150)
 }

@@ -121,7 +121,11 @@ func (w *writer) flags(d *Document) {
 		w.empty("fh:archive", "xmlns:fh", nsHistory)
 	}
 	for _, t := range d.Deleted {
-		w.empty("at:deleted-entry", "xmlns:at", nsTombstones, "ref", t.Ref, "when", t.When.Format(time.RFC3339Nano))
+		when := ""
+		if !t.When.IsZero() {
+			when = t.When.Format(time.RFC3339Nano)
+		}
+		w.empty("at:deleted-entry", "xmlns:at", nsTombstones, "ref", t.Ref, "when", when)
 	}
 }
 

@@ -21,6 +21,11 @@ func WriteAtom(w io.Writer, d *Document) error {
 		out.link("link", l)
 	}
 	out.flags(d)
+	if d.Format != Atom { // which requires an author (RFC 4287 §4.1.1)
+		out.b.WriteString("<author>")
+		out.element("name", d.Title)
+		out.b.WriteString("</author>\n")
+	}
 	out.headAs(d, Atom)
 	for _, e := range d.Entries {
 		if e.isNative(Atom, nsAtom) {

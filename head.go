@@ -1,0 +1,95 @@
+package feedhistory
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What the head sections of Atom and RSS have in common: the history flags,
+// Atom links and tombstones.
+
+// headElement reads the elements that Atom and RSS heads have in common: the
+// history flags, Atom links, tombstones. It reports whether this was one.
+func (r *reader) headElement() bool {
+	switch r.s.Space() {
+	case nsHistory:
+		r.flag()
+	case nsTombstones:
+		if r.s.Local() == "deleted-entry" {
+			r.tombstone()
+		}
+	case nsAtom, nsAtom03:
+		if r.s.Local() != "link" {
+			return false
+		}
+		r.headLink()
+	default:
+		return false
+	}
+	return true
+}
+
+// headLink reads an Atom link of the head section.
+func (r *reader) headLink() { r.setHeadLinks(r.atomLink(r.doc.Links)) }
+
+func (r *reader) setHeadLinks(links Links) {
+	r.doc.Links = links
+	if len(r.doc.Links) > r.limits.HeadLinks {
+		r.doc.Links = r.doc.Links[:r.limits.HeadLinks]
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
+	}
+}
+
+// maxExtra bounds the other elements of a head section that are kept.
+const maxExtra = 1000
+
+// keep remembers the current element of the head section, which has no meaning
+// here, so that a document can be written again with it.
+func (r *reader) keep() {
+	start := r.s.Offset()
+	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
+		return // RSS 1.0: not an element that RSS 2.0 could have
+	}
+	r.s.Skip()
+	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
+		r.doc.extra = append(r.doc.extra, r.text[start:r.s.End()])
+		r.doc.scope = r.scopes[r.s.Depth()]
+	}
+}
+
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of
+// the RFC had in their place.
+func (r *reader) flag() {
+	offset := r.s.Offset()
+	switch r.s.Local() {
+	case "complete":
+		r.doc.Complete = true
+	case "archive":
+		r.doc.Archive = true
+	case "prev":
+		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
+		r.setHeadLinks(r.appendText(r.doc.Links, RelPrevArchive))
+	case "incremental":
+		incremental := strings.TrimSpace(r.s.ElementText())
+		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)
+		if incremental == "false" { // draft 04 §2: all there is stands in this document
+			r.doc.Complete = true
+		}
+	}
+}
+
+// tombstone reads at:deleted-entry (RFC 6721 §3).
+func (r *reader) tombstone() {
+	ref, _ := r.s.Attr("", "ref")
+	when, _ := r.s.Attr("", "when")
+	offset := r.s.Offset()
+	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
+		r.note("deleted-entry-without-ref", "at:deleted-entry names no entry that it could delete", offset)
+		return
+	}
+	if len(r.doc.Deleted) >= r.limits.Entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
+		return
+	}
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
+}

@@ -1,0 +1,119 @@
+package feedhistory
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// A Response is what HTTP said of a document. It is the zero value for a
+// document that was not fetched.
+type Response struct {
+	Requested string    // the URL that was asked for
+	Permanent string    // where its permanent redirects (301, 308) lead, to ask there from now on; "" for none
+	Received  time.Time // when the answer came
+	Fresh     time.Time // until when Cache-Control or Expires keep it good; zero if they do not say
+
+	// The validators, verbatim, and a digest of the body: not against forgery,
+	// but enough to see that nothing has changed.
+	ETag, LastModified, Digest string
+}
+
+// A Known document has been read before. It lets the next request for it be
+// conditional, and a walk go on beyond it if it has not changed.
+type Known struct {
+	URL                        string // where it came from, after redirects
+	ETag, LastModified, Digest string // as in its Response
+	Kind                       Kind
+	Older                      string // the next document back in time; "" for none
+}
+
+// Known returns what to remember of a document for the next poll.
+func (d *Document) Known() Known {
+	older, _ := d.Older()
+	return Known{
+		URL: d.URL, ETag: d.Response.ETag, LastModified: d.Response.LastModified,
+		Digest: d.Response.Digest, Kind: d.Kind(), Older: older.Href,
+	}
+}
+
+// Unchanged is the error that stands for a document which is still what Known
+// said: the server answered 304, or sent the same bytes once more.
+type Unchanged struct {
+	Known    Known
+	Response Response
+}
+
+// Error returns the document's URL.
+func (u *Unchanged) Error() string { return fmt.Sprintf("unchanged: %s", u.Response.Requested) }
+
+// A Schedule is what a feed itself says about how often to ask for it: RSS's
+// ttl, skipHours and skipDays, and the syndication module's updatePeriod and
+// updateFrequency. The zero value says nothing.
+type Schedule struct {
+	Every     time.Duration // between polls, at least
+	SkipHours uint32        // a bit for each hour of the day, UTC
+	SkipDays  uint8         // a bit for each day of the week, UTC; the lowest is Sunday
+}
+
+// Next returns the earliest time at which asking again makes sense: when both
+// the response's freshness and the feed's own interval have passed, and no
+// skipped hour or day. It is the zero time if neither says anything.
+func (s Schedule) Next(r Response) time.Time {
+	next := r.Fresh
+	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
+		next = at
+	}
+	if s.SkipHours == 0 && s.SkipDays == 0 {
+		return next
+	}
+	if next.IsZero() {
+		next = r.Received
+	}
+	next = next.UTC()
+	for range 8 * 24 { // what skips everything skips nothing
+		day, hour := s.SkipDays>>next.Weekday()&1 == 1, s.SkipHours>>next.Hour()&1 == 1
+		if !day && !hour {
+			break
+		}
+		next = next.Truncate(time.Hour).Add(time.Hour)
+	}
+	return next
+}
+
+// NextPoll returns when to ask for the document again; the zero time if
+// neither it nor the response says. See Schedule.Next.
+func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
+
+func newResponse(resp *fetch.Response) Response {
+	now := time.Now()
+	return Response{
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now),
+		ETag: resp.ETag, LastModified: resp.LastModified,
+	}
+}
+
+// A bodyDigest sums up a body as it arrives, at the speed of memory: two
+// checksums and the length.
+type bodyDigest struct {
+	castagnoli, ieee hash.Hash32
+	length           int64
+}
+
+func newBodyDigest() *bodyDigest {
+	return &bodyDigest{castagnoli: crc32.New(crc32.MakeTable(crc32.Castagnoli)), ieee: crc32.NewIEEE()}
+}
+
+func (d *bodyDigest) Write(p []byte) (int, error) {
+	d.length += int64(len(p))
+	_, _ = d.castagnoli.Write(p)
+	return d.ieee.Write(p)
+}
+
+func (d *bodyDigest) String() string {
+	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
+}

@@ -1,0 +1,78 @@
+package feedhistory
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The syndication module of RSS 1.0.
+const nsSyndication = "http://purl.org/rss/1.0/modules/syndication/"
+
+var periods = map[string]time.Duration{
+	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
+	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
+}
+
+// A scheduleReader collects what a head section says about polling.
+type scheduleReader struct {
+	ttl       time.Duration
+	period    time.Duration
+	frequency int
+}
+
+// maxInterval keeps a feed from silencing its readers for good.
+const maxInterval = 31 * 24 * time.Hour
+
+// scheduleElement reads the current element of the head section if it is about
+// polling, and reports whether it was.
+func (r *reader) scheduleElement() bool {
+	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.s.Space() == nsSyndication
+	switch local := r.s.Local(); {
+	case rss && local == "ttl":
+		if n, err := strconv.Atoi(r.plainText()); err == nil && n > 0 {
+			r.polls.ttl = min(time.Duration(min(n, 1<<20))*time.Minute, maxInterval)
+		}
+	case rss && local == "skipHours":
+		r.skips("hour", func(text string) {
+			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
+				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
+			}
+		})
+	case rss && local == "skipDays":
+		r.skips("day", func(text string) {
+			for day := time.Sunday; day <= time.Saturday; day++ {
+				if strings.EqualFold(text, day.String()) {
+					r.doc.Schedule.SkipDays |= 1 << day
+				}
+			}
+		})
+	case syndication && local == "updatePeriod":
+		r.polls.period = periods[strings.ToLower(r.plainText())]
+	case syndication && local == "updateFrequency":
+		r.polls.frequency, _ = strconv.Atoi(r.plainText())
+	default:
+		return false
+	}
+	r.doc.Schedule.Every = r.polls.every()
+	return true
+}
+
+// every is the longest of the intervals that the feed asks for. A frequency
+// says how often it is updated in a period; the default period is a day.
+func (s scheduleReader) every() time.Duration {
+	period := s.period
+	if period == 0 && s.frequency > 0 {
+		period = periods["daily"]
+	}
+	return max(s.ttl, min(period/time.Duration(max(s.frequency, 1)), maxInterval))
+}
+
+// skips reads the children of skipHours or skipDays.
+func (r *reader) skips(name string, read func(text string)) {
+	for depth := r.s.Depth(); r.child(depth); {
+		if r.s.Local() == name {
+			read(r.plainText())
+		}
+	}
+}
