@@ -1,39 +1,52 @@
 package feedhistory
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"time"
+)
 
 // A visited is what a walk remembers of the documents it has read, so that it
-// notices when a chain leads back into itself (5005#28). What it costs does not
-// grow with the documents' size.
+// notices when a chain leads back into itself (5005#28). These are digests, of
+// a seed that nobody can know: what they cost does not grow with the documents.
 type visited struct {
-	seen   map[string]bool     // URLs requested, and those they redirected to
-	selves map[string]bool     // what documents call themselves
-	bodies map[uint64]bool     // digests of whole documents
-	met    map[uint64]struct{} // digests of (ID, update time) of entries
 	seed   maphash.Seed
+	urls   set // requested, or redirected to
+	selves set // what documents call themselves
+	bodies set // whole documents
+	facts  set // an entry's ID and update time, or a tombstone's
 }
 
+type set map[uint64]struct{}
+
 func newVisited() visited {
-	return visited{
-		seen: map[string]bool{}, selves: map[string]bool{},
-		bodies: map[uint64]bool{}, met: map[uint64]struct{}{}, seed: maphash.MakeSeed(),
-	}
+	return visited{seed: maphash.MakeSeed(), urls: set{}, selves: set{}, bodies: set{}, facts: set{}}
 }
+
+func (v *visited) add(s set, text string) { s[maphash.String(v.seed, text)] = struct{}{} }
+
+func (v *visited) has(s set, text string) bool {
+	_, ok := s[maphash.String(v.seed, text)]
+	return ok
+}
+
+// seen reports whether a URL was requested, or redirected to.
+func (v *visited) seen(url string) bool { return v.has(v.urls, url) }
 
 // repeats says why a document is one that has been read before, if it is.
 func (v *visited) repeats(l *loaded) string {
 	if l.doc == nil {
 		return ""
 	}
-	if final := l.doc.URL; final != l.url && v.seen[final] {
+	if final := l.doc.URL; final != l.url && v.seen(final) {
 		return "it redirects to " + final + ", which has been read already"
 	}
-	if v.bodies[maphash.String(v.seed, l.text)] {
+	if v.has(v.bodies, l.text) {
 		return "its content is that of a document read already"
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
-	if ok && sameOrigin(self.Href, l.doc.URL) && (v.seen[self.Href] || v.selves[self.Href]) &&
-		self.Href != l.url && self.Href != l.doc.URL && !v.brings(l.doc) {
+	known := ok && sameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
+		(v.seen(self.Href) || v.has(v.selves, self.Href))
+	if known && v.digest(l.doc, false) == 0 {
 		return "it calls itself " + self.Href + ", which has been read already, and brings nothing new"
 	}
 	return ""
@@ -42,38 +55,44 @@ func (v *visited) repeats(l *loaded) string {
 // record remembers a document that is part of the walk, and reports whether it
 // brings anything new.
 func (v *visited) record(l *loaded) (fresh bool) {
-	fresh = v.brings(l.doc)
-	v.seen[l.url], v.seen[l.doc.URL] = true, true
-	v.bodies[maphash.String(v.seed, l.text)] = true
+	v.add(v.urls, l.url)
+	v.add(v.urls, l.doc.URL)
+	v.add(v.bodies, l.text)
 	if self, ok := l.doc.Links.Rel(RelSelf); ok {
-		v.selves[self.Href] = true
+		v.add(v.selves, self.Href)
 	}
-	for _, e := range l.doc.Entries {
-		v.met[v.key(e)] = struct{}{}
+	return v.digest(l.doc, true) > 0
+}
+
+// digest counts the entries and tombstones of a document that are new, or
+// newer, and remembers them if it is to.
+func (v *visited) digest(doc *Document, remember bool) (fresh int) {
+	note := func(id string, at time.Time, deleted bool) {
+		key := maphash.Comparable(v.seed, fact{id, at.UnixNano(), deleted})
+		if _, ok := v.facts[key]; !ok {
+			fresh++
+		}
+		if remember {
+			v.facts[key] = struct{}{}
+		}
+	}
+	for _, e := range doc.Entries {
+		note(e.ID, e.Updated, false)
+	}
+	for _, t := range doc.Deleted {
+		note(t.Ref, t.When, true)
 	}
 	return fresh
+}
+
+type fact struct {
+	id      string
+	at      int64
+	deleted bool
 }
 
 // again forgets what documents look like, but not where they were.
 func (v *visited) again() {
 	clear(v.bodies)
 	clear(v.selves)
-}
-
-// brings reports whether a document has an entry that is new, or newer.
-func (v *visited) brings(doc *Document) bool {
-	for _, e := range doc.Entries {
-		if _, ok := v.met[v.key(e)]; !ok {
-			return true
-		}
-	}
-	return len(doc.Deleted) > 0
-}
-
-func (v *visited) key(e *Entry) uint64 {
-	var h maphash.Hash
-	h.SetSeed(v.seed)
-	maphash.WriteComparable(&h, e.Updated.UnixNano())
-	_, _ = h.WriteString(e.ID)
-	return h.Sum64()
 }

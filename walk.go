@@ -123,7 +123,7 @@ func (w *walk) run(url string) {
 		w.follow(w.next(w.held.url, ""))
 	}
 	for _, url := range w.opt.Pending {
-		if url = withoutFragment(url); !w.ended && !w.seen[url] && !w.processed(url) {
+		if url = withoutFragment(url); !w.ended && !w.seen(url) && !w.processed(url) {
 			w.kind, w.used.Barren = Archived, 0
 			w.follow(w.next(url, ""))
 		}
@@ -199,7 +199,7 @@ func (w *walk) next(url, from string) *loaded {
 		w.held = nil
 		return held
 	}
-	if w.missing != nil && w.seen[url] {
+	if w.missing != nil && w.seen(url) {
 		w.gap(w.missing) // the new chain joins the old one: still missing
 		return nil
 	}
@@ -235,7 +235,7 @@ func (w *walk) next(url, from string) *loaded {
 // forbids says why a document is not requested, if it is not.
 func (w *walk) forbids(url string) *Gap {
 	switch {
-	case w.seen[url]:
+	case w.seen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has been read already")}
 	case w.foreign(url):
 		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
@@ -282,7 +282,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 	}
 	link, ok := head.older(kind)
 	url := withoutFragment(link.Href)
-	if !ok || w.seen[url] || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)) ||
+	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)) ||
 		kind == Archived && w.processed(link.Href) {
 		return "", false
 	}
@@ -290,7 +290,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 }
 
 func (w *walk) load(url string) *loaded {
-	w.seen[url] = true
+	w.add(w.urls, url)
 	w.used.Documents++
 	l := w.ahead.load(url)
 	w.used.Bytes += int64(len(l.text))
@@ -314,7 +314,7 @@ func (w *walk) moved(l *loaded) *loaded {
 		return nil
 	}
 	link, ok := head.doc.older(Archived)
-	if !ok || w.seen[withoutFragment(link.Href)] || w.processed(link.Href) {
+	if !ok || w.seen(withoutFragment(link.Href)) || w.processed(link.Href) {
 		return nil
 	}
 	head.doc.reread = true
