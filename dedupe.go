@@ -131,8 +131,7 @@ func (m *merger) rank(doc *Document) int32 {
 func (m *merger) add(doc *Document) {
 	n := m.rank(doc)
 	if m.h.Head == nil {
-		head := *doc
-		head.Entries, head.Deleted = nil, nil
+		head := doc.headOnly()
 		m.h.Head, m.h.Kind = &head, doc.Kind()
 	}
 	for _, e := range doc.Entries {

@@ -95,10 +95,16 @@ type Document struct {
 	Schedule     Schedule // how often the feed wants to be asked for
 	Response     Response // what HTTP said of it
 
+	text   string   // as decoded to UTF-8
 	reread bool     // a second copy of the subscription document, newer than the first
 	extra  []string // the other elements of the head section, as they stood there
 	scope  *scope   // what their surroundings contribute
 }
+
+// Text returns the document as it was read, decoded to UTF-8: what the places in
+// its Notes refer to. The heads that Entry.Source and History.Head point to
+// have none.
+func (d *Document) Text() string { return d.text }
 
 // Kind returns what the document says of its feed. See Combines.
 func (d *Document) Kind() Kind {

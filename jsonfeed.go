@@ -76,8 +76,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
 	}
 	r.addHeader(p.Header)
-	*r.head = *r.doc
-	r.head.Entries = nil
+	r.finishHead()
 	if r.err != nil {
 		return r.doc, r.err
 	}

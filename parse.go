@@ -185,8 +185,7 @@ func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
 	notes, more := r.s.Notes()
 	r.addNotes(notes, more)
-	*r.head = *r.doc
-	r.head.Entries, r.head.Deleted = nil, nil
+	r.finishHead()
 	if err := r.s.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
 	}
@@ -197,6 +196,19 @@ func (r *reader) finish() (*Document, error) {
 		return r.doc, r.err
 	}
 	return r.doc, nil
+}
+
+// finishHead completes what entries point to.
+func (r *reader) finishHead() {
+	r.doc.text = r.text
+	*r.head = r.doc.headOnly()
+}
+
+// headOnly returns the document without what makes it large.
+func (d *Document) headOnly() Document {
+	head := *d
+	head.Entries, head.Deleted, head.text = nil, nil, ""
+	return head
 }
 
 func (r *reader) scanError(err error) *ParseError {
