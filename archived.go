@@ -1,5 +1,11 @@
 package feedhistory
 
+import (
+	"cmp"
+	"strconv"
+	"time"
+)
+
 // Archived feeds, RFC 5005 §4: a subscription document with the latest
 // entries, and archive documents that do not change, each linked from the
 // next newer one by prev-archive.
@@ -29,4 +35,97 @@ func (d *Document) beginning() (Link, bool) {
 		return d.Links.Rel(RelCurrent)
 	}
 	return d.Links.Rel(RelFirst)
+}
+
+// NewSubscription returns the subscription document of an archived feed: its
+// latest entries, newest first, and the link to the newest archive (5005#11),
+// "" if there is none yet.
+func NewSubscription(head *Document, entries []*Entry, self, prevArchive string) *Document {
+	d := newDocument(head, entries, self)
+	d.link(RelPrevArchive, prevArchive)
+	return d
+}
+
+// An ArchiveAt says where an archive document stands in its feed.
+type ArchiveAt struct {
+	Self    string
+	Current string // the subscription document
+	Prev    string // the preceding archive; "" if there is none
+	Next    string // the following archive; "" while there is none that is closed (5005#15)
+}
+
+// NewArchive returns an archive document (5005#11–14) with its entries, newest
+// first. Its update time is that of its latest entry, so it does not change.
+func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
+	d := newDocument(head, entries, at.Self)
+	d.Archive = true
+	d.link(RelCurrent, at.Current)
+	d.link(RelPrevArchive, at.Prev)
+	d.link(RelNextArchive, at.Next)
+	d.Updated, d.LastModified = time.Time{}, time.Time{}
+	d.Updated = d.lastChange()
+	return d
+}
+
+// A Split says where a log of entries is cut into archives: after so many
+// entries, or where a period ends. The zero value stands for 100 entries.
+type Split struct {
+	Size   int    // entries of an archive, if Period is zero
+	Period Period // of an entry's update time, in UTC
+}
+
+// A Period is a part of the calendar.
+type Period uint8
+
+// The periods of a Split.
+const (
+	Year Period = iota + 1
+	Month
+	Day
+)
+
+// String returns "year", "month" or "day".
+func (p Period) String() string { return name(p, "", "year", "month", "day") }
+
+// A Chunk is the part of a log that makes up one archive.
+type Chunk struct {
+	Name    string // of its period, such as "2003/11"; of its place, such as "1", when split by size
+	Entries []*Entry
+}
+
+// Cut cuts a log, oldest first, into the archives that can be closed, and what
+// stays in the subscription document: less than a full archive, or the latest
+// period. Chunks by size are numbered from first.
+func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
+	if s.Period != 0 {
+		return s.cutPeriods(log)
+	}
+	size := cmp.Or(s.Size, 100)
+	for ; len(log) >= size; first++ {
+		closed = append(closed, Chunk{strconv.Itoa(first), log[:size:size]})
+		log = log[size:]
+	}
+	return closed, log
+}
+
+// cutPeriods cuts wherever an entry belongs to a later period than those
+// before it. One that is older than what precedes it stays with that.
+func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
+	from, current := 0, ""
+	for i, e := range log {
+		name := s.Period.of(e.lastChange())
+		if name <= current {
+			continue
+		}
+		if i > from {
+			closed = append(closed, Chunk{current, log[from:i:i]})
+		}
+		from, current = i, name
+	}
+	return closed, log[from:]
+}
+
+// of names the period that a time belongs to; names sort as their times do.
+func (p Period) of(t time.Time) string {
+	return t.UTC().Format(map[Period]string{Year: "2006", Month: "2006/01", Day: "2006/01/02"}[p])
 }

@@ -29,6 +29,10 @@ func (r *reader) atomFeed() {
 			r.doc.ID = r.documentID()
 		case "title":
 			r.doc.Title = r.textConstruct().Plain()
+		case "subtitle", "tagline":
+			r.doc.Subtitle = r.textConstruct().Plain()
+		case "author":
+			r.author()
 		case "updated", "modified":
 			r.doc.Updated = r.timeText()
 		default:
@@ -47,6 +51,24 @@ func (r *reader) documentID() string {
 		return ""
 	}
 	return id
+}
+
+// author reads an author of the feed (RFC 4287 §4.2.1).
+func (r *reader) author() {
+	var p Person
+	for depth := r.s.Depth(); r.child(depth); {
+		switch base := r.currentBase(); r.s.Local() {
+		case "name":
+			p.Name = r.plainText()
+		case "email":
+			p.Email = r.plainText()
+		case "uri", "url":
+			p.URI = resolve(base, r.plainText())
+		}
+	}
+	if len(r.doc.Authors) < maxExtra {
+		r.doc.Authors = append(r.doc.Authors, p)
+	}
 }
 
 // atomEntry reads the current entry element. Only its own children count: what

@@ -6,3 +6,35 @@ package feedhistory
 // isComplete recognises fh:complete in the head section (5005#2). Whatever the
 // element contains has no meaning.
 func (d *Document) isComplete() bool { return d.Complete }
+
+// NewComplete returns a complete feed of the given entries, newest first, at
+// the URL self. Of head, everything that describes the feed is used.
+func NewComplete(head *Document, entries []*Entry, self string) *Document {
+	d := newDocument(head, entries, self)
+	d.Complete = true
+	return d
+}
+
+// newDocument returns a document with head's metadata, and of its links those
+// that have nothing to do with history.
+func newDocument(head *Document, entries []*Entry, self string) *Document {
+	d := head.headOnly()
+	d.URL, d.Complete, d.Archive, d.Notes, d.Response = self, false, false, nil, Response{}
+	d.Links = Links{{Rel: RelSelf, Href: self}}
+	for _, l := range head.Links {
+		switch l.Rel {
+		case RelSelf, RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
+		default:
+			d.Links = append(d.Links, l)
+		}
+	}
+	d.Entries, d.Updated = entries, head.Updated
+	return &d
+}
+
+// link adds a link, unless it leads nowhere.
+func (d *Document) link(rel, href string) {
+	if href != "" {
+		d.Links = append(d.Links, Link{Rel: rel, Href: href})
+	}
+}

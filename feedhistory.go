@@ -87,6 +87,8 @@ type Document struct {
 	Links        Links     // the head's links, absolute, in document order
 	ID           string    // atom:id as published; "" in other formats
 	Title        string    // as plain characters
+	Subtitle     string    // likewise; RSS calls it description
+	Authors      []Person  // of the feed as a whole
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
 	LastModified time.Time // of the HTTP response; zero if none was given
 	Entries      []*Entry
@@ -150,6 +152,9 @@ func (d *Document) older(feed Kind) (Link, bool) {
 	}
 	return Link{}, false
 }
+
+// A Person is an author (RFC 4287 §3.2).
+type Person struct{ Name, URI, Email string }
 
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed).
 type Entry struct {

@@ -1,9 +1,50 @@
 package feedhistory
 
+import "slices"
+
 // Paged feeds, RFC 5005 §3: a series of pages whose contents may change while
 // they are read. What comes of one is never presented as whole (5005#4).
 
 // isPaged recognises a document by the links that it must have (5005#5).
 func (d *Document) isPaged() bool {
 	return d.Links.has(RelFirst, RelLast, RelPrevious, RelNext)
+}
+
+// A Page says where one page of a paged feed stands: the URLs of its neighbours,
+// "" where there is none or it is not known.
+type Page struct{ Self, First, Previous, Next, Last string }
+
+// NewPage returns one page of a paged feed, with its entries, newest first.
+// Whatever links are known are there (5005#6); if none is, first is the page
+// itself, as a page must have one (5005#5).
+func NewPage(head *Document, entries []*Entry, at Page) *Document {
+	d := newDocument(head, entries, at.Self)
+	if at == (Page{Self: at.Self}) {
+		at.First = at.Self
+	}
+	d.link(RelFirst, at.First)
+	d.link(RelPrevious, at.Previous)
+	d.link(RelNext, at.Next)
+	d.link(RelLast, at.Last)
+	return d
+}
+
+// NewPages splits entries, newest first, into pages of the given size. The URL
+// of page n, counted from 1, is url(n). No entries make one empty page.
+func NewPages(head *Document, entries []*Entry, size int, url func(n int) string) (pages []*Document) {
+	chunks := slices.Collect(slices.Chunk(entries, max(size, 1)))
+	if len(chunks) == 0 {
+		chunks = [][]*Entry{nil}
+	}
+	for i, chunk := range chunks {
+		at := Page{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		if i > 0 {
+			at.Previous = url(i)
+		}
+		if i+1 < len(chunks) {
+			at.Next = url(i + 2)
+		}
+		pages = append(pages, NewPage(head, chunk, at))
+	}
+	return pages
 }

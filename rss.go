@@ -61,6 +61,8 @@ func (r *reader) channel() {
 			r.rssItem()
 		case "title":
 			r.doc.Title = r.plainText()
+		case "description":
+			r.doc.Subtitle = r.plainText()
 		case "lastBuildDate": // 5005#22
 			r.doc.Updated, rank = r.timeText(), math.MaxInt
 		case "link":

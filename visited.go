@@ -9,8 +9,11 @@ import (
 // notices when a chain leads back into itself (5005#28). These are digests, of
 // a seed that nobody can know: what they cost does not grow with the documents.
 type visited struct {
-	seed   maphash.Seed
-	urls   set // requested, or redirected to
+	seed  maphash.Seed
+	chain int            // the one that is followed now; there may be several to follow
+	urls  map[uint64]int // requested, or redirected to, and in which chain
+
+	// Of this chain:
 	selves set // what documents call themselves
 	bodies set // whole documents
 	facts  set // an entry's ID and update time, or a tombstone's
@@ -19,7 +22,7 @@ type visited struct {
 type set map[uint64]struct{}
 
 func newVisited() visited {
-	return visited{seed: maphash.MakeSeed(), urls: set{}, selves: set{}, bodies: set{}, facts: set{}}
+	return visited{seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: set{}, bodies: set{}, facts: set{}}
 }
 
 func (v *visited) add(s set, text string) { s[maphash.String(v.seed, text)] = struct{}{} }
@@ -29,8 +32,31 @@ func (v *visited) has(s set, text string) bool {
 	return ok
 }
 
-// seen reports whether a URL was requested, or redirected to.
-func (v *visited) seen(url string) bool { return v.has(v.urls, url) }
+// see remembers that a URL was requested, or redirected to.
+func (v *visited) see(url string) {
+	if key := maphash.String(v.seed, url); v.urls[key] == 0 {
+		v.urls[key] = v.chain
+	}
+}
+
+// seen reports whether it was.
+func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
+
+// joins reports whether it was in an earlier chain: that is no loop, but where
+// the two come together.
+func (v *visited) joins(url string) bool {
+	chain := v.urls[maphash.String(v.seed, url)]
+	return 0 < chain && chain < v.chain
+}
+
+// begin begins a chain. It may have documents that another has, under other
+// URLs, but not the same twice.
+func (v *visited) begin() {
+	v.chain++
+	clear(v.selves)
+	clear(v.bodies)
+	clear(v.facts)
+}
 
 // repeats says why a document is one that has been read before, if it is.
 func (v *visited) repeats(l *loaded) string {
@@ -46,7 +72,7 @@ func (v *visited) repeats(l *loaded) string {
 	self, ok := l.doc.Links.Rel(RelSelf)
 	known := ok && sameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
 		(v.seen(self.Href) || v.has(v.selves, self.Href))
-	if known && v.digest(l.doc, false) == 0 {
+	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
 		return "it calls itself " + self.Href + ", which has been read already, and brings nothing new"
 	}
 	return ""
@@ -55,8 +81,8 @@ func (v *visited) repeats(l *loaded) string {
 // record remembers a document that is part of the walk, and reports whether it
 // brings anything new.
 func (v *visited) record(l *loaded) (fresh bool) {
-	v.add(v.urls, l.url)
-	v.add(v.urls, l.doc.URL)
+	v.see(l.url)
+	v.see(l.doc.URL)
 	v.add(v.bodies, l.text)
 	if self, ok := l.doc.Links.Rel(RelSelf); ok {
 		v.add(v.selves, self.Href)
@@ -89,10 +115,4 @@ type fact struct {
 	id      string
 	at      int64
 	deleted bool
-}
-
-// again forgets what documents look like, but not where they were.
-func (v *visited) again() {
-	clear(v.bodies)
-	clear(v.selves)
 }

@@ -106,6 +106,7 @@ type walk struct {
 }
 
 func (w *walk) run(url string) {
+	w.begin(Plain)
 	l := w.load(url)
 	if u := l.unchanged(); u != nil {
 		w.origins = []string{l.url, u.Known.URL}
@@ -120,14 +121,21 @@ func (w *walk) run(url string) {
 	}
 	w.follow(l)
 	if w.held != nil && !w.ended {
+		w.begin(w.held.doc.Kind())
 		w.follow(w.next(w.held.url, ""))
 	}
 	for _, url := range w.opt.Pending {
 		if url = withoutFragment(url); !w.ended && !w.seen(url) && !w.processed(url) {
-			w.kind, w.used.Barren = Archived, 0
+			w.begin(Archived)
 			w.follow(w.next(url, ""))
 		}
 	}
+}
+
+// begin begins another chain, of the given kind.
+func (w *walk) begin(kind Kind) {
+	w.visited.begin()
+	w.kind, w.missing, w.used.Barren = kind, nil, 0
 }
 
 // beginning goes from an archive to its subscription document (5005#13), and
@@ -153,6 +161,10 @@ func (w *walk) beginning(l *loaded) *loaded {
 	first := w.load(url)
 	if first.err != nil {
 		w.fail(first, l.doc.URL)
+		return l
+	}
+	if gap := w.strayed(first, l.doc.URL); gap != nil {
+		w.gap(gap)
 		return l
 	}
 	if first.doc.URL == l.url || first.doc.URL == l.doc.URL {
@@ -181,7 +193,7 @@ func (w *walk) yieldDocument(l *loaded) {
 	}
 	fresh := w.record(l)
 	if w.used.Barren++; fresh {
-		w.used.Barren = min(w.used.Barren-1, 0)
+		w.used.Barren = 0
 	}
 	l.text = "" // an archive given first is held while the others are read
 	if l.err != nil {
@@ -199,8 +211,10 @@ func (w *walk) next(url, from string) *loaded {
 		w.held = nil
 		return held
 	}
-	if w.missing != nil && w.seen(url) {
-		w.gap(w.missing) // the new chain joins the old one: still missing
+	if w.joins(url) {
+		if w.missing != nil { // and so it is still
+			w.gap(w.missing)
+		}
 		return nil
 	}
 	if gap := w.forbids(url); gap != nil {
@@ -214,14 +228,15 @@ func (w *walk) next(url, from string) *loaded {
 		w.gap(&Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)})
 		return nil
 	}
-	if w.foreign(l.finalURL()) {
-		w.gap(&Gap{URL: url, From: from, Reason: ReasonRefused, Err: errors.New("it redirects to another origin than the feed's")})
+	if gap := w.strayed(l, from); gap != nil {
+		w.gap(gap)
 		return nil
 	}
 	if l.err == nil {
 		return l
 	}
 	if moved := w.moved(l); moved != nil {
+		w.begin(Archived)
 		w.missing = w.gapOf(l, from)
 		return moved
 	}
@@ -253,6 +268,15 @@ func (w *walk) forbids(url string) *Gap {
 func (w *walk) foreign(url string) bool {
 	return w.c.Policy.SameOrigin &&
 		!slices.ContainsFunc(w.origins, func(own string) bool { return sameOrigin(own, url) })
+}
+
+// strayed says that a document was redirected to an origin which is not allowed.
+func (w *walk) strayed(l *loaded, from string) *Gap {
+	if !w.foreign(l.finalURL()) {
+		return nil
+	}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
+		Err: errors.New("it redirects to another origin than the feed's")}
 }
 
 // affordable reports whether the budget allows for one more document.
@@ -290,7 +314,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 }
 
 func (w *walk) load(url string) *loaded {
-	w.add(w.urls, url)
+	w.see(url)
 	w.used.Documents++
 	l := w.ahead.load(url)
 	w.used.Bytes += int64(len(l.text))
@@ -310,7 +334,7 @@ func (w *walk) moved(l *loaded) *loaded {
 		return nil
 	}
 	head := w.load(w.start)
-	if head.err != nil || head.doc.Kind() != Archived {
+	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
 	}
 	link, ok := head.doc.older(Archived)
@@ -318,8 +342,6 @@ func (w *walk) moved(l *loaded) *loaded {
 		return nil
 	}
 	head.doc.reread = true
-	w.again()                         // the new chain may have the same documents, under other URLs,
-	w.used.Barren = -w.used.Documents // and that is not barren
 	return head
 }
 

@@ -25,11 +25,11 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 	s := xmlscan.NewFragment(raw, sc.bindings, unlimited)
 	s.Next()
 	var attrs strings.Builder
-	own := s.Bindings()[len(sc.bindings):]
+	declared := s.Bindings()[len(sc.bindings):]
 	for i := len(sc.bindings) - 1; i >= 0; i-- {
 		b := sc.bindings[i]
 		same := func(other xmlscan.Binding) bool { return other.Prefix == b.Prefix }
-		if slices.ContainsFunc(own, same) || slices.ContainsFunc(sc.bindings[i+1:], same) {
+		if slices.ContainsFunc(declared, same) || slices.ContainsFunc(sc.bindings[i+1:], same) {
 			continue
 		}
 		if b.Prefix == "" && b.URI != "" {
@@ -38,11 +38,11 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
 		}
 	}
-	ref, ok := s.Attr(nsXML, "base")
-	if base := resolve(sc.base, ref); base != "" {
+	own, ok := s.Attr(nsXML, "base")
+	if base := resolve(sc.base, own); base != own {
 		writeAttr(&attrs, "xml:base", base)
+		lenient = lenient || ok // its own is to be replaced
 	}
-	lenient = lenient || ok // its own is to be replaced
 	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
 		writeAttr(&attrs, "xml:lang", sc.lang)
 	}

@@ -16,16 +16,17 @@ func WriteAtom(w io.Writer, d *Document) error {
 	out.b.WriteString(">\n")
 	out.element("id", d.identity())
 	out.element("title", d.Title)
+	if d.Subtitle != "" {
+		out.element("subtitle", d.Subtitle)
+	}
 	out.element("updated", d.lastChange().Format(time.RFC3339Nano))
+	for _, p := range d.atomAuthors() {
+		out.author(p)
+	}
 	for _, l := range d.Links {
 		out.link("link", l)
 	}
 	out.flags(d)
-	if d.Format != Atom { // which requires an author (RFC 4287 §4.1.1)
-		out.b.WriteString("<author>")
-		out.element("name", d.Title)
-		out.b.WriteString("</author>\n")
-	}
 	out.headAs(d, Atom)
 	for _, e := range d.Entries {
 		if e.isNative(Atom, nsAtom) {
@@ -39,6 +40,27 @@ func WriteAtom(w io.Writer, d *Document) error {
 	out.b.WriteString("</feed>\n")
 	out.flush()
 	return out.err
+}
+
+// atomAuthors returns the feed's authors. Atom requires one unless all entries
+// have their own (RFC 4287 §4.1.1), as other formats' do not.
+func (d *Document) atomAuthors() []Person {
+	if len(d.Authors) == 0 && d.Format != Atom {
+		return []Person{{Name: d.Title}}
+	}
+	return d.Authors
+}
+
+func (w *writer) author(p Person) {
+	w.b.WriteString("<author>")
+	w.element("name", p.Name)
+	if p.URI != "" {
+		w.element("uri", p.URI)
+	}
+	if p.Email != "" {
+		w.element("email", p.Email)
+	}
+	w.b.WriteString("</author>\n")
 }
 
 // atomEntry writes an entry of another format.
@@ -58,12 +80,7 @@ func (w *writer) atomEntry(e *Entry) {
 		w.element("published", e.Published.Format(time.RFC3339Nano))
 	}
 	for _, person := range item.Authors {
-		w.b.WriteString("<author>")
-		w.element("name", person.Name)
-		if person.Email != "" {
-			w.element("email", person.Email)
-		}
-		w.b.WriteString("</author>\n")
+		w.author(Person{Name: person.Name, Email: person.Email})
 	}
 	for _, category := range item.Categories {
 		w.empty("category", "term", category)

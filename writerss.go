@@ -20,9 +20,7 @@ func WriteRSS(w io.Writer, d *Document) error {
 	out.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
 	out.element("link", cmp.Or(home.Href, d.URL))
-	if d.Format != RSS || d.scope == nil {
-		out.element("description", d.Title)
-	}
+	out.element("description", cmp.Or(d.Subtitle, d.Title))
 	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
 		if l != home {

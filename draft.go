@@ -1,0 +1,120 @@
+package feedhistory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A Draft is an entry that is not published yet, as fields. Zero fields are
+// left out, but for ID, Title and Updated, which an entry must have.
+type Draft struct {
+	ID                 string // never changes, whatever else does (RFC 4287 §4.2.6)
+	Title              Text
+	Updated, Published time.Time
+	Summary, Content   Text
+	Links              Links // an alternate, enclosures …
+	Authors            []Person
+	Categories         []Category
+}
+
+// A Category is a category of an entry (RFC 4287 §4.2.2).
+type Category struct{ Term, Scheme, Label string }
+
+// Entry returns the entry that the draft describes, as Atom; WriteRSS and others
+// write it in their own vocabulary. The same draft gives the same XML.
+//
+// It is an error if the id or the update time is missing, or if the body of an
+// xhtml text is not well-formed.
+func (d Draft) Entry() (*Entry, error) {
+	switch {
+	case trim(d.ID) != d.ID || d.ID == "":
+		return nil, fmt.Errorf("draft %q: an id is needed, without white space around it (RFC 4287 §4.2.6)", clip(d.ID))
+	case d.Updated.IsZero():
+		return nil, fmt.Errorf("draft %s: an update time is needed (RFC 4287 §4.2.15)", d.ID)
+	}
+	w := &writer{}
+	w.b.WriteString("<entry")
+	writeAttr(&w.b, "xmlns", nsAtom)
+	w.b.WriteString(">\n")
+	w.element("id", d.ID)
+	w.element("updated", d.Updated.Format(time.RFC3339Nano))
+	if !d.Published.IsZero() {
+		w.element("published", d.Published.Format(time.RFC3339Nano))
+	}
+	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
+	if err != nil {
+		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
+	}
+	for _, p := range d.Authors {
+		w.author(p)
+	}
+	for _, c := range d.Categories {
+		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+	}
+	for _, l := range d.Links {
+		w.link("link", l)
+	}
+	w.b.WriteString("</entry>")
+	return readEntry(w.b.String())
+}
+
+// draftText writes a text construct; a title even if it is empty.
+func (w *writer) draftText(name string, t Text) error {
+	if t == (Text{}) && name != "title" {
+		return nil
+	}
+	w.b.WriteString("<" + name)
+	for _, attr := range [][2]string{{"type", t.Type}, {"src", t.Src}, {"xml:base", t.Base}, {"xml:lang", t.Lang}} {
+		if attr[1] != "" {
+			writeAttr(&w.b, attr[0], attr[1])
+		}
+	}
+	w.b.WriteByte('>')
+	switch {
+	case t.Type == TextXHTML:
+		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
+		if err := wellFormed(div); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.b.WriteString(div)
+	case isXMLType(t.Type):
+		if err := wellFormed(t.Body); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.b.WriteString(t.Body)
+	default:
+		escapeText(&w.b, t.Body)
+	}
+	w.b.WriteString("</" + name + ">\n")
+	return nil
+}
+
+// wellFormed checks one element, without any leniency.
+func wellFormed(element string) error {
+	s := xmlscan.New(element, xmlscan.Limits{})
+	for s.Next() != xmlscan.Stop {
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	if notes, _ := s.Notes(); len(notes) > 0 {
+		return fmt.Errorf("not well-formed: %s", notes[0].Message)
+	}
+	return nil
+}
+
+// readEntry reads an Atom entry that was just written.
+func readEntry(text string) (*Entry, error) {
+	doc, err := Parse(strings.NewReader("<feed xmlns=\""+nsAtom+"\">"+text+"</feed>"), "")
+	if err != nil {
+		return nil, err
+	}
+	if len(doc.Entries) != 1 {
+		return nil, errors.New("not one entry")
+	}
+	return doc.Entries[0], nil
+}
