@@ -26,7 +26,7 @@ func (v Verdict) String() string { return name(v, "whole", "window", "lossy", "p
 // A History is the logical feed as far as it could be reconstructed, each
 // entry once.
 type History struct {
-	Head      *Document   // the newest document's head: no Entries, no Deleted
+	Head      *Document   // the newest document's head: no Entries, no Deleted; nil if it is Unchanged
 	Kind      Kind        // of the feed, as the newest document says
 	Entries   []*Entry    // in the order of the documents: newest first, as a rule
 	Deleted   []Tombstone // that hold: each of an entry which is not among Entries
@@ -59,8 +59,8 @@ func (h *History) Verdict() Verdict {
 // A *Gap among the errors is collected, and Merge goes on, as it does after an
 // *Unchanged, which is returned in the end: the history lacks what that
 // document had. Any other error ends it and is returned, together with the
-// history up to there, which has a gap. The history is nil if there was no
-// document.
+// history up to there, which has a gap. The history is nil if there was neither
+// a document nor a gap; its Head is, if there was no document.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	m := merger{index: map[string]int{}}
 	var unchanged error
@@ -79,6 +79,9 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 			m.interrupt(err)
 			return m.history(), err
 		}
+	}
+	if m.h.Head == nil && unchanged == nil {
+		return nil, errors.New("no document to merge")
 	}
 	return m.history(), unchanged
 }
@@ -206,7 +209,7 @@ func (m *merger) interrupt(err error) {
 }
 
 func (m *merger) history() *History {
-	if m.h.Head == nil {
+	if m.h.Head == nil && len(m.h.Gaps) == 0 {
 		return nil
 	}
 	if len(m.deleted) == 0 {

@@ -145,11 +145,15 @@ func reasonOf(err error) Reason {
 	if parse, ok := errors.AsType[*ParseError](err); ok {
 		return parse.Reason
 	}
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		if refused.Rule == fetch.RuleLoop || refused.Rule == fetch.RuleRedirects {
+			return ReasonLoop
+		}
+		return ReasonRefused
+	}
 	switch {
 	case is[*StatusError](err):
 		return ReasonStatus
-	case is[*RefusedError](err):
-		return ReasonRefused
 	case is[*LimitError](err):
 		return ReasonLimit
 	case is[*TruncatedError](err):

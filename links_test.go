@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -82,6 +83,25 @@ func TestHeaderLinks(t *testing.T) {
 			require.Equal(t, test.want, headerLinks(test.fields, base))
 		})
 	}
+}
+
+// RFC 8288: Link headers say what the document itself does not.
+func TestHeaderLinksYield(t *testing.T) {
+	p := Parser{Header: http.Header{"Link": {
+		`</header>; rel=next, </first>; rel=first`,
+		`</style.css>; rel=stylesheet, </style.css>; rel=preload`,
+		`</other>; rel=last; anchor="/other"`,
+	}}}
+	d, err := p.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/own"/></feed>`), "http://example.org/")
+	require.NoError(t, err)
+	require.Equal(t, Links{
+		{Rel: RelNext, Href: "http://example.org/own"},
+		{Rel: RelFirst, Href: "http://example.org/first"},
+	}, d.Links)
+
+	d, err = p.Parse(strings.NewReader(`{"version": "https://jsonfeed.org/version/1.1", "items": []}`), "http://example.org/")
+	require.NoError(t, err)
+	require.Equal(t, Paged, d.Kind())
 }
 
 func TestRelation(t *testing.T) {

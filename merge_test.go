@@ -297,6 +297,12 @@ func TestMergeDuplicates(t *testing.T) {
 		{"5005#21: same instant in two zones", []string{
 			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-01T00:00:00Z")),
 			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T02:00:00+02:00"))}},
+		{"no time, in a document newer than the other copy", []string{
+			atom("2003-12-03T00:00:00Z", "this", ""),
+			atom("2003-12-02T00:00:00Z", "that", updated("2003-12-01T00:00:00Z"))}},
+		{"no time, in a document older than the other copy", []string{
+			atom("2003-12-03T00:00:00Z", "this", updated("2003-12-02T00:00:00Z")),
+			atom("2003-12-01T00:00:00Z", "that", "")}},
 		{"5005#22: older pubDate in the newer document", []string{
 			rss(dec3, "this", pubDate(dec1)),
 			rss(dec2, "that", pubDate(dec2))}},
@@ -358,6 +364,7 @@ func TestMergeTombstoneRules(t *testing.T) {
 		{"after two copies", []*Document{entry(1), entry(2), stone(3)}, true},
 		{"entry without time, newer document", []*Document{entry(0), stone(1)}, false},
 		{"entry without time, older document", []*Document{stone(1), entry(0)}, true},
+		{"entry without time, between two", []*Document{stone(1), entry(0), stone(2)}, true},
 		{"without time, newer document", []*Document{stone(0), entry(1)}, true},
 		{"without time, older document", []*Document{entry(1), stone(0)}, false},
 		{"alone", []*Document{stone(1)}, true},

@@ -91,11 +91,11 @@ func resolve(base, ref string) string {
 	if r.scheme == "" && b.scheme == "" {
 		return ref
 	}
-	return b.resolve(r).String()
+	return transform(b, r).String()
 }
 
-// resolve is the algorithm of RFC 3986 §5.2.2.
-func (b reference) resolve(r reference) reference {
+// transform is the algorithm of RFC 3986 §5.2.2, for the base b.
+func transform(b, r reference) reference {
 	switch {
 	case r.scheme != "":
 		r.path = removeDots(r.path)
@@ -110,7 +110,7 @@ func (b reference) resolve(r reference) reference {
 		r.authority, r.hasAuthority = b.authority, b.hasAuthority
 	default:
 		if r.path[0] != '/' {
-			r.path = b.merge(r.path)
+			r.path = mergePaths(b, r.path)
 		}
 		r.path = removeDots(r.path)
 		r.authority, r.hasAuthority = b.authority, b.hasAuthority
@@ -119,8 +119,8 @@ func (b reference) resolve(r reference) reference {
 	return r
 }
 
-// merge is RFC 3986 §5.2.3: all but the last segment of the base's path stays.
-func (b reference) merge(path string) string {
+// mergePaths is RFC 3986 §5.2.3: all but the last segment of the base's path stays.
+func mergePaths(b reference, path string) string {
 	if b.hasAuthority && b.path == "" {
 		return "/" + path
 	}

@@ -10,32 +10,6 @@ import (
 	"time"
 )
 
-// A Budget bounds what one walk may cost (5005#28). Zero fields stand for the
-// defaults.
-type Budget struct {
-	Documents int   // that are requested: 10,000
-	Bytes     int64 // of all documents together, decompressed: 1 GiB
-	Barren    int   // documents in a row that bring nothing new: 20
-
-	// More, if not nil, is asked when one of the three is spent, with what the
-	// walk has used so far, and may grant a larger budget. If that is not
-	// larger, the chain ends in a gap.
-	More func(used Budget) Budget
-}
-
-func (b Budget) withDefaults() Budget {
-	if b.Documents == 0 {
-		b.Documents = 10_000
-	}
-	if b.Bytes == 0 {
-		b.Bytes = 1 << 30
-	}
-	if b.Barren == 0 {
-		b.Barren = 20
-	}
-	return b
-}
-
 // WalkOptions adapt a walk to what is known already. The root of the library
 // remembers nothing between calls; package mirror does.
 type WalkOptions struct {
@@ -112,7 +86,7 @@ func (w *walk) run(url string) {
 		w.origins = []string{l.url, u.Known.URL}
 		w.start, w.kind = l.url, u.Known.Kind
 	} else if l.err != nil {
-		w.end(l)
+		w.end(l.err)
 		return
 	} else {
 		w.origins = []string{l.url, l.doc.URL}
@@ -187,7 +161,8 @@ func (w *walk) follow(l *loaded) {
 }
 
 func (w *walk) yieldDocument(l *loaded) {
-	if l.unchanged() != nil {
+	if u := l.unchanged(); u != nil {
+		w.see(u.Known.URL)
 		w.ended = !w.yield(nil, l.err)
 		return
 	}
@@ -207,6 +182,10 @@ func (w *walk) yieldDocument(l *loaded) {
 // chain ends in a gap. A damaged document is returned if the chain can be
 // followed beyond it.
 func (w *walk) next(url, from string) *loaded {
+	if w.ctx.Err() != nil { // whatever has been loaded ahead
+		w.end(nil)
+		return nil
+	}
 	if held := w.held; held != nil && (url == held.url || url == held.doc.URL) {
 		w.held = nil
 		return held
@@ -277,23 +256,6 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 	}
 	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
 		Err: errors.New("it redirects to another origin than the feed's")}
-}
-
-// affordable reports whether the budget allows for one more document.
-func (w *walk) affordable() bool {
-	if w.spent(0) && w.budget.More != nil {
-		more := w.budget.More
-		w.budget = more(w.used).withDefaults()
-		w.budget.More = more
-	}
-	return !w.spent(0)
-}
-
-// spent reports whether the budget is, once the given number of documents more
-// will have been read.
-func (w *walk) spent(documents int) bool {
-	return w.used.Documents+documents >= w.budget.Documents ||
-		w.used.Bytes >= w.budget.Bytes || w.used.Barren >= w.budget.Barren
 }
 
 // guess says which document will be wanted after one whose head is known.
@@ -369,7 +331,7 @@ func (w *walk) wasProcessed(l *loaded) bool {
 // fail yields what happened to a document that could not be read whole.
 func (w *walk) fail(l *loaded, from string) {
 	if w.ctx.Err() != nil {
-		w.end(l)
+		w.end(l.err)
 		return
 	}
 	w.gap(w.gapOf(l, from))
@@ -387,15 +349,14 @@ func (w *walk) gap(g *Gap) {
 	w.ended = !w.yield(nil, g)
 }
 
-// end yields an error that ends the walk.
-func (w *walk) end(l *loaded) {
+// end yields the error that ends the walk: the context's, if that has ended.
+func (w *walk) end(err error) {
 	if w.ended {
 		return
 	}
 	w.ended = true
-	if err := w.ctx.Err(); err != nil {
-		w.yield(nil, err)
-		return
+	if w.ctx.Err() != nil {
+		err = w.ctx.Err()
 	}
-	w.yield(nil, l.err)
+	w.yield(nil, err)
 }

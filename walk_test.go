@@ -528,3 +528,52 @@ func TestWalkAnyWeb(t *testing.T) {
 		}
 	})
 }
+
+// A second walk, to which every document of the first is known, takes the same
+// way, and meets the same gaps.
+func TestWalkKnown(t *testing.T) {
+	for _, file := range glob(t, "testdata/walk/*.txtar") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		archive := feedtest.Parse(string(text))
+		changes := slices.ContainsFunc(archive.Files, func(f feedtest.File) bool {
+			return strings.Contains(f.Name, "#") || strings.Contains(f.Data, "{{count}}")
+		})
+		_, options := archive.File("options") // budgets are spent otherwise
+		if changes || options {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			site := feedtest.Serve(t, string(text))
+			first := newVisit(t, site, "")
+			first.walk(t.Context())
+			if first.err != nil {
+				t.Skip("there is no document")
+			}
+			known, gaps := map[string]Known{}, map[string]Reason{}
+			for _, d := range first.docs {
+				known[d.Response.Requested] = d.Known()
+			}
+			for _, g := range first.history.Gaps {
+				gaps[g.URL] = g.Reason
+				delete(known, g.URL) // damaged
+			}
+
+			second := newVisit(t, site, "")
+			unchanged, again := map[string]Known{}, map[string]Reason{}
+			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{
+				Known: func(url string) Known { return known[url] },
+			}) {
+				if u, ok := errors.AsType[*Unchanged](err); ok {
+					unchanged[u.Response.Requested] = u.Known
+				} else if g, ok := errors.AsType[*Gap](err); ok {
+					again[g.URL] = g.Reason
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			require.Equal(t, known, unchanged)
+			require.Equal(t, gaps, again)
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package feedhistory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+	"github.com/stretchr/testify/require"
+)
+
+// A slowSite serves an archived feed of n documents of about 200 KB at /1 … /n,
+// each linked from the one before. The first byte comes after wait, the rest
+// over drip.
+type slowSite struct {
+	n          int
+	wait, drip time.Duration
+	body       string // of a document, with a %d where its link's number goes
+}
+
+func newSlowSite(n int, wait, drip time.Duration) *slowSite {
+	body := generated(Atom, 50, 4<<10)
+	return &slowSite{n, wait, drip, strings.Replace(body, "http://example.org/2003/10/index.atom", "NEXT", 1)}
+}
+
+func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	i, _ := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
+	body := strings.Replace(s.body, "NEXT", fmt.Sprintf("/%d", i+1), 1)
+	if i >= s.n {
+		body = strings.Replace(s.body, `<link rel="prev-archive" href="NEXT"/>`, "", 1)
+	}
+	if i == 1 { // the subscription document
+		body = strings.Replace(body, "<fh:archive/>", "", 1)
+	}
+	body = strings.Replace(body, "urn:uuid:1225", fmt.Sprintf("urn:uuid:%d", i), 1)
+	w.Header().Set("Content-Type", "application/atom+xml")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	time.Sleep(s.wait)
+	if s.drip == 0 {
+		_, _ = io.WriteString(w, body)
+		return
+	}
+	const pieces = 20
+	for i := range pieces {
+		_, _ = io.WriteString(w, body[i*len(body)/pieces:(i+1)*len(body)/pieces])
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(s.drip / (pieces - 1))
+	}
+}
+
+// BenchmarkWalk reads 100 documents with the overlapped walk, in sequence, and
+// with a plain loop of http.Get and gofeed. Metric "of-limit" is the time as a
+// multiple of the least that a chain can take: n times to the first byte, and
+// the transfer of the last document.
+func BenchmarkWalk(b *testing.B) {
+	const n = 100
+	for _, pace := range []struct{ wait, drip time.Duration }{
+		{20 * time.Millisecond, 50 * time.Millisecond},
+		{100 * time.Millisecond, 50 * time.Millisecond},
+		{0, 0},
+	} {
+		server := httptest.NewServer(newSlowSite(n, pace.wait, pace.drip))
+		limit := n*pace.wait + pace.drip
+		run := func(name string, walk func(b *testing.B)) {
+			b.Run(fmt.Sprintf("wait=%v,drip=%v/%s", pace.wait, pace.drip, name), func(b *testing.B) {
+				for b.Loop() {
+					walk(b)
+				}
+				if limit > 0 {
+					b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(limit), "of-limit")
+				}
+			})
+		}
+		run("overlapped", func(b *testing.B) { rangeOver(b, server.URL+"/1", 0, n) })
+		run("sequential", func(b *testing.B) { rangeOver(b, server.URL+"/1", 1, n) })
+		run("plain-loop", func(b *testing.B) { plainLoop(b, server.URL+"/1", n) })
+		server.Close()
+	}
+}
+
+func rangeOver(b *testing.B, url string, perHost, n int) {
+	c := &Client{Policy: Policy{AllowPrivate: true, PerHost: perHost}}
+	defer c.CloseIdle()
+	documents := 0
+	for _, err := range c.Walk(context.Background(), url, nil) {
+		require.NoError(b, err)
+		documents++
+	}
+	require.Equal(b, n, documents)
+}
+
+// plainLoop is what one writes without a library for it.
+func plainLoop(b *testing.B, url string, n int) {
+	client := &http.Client{Transport: new(http.Transport)}
+	defer client.CloseIdleConnections()
+	for documents := 1; ; documents++ {
+		resp, err := client.Get(url)
+		require.NoError(b, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(b, err)
+		resp.Body.Close()
+		_, err = gofeed.NewParser().ParseString(string(text))
+		require.NoError(b, err)
+		_, rest, found := strings.Cut(string(text), `<link rel="prev-archive" href="`) // gofeed drops it
+		if !found {
+			require.Equal(b, n, documents)
+			return
+		}
+		path, _, _ := strings.Cut(rest, `"`)
+		url = url[:strings.LastIndexByte(url, '/')] + path
+	}
+}
+
+// BenchmarkWalkMemory ranges over 10,000 documents, and reports how far the heap
+// in use rose above what it was before.
+func BenchmarkWalkMemory(b *testing.B) {
+	const n = 10_000
+	site := newSlowSite(n, 0, 0)
+	server := httptest.NewServer(site)
+	defer server.Close()
+	for b.Loop() {
+		c := &Client{Policy: Policy{AllowPrivate: true}, Budget: Budget{Bytes: 1 << 40}}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		start, peak, documents := m.HeapInuse, m.HeapInuse, 0
+		for _, err := range c.Walk(context.Background(), server.URL+"/1", nil) {
+			require.NoError(b, err)
+			if documents++; documents%100 == 0 {
+				runtime.ReadMemStats(&m)
+				peak = max(peak, m.HeapInuse)
+			}
+		}
+		require.Equal(b, n, documents)
+		c.CloseIdle()
+		b.ReportMetric(float64(peak-start)/(1<<20), "MB-above-start")
+	}
+}
+
+// BenchmarkPoll compares polls of an unchanged document with the bare request
+// that they cannot do without.
+func BenchmarkPoll(b *testing.B) {
+	text := generated(Atom, 15, 1500)
+	validators := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if validators {
+			w.Header().Set("ETag", `"1"`)
+			if req.Header.Get("If-None-Match") == `"1"` {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	defer server.Close()
+	ctx := context.Background()
+	for _, mode := range []string{"304", "digest"} {
+		validators = mode == "304"
+		c := &Client{Policy: Policy{AllowPrivate: true}}
+		doc, err := c.Get(ctx, server.URL)
+		require.NoError(b, err)
+		known := doc.Known()
+		b.Run(mode+"/poll", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Poll(ctx, server.URL, known); !is[*Unchanged](err) {
+					b.Fatal(err)
+				}
+			}
+		})
+		bare := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+		b.Run(mode+"/bare", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+				require.NoError(b, err)
+				req.Header.Set("User-Agent", userAgent)
+				req.Header.Set("Accept", accept)
+				if known.ETag != "" {
+					req.Header.Set("If-None-Match", known.ETag)
+				}
+				resp, err := bare.Do(req)
+				require.NoError(b, err)
+				_, err = io.ReadAll(resp.Body)
+				require.NoError(b, err)
+				resp.Body.Close()
+			}
+		})
+		c.CloseIdle()
+		bare.CloseIdleConnections()
+	}
+}
+
+// BenchmarkMerge folds a million small entries, and reports what a History
+// holds of each, its XML included.
+func BenchmarkMerge(b *testing.B) {
+	const perDocument, total = 1000, 1_000_000
+	var docs []*Document
+	for i := range total / perDocument {
+		text := strings.ReplaceAll(generated(Atom, perDocument, 100), "urn:uuid:1225c695", fmt.Sprintf("urn:uuid:%08d", i))
+		doc, err := Parse(strings.NewReader(text), "http://example.org/")
+		require.NoError(b, err)
+		docs = append(docs, doc)
+	}
+	size := len(docs[0].Entries[0].raw)
+	var before, after runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		h, err := Merge(func(yield func(*Document, error) bool) {
+			for _, doc := range docs {
+				if !yield(doc, nil) {
+					return
+				}
+			}
+		})
+		require.NoError(b, err)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Len(b, h.Entries, total)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/total, "B/entry-of-History")
+		b.ReportMetric(float64(size), "B/entry-of-XML")
+	}
+}

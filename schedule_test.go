@@ -1,0 +1,292 @@
+package feedhistory
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// hours is a bit for each.
+func hours(list ...int) (bits uint32) {
+	for _, h := range list {
+		bits |= 1 << h
+	}
+	return bits
+}
+
+func days(list ...time.Weekday) (bits uint8) {
+	for _, d := range list {
+		bits |= 1 << d
+	}
+	return bits
+}
+
+const (
+	day      = 24 * time.Hour
+	allHours = 1<<24 - 1
+	everyDay = 1<<7 - 1
+	aMonth   = 31 * day // what a feed may ask for at most
+	nsSy     = ` xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"`
+)
+
+// The documents that hold a head section in the tables below.
+var shells = map[string]string{
+	"rss":       `<rss version="2.0"` + nsSy + `><channel><title>T</title>HEAD<item><guid>urn:1</guid></item></channel></rss>`,
+	"rss after": `<rss version="2.0"` + nsSy + `><channel><title>T</title><item><guid>urn:1</guid></item>HEAD</channel></rss>`,
+	"rss 0.91":  `<!DOCTYPE rss PUBLIC "-//Netscape Communications//DTD RSS 0.91//EN" "x"><rss version="0.91"><channel>HEAD</channel></rss>`,
+	"rss in a namespace": `<rss version="2.0" xmlns="http://backend.userland.com/rss2"` + nsSy +
+		`><channel>HEAD</channel></rss>`,
+	"rss item": `<rss version="2.0"` + nsSy + `><channel><item><guid>urn:1</guid>HEAD</item></channel></rss>`,
+	"rss 1.0": `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"` + nsSy +
+		`><channel rdf:about="x"><title>T</title>HEAD</channel><item rdf:about="urn:1"/></rdf:RDF>`,
+	"atom":       `<feed xmlns="http://www.w3.org/2005/Atom"` + nsSy + `><title>T</title>HEAD<entry><id>urn:1</id></entry></feed>`,
+	"atom after": `<feed xmlns="http://www.w3.org/2005/Atom"` + nsSy + `><entry><id>urn:1</id></entry>HEAD</feed>`,
+	"atom entry": `<feed xmlns="http://www.w3.org/2005/Atom"` + nsSy + `><entry><id>urn:1</id>HEAD</entry></feed>`,
+}
+
+func TestSchedule(t *testing.T) {
+	every := func(d time.Duration) Schedule { return Schedule{Every: d} }
+	const daily = "<sy:updatePeriod>daily</sy:updatePeriod>"
+	frequency := func(n string) string { return "<sy:updateFrequency>" + n + "</sy:updateFrequency>" }
+	period := func(p string) string { return "<sy:updatePeriod>" + p + "</sy:updatePeriod>" }
+	tests := []struct {
+		shell, head string
+		want        Schedule
+	}{
+		{"rss", "", Schedule{}},
+		{"atom", "", Schedule{}},
+
+		{"rss", "<ttl>60</ttl>", every(time.Hour)},
+		{"rss", "<ttl>\n 60 </ttl>", every(time.Hour)},
+		{"rss", "<ttl><![CDATA[60]]></ttl>", every(time.Hour)},
+		{"rss after", "<ttl>60</ttl>", every(time.Hour)},
+		{"rss 0.91", "<ttl>60</ttl>", every(time.Hour)},
+		{"rss in a namespace", "<ttl>60</ttl>", every(time.Hour)},
+		{"rss", "<ttl>1</ttl>", every(time.Minute)},
+		{"rss", "<ttl>0</ttl>", Schedule{}},
+		{"rss", "<ttl>-60</ttl>", Schedule{}},
+		{"rss", "<ttl>-9223372036854775808</ttl>", Schedule{}},
+		{"rss", "<ttl/>", Schedule{}},
+		{"rss", "<ttl>soon</ttl>", Schedule{}},
+		{"rss", "<ttl>60 minutes</ttl>", Schedule{}},
+		{"rss", "<ttl>1e3</ttl>", Schedule{}},
+		{"rss", "<ttl>43200</ttl>", every(30 * day)},
+		{"rss", "<ttl>525600</ttl>", every(aMonth)},
+		{"rss", "<ttl>9223372036854775807</ttl>", every(aMonth)},
+		{"rss", "<ttl>99999999999999999999</ttl>", Schedule{}},
+		{"rss", "<ttl>60</ttl><ttl>30</ttl>", every(30 * time.Minute)},
+		{"rss item", "<ttl>60</ttl>", Schedule{}},
+		{"rss", `<ttl xmlns="urn:other">60</ttl>`, Schedule{}},
+		{"atom", "<ttl>60</ttl>", Schedule{}},
+		{"atom", `<ttl xmlns="">60</ttl>`, Schedule{}},
+
+		{"rss 1.0", daily, every(day)},
+		{"rss", daily, every(day)},
+		{"atom", daily, every(day)},
+		{"atom after", daily, every(day)},
+		{"rss item", daily, Schedule{}},
+		{"atom entry", daily, Schedule{}},
+		{"rss 1.0", period("hourly") + frequency("2"), every(30 * time.Minute)},
+		{"rss 1.0", frequency("2") + period("hourly"), every(30 * time.Minute)},
+		{"rss 1.0", period(" Weekly\n"), every(7 * day)},
+		{"rss 1.0", period("monthly"), every(30 * day)},
+		{"rss 1.0", period("yearly"), every(aMonth)},
+		{"rss 1.0", period("yearly") + frequency("12"), every(365 * day / 12)},
+		{"rss 1.0", frequency("4"), every(6 * time.Hour)},
+		{"rss 1.0", period("fortnightly"), Schedule{}},
+		{"rss 1.0", daily + frequency("0"), every(day)},
+		{"rss 1.0", daily + frequency("-3"), every(day)},
+		{"rss 1.0", frequency("-3"), Schedule{}},
+		{"rss 1.0", daily + frequency("often"), every(day)},
+		{"rss 1.0", daily + frequency("99999999999999999999"), every(day / math.MaxInt)},
+		{"rss 1.0", `<updatePeriod xmlns="http://purl.org/rss/1.0/modules/syndication/">daily</updatePeriod>`, every(day)},
+		{"rss 1.0", `<updatePeriod>daily</updatePeriod>`, Schedule{}},
+		{"rss", "<ttl>60</ttl>" + daily, every(day)},
+		{"rss", daily + frequency("48") + "<ttl>60</ttl>", every(time.Hour)},
+
+		{"rss", "<skipHours><hour>0</hour><hour> 23 </hour></skipHours>", Schedule{SkipHours: hours(0, 23)}},
+		{"rss", "<skipHours><hour>24</hour></skipHours>", Schedule{SkipHours: hours(0)}},
+		{"rss", "<skipHours><hour>25</hour><hour>-1</hour><hour>noon</hour><hour/></skipHours>", Schedule{}},
+		{"rss", "<skipHours><hour>03</hour></skipHours>", Schedule{SkipHours: hours(3)}},
+		{"rss", "<skipHours>3<minute>4</minute></skipHours>", Schedule{}},
+		{"rss", "<skipHours><hour>1</hour></skipHours><skipHours><hour>2</hour></skipHours>", Schedule{SkipHours: hours(1, 2)}},
+		{"rss 0.91", "<skipHours><hour>7</hour></skipHours>", Schedule{SkipHours: hours(7)}},
+		{"rss", "<skipDays><day>Saturday</day><day> sunday </day></skipDays>", Schedule{SkipDays: days(time.Saturday, time.Sunday)}},
+		{"rss", "<skipDays><day>Sat</day><day>Someday</day><day/></skipDays>", Schedule{}},
+		{"rss", "<hour>3</hour><day>Sunday</day>", Schedule{}},
+		{"rss item", "<skipHours><hour>3</hour></skipHours><skipDays><day>Sunday</day></skipDays>", Schedule{}},
+		{"atom", "<skipHours><hour>3</hour></skipHours>", Schedule{}},
+		{
+			"rss", "<ttl>90</ttl><skipHours><hour>3</hour></skipHours><skipDays><day>Friday</day></skipDays>",
+			Schedule{Every: 90 * time.Minute, SkipHours: hours(3), SkipDays: days(time.Friday)},
+		},
+	}
+	for _, test := range tests {
+		doc, err := Parse(strings.NewReader(strings.Replace(shells[test.shell], "HEAD", test.head, 1)), "http://example.org/")
+		require.NoError(t, err, "%s: %s", test.shell, test.head)
+		require.Equal(t, test.want, doc.Schedule, "%s: %s", test.shell, test.head)
+	}
+}
+
+func TestScheduleNext(t *testing.T) {
+	monday := func(hour, minute int) time.Time { return time.Date(2026, 1, 5, hour, minute, 0, 0, time.UTC) }
+	came := monday(10, 15)
+	tests := []struct {
+		name     string
+		schedule Schedule
+		fresh    time.Time
+		want     time.Time
+	}{
+		{"nothing is said", Schedule{}, time.Time{}, time.Time{}},
+		{"freshness alone", Schedule{}, monday(12, 0), monday(12, 0)},
+		{"stale at once", Schedule{}, came, came},
+		{"an interval alone", Schedule{Every: time.Hour}, time.Time{}, monday(11, 15)},
+		{"an interval within the freshness", Schedule{Every: time.Hour}, monday(12, 0), monday(12, 0)},
+		{"an interval beyond the freshness", Schedule{Every: 3 * time.Hour}, monday(12, 0), monday(13, 15)},
+		{"an interval of the caller's that is negative", Schedule{Every: -time.Hour}, time.Time{}, time.Time{}},
+		{"hours that are far", Schedule{Every: time.Hour, SkipHours: hours(3)}, time.Time{}, monday(11, 15)},
+		{"skipped now", Schedule{SkipHours: hours(10)}, time.Time{}, monday(11, 0)},
+		{"not skipped now", Schedule{SkipHours: hours(11)}, time.Time{}, came},
+		{"skipped then", Schedule{Every: time.Hour, SkipHours: hours(11, 12)}, time.Time{}, monday(13, 0)},
+		{"skipped when it is stale", Schedule{SkipHours: hours(12)}, monday(12, 59), monday(13, 0)},
+		{"into the next day", Schedule{SkipHours: hours(22, 23, 0, 1)}, monday(22, 30), monday(26, 0)},
+		{"a day", Schedule{SkipDays: days(time.Monday)}, time.Time{}, monday(24, 0)},
+		{"a weekend", Schedule{Every: 5 * day, SkipDays: days(time.Saturday, time.Sunday)}, time.Time{}, monday(7*24, 0)},
+		{"a day and the hours after it", Schedule{SkipDays: days(time.Monday), SkipHours: hours(0, 1)}, time.Time{}, monday(26, 0)},
+		{"all days but today", Schedule{Every: day, SkipDays: everyDay &^ days(time.Monday)}, time.Time{}, monday(7*24, 0)},
+		{"all but one hour a week", Schedule{SkipDays: everyDay &^ days(time.Monday), SkipHours: allHours &^ hours(9)}, time.Time{}, monday(7*24+9, 0)},
+		{"bits without a meaning", Schedule{SkipHours: 1 << 30, SkipDays: 1 << 7}, time.Time{}, came},
+
+		{"all hours", Schedule{SkipHours: allHours}, time.Time{}, came},
+		{"all hours, from an interval", Schedule{Every: time.Hour, SkipHours: allHours}, time.Time{}, monday(11, 15)},
+		{"all days", Schedule{SkipDays: everyDay}, monday(12, 0), monday(12, 0)},
+		{"everything", Schedule{Every: time.Hour, SkipHours: math.MaxUint32, SkipDays: math.MaxUint8}, time.Time{}, monday(11, 15)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, zone := range []*time.Location{time.UTC, time.FixedZone("", 5*3600+1800), time.FixedZone("", -11*3600)} {
+				fresh := test.fresh
+				if !fresh.IsZero() {
+					fresh = fresh.In(zone)
+				}
+				got := test.schedule.Next(Response{Received: came.In(zone), Fresh: fresh})
+				require.True(t, test.want.Equal(got), "want %v, got %v", test.want, got)
+			}
+		})
+	}
+}
+
+// Next is the earliest time that breaks no wish, whatever the wishes are, and
+// never far beyond the interval and the freshness.
+func TestScheduleNextIsTheEarliest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Schedule{
+			Every:     time.Duration(rapid.IntRange(-10, 3000).Draw(t, "minutes")) * time.Minute,
+			SkipHours: uint32(rapid.Uint32Range(0, allHours).Draw(t, "hours")),
+			SkipDays:  uint8(rapid.Uint8Range(0, everyDay).Draw(t, "days")),
+		}
+		if s.SkipHours == allHours || s.SkipDays == everyDay {
+			t.Skip("the table has these")
+		}
+		came := at(rapid.IntRange(1, 1_000_000).Draw(t, "second"))
+		fresh := time.Time{}
+		if rapid.Bool().Draw(t, "has freshness") {
+			fresh = came.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "fresh")) * time.Second)
+		}
+		next := s.Next(Response{Received: came, Fresh: fresh})
+
+		from := came // when there would be nothing to skip
+		if s.Every > 0 {
+			from = from.Add(s.Every)
+		}
+		if fresh.After(from) {
+			from = fresh
+		}
+		if s == (Schedule{Every: s.Every}) {
+			if s.Every <= 0 && fresh.IsZero() {
+				from = time.Time{}
+			}
+			require.True(t, from.Equal(next), "%v instead of %v", next, from)
+			return
+		}
+		skipped := func(at time.Time) bool {
+			at = at.UTC()
+			return s.SkipHours&hours(at.Hour()) != 0 || s.SkipDays&days(at.Weekday()) != 0
+		}
+		require.False(t, next.Before(from))
+		require.False(t, skipped(next), "%v is skipped", next)
+		for at := from; at.Before(next); at = at.Truncate(time.Hour).Add(time.Hour) {
+			require.True(t, skipped(at), "%v would have been early enough, not %v", at, next)
+		}
+		require.LessOrEqual(t, next.Sub(from), 8*day)
+	})
+}
+
+// What HTTP and the feed say meet in NextPoll.
+func TestNextPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rss := strings.Replace(shells["rss"], "HEAD", "<ttl>60</ttl><skipHours><hour>2</hour></skipHours>", 1)
+		plain := strings.Replace(shells["atom"], "HEAD", "", 1)
+		midnight := time.Now() // a bubble begins with the year 2000
+		require.Equal(t, 0, midnight.UTC().Hour())
+		in := func(d time.Duration) time.Time { return midnight.Add(d) }
+		date := func(d time.Duration) string { return in(d).UTC().Format(http.TimeFormat) }
+		tests := []struct {
+			body   string
+			header []string
+			want   time.Time
+		}{
+			{plain, nil, time.Time{}},
+			{plain, []string{"Cache-Control: max-age=600"}, in(10 * time.Minute)},
+			{plain, []string{"Cache-Control: max-age=600", "Age: 60"}, in(9 * time.Minute)},
+			{plain, []string{"Cache-Control: max-age=600", "Age: 6000"}, in(0)},
+			{plain, []string{"Cache-Control: max-age=-600"}, in(0)},
+			{plain, []string{"Cache-Control: max-age=soon"}, in(0)},
+			{plain, []string{"Cache-Control: no-cache"}, in(0)},
+			{plain, []string{"Cache-Control: private"}, time.Time{}},
+			{plain, []string{"Expires: " + date(time.Hour)}, in(time.Hour)},
+			{plain, []string{"Expires: " + date(3*time.Hour), "Date: " + date(time.Hour)}, in(2 * time.Hour)},
+			{plain, []string{"Expires: " + date(-time.Hour)}, in(0)},
+			{plain, []string{"Expires: 0"}, in(0)},
+			{rss, nil, in(time.Hour)},
+			{rss, []string{"Cache-Control: max-age=600"}, in(time.Hour)},
+			{rss, []string{"Cache-Control: max-age=7200"}, in(3 * time.Hour)},
+			{rss, []string{"Cache-Control: no-store"}, in(time.Hour)},
+		}
+		for _, test := range tests {
+			l := &line{serve: func(*http.Request) reply { return reply{header: test.header, body: test.body} }}
+			client := &Client{HTTP: &http.Client{Transport: l}}
+			doc, err := client.Get(t.Context(), "http://a.example/feed")
+			require.NoError(t, err)
+			require.True(t, midnight.Equal(doc.Response.Received))
+			require.True(t, test.want.Equal(doc.NextPoll()), "%v: want %v, got %v", test.header, test.want, doc.NextPoll())
+		}
+	})
+}
+
+// A mistake in one header does not silence a feed for good: what holds for ttl
+// holds for what HTTP says.
+func TestNextPollIsNotForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, header := range []string{
+			"Cache-Control: max-age=31536000, immutable",
+			"Cache-Control: max-age=99999999999999999999",
+			"Expires: Fri, 31 Dec 9999 23:59:59 GMT",
+		} {
+			l := &line{serve: func(*http.Request) reply {
+				return reply{header: []string{header}, body: strings.Replace(shells["rss"], "HEAD", "", 1)}
+			}}
+			client := &Client{HTTP: &http.Client{Transport: l}}
+			doc, err := client.Get(t.Context(), "http://a.example/feed")
+			require.NoError(t, err)
+			require.False(t, doc.NextPoll().IsZero())
+			require.LessOrEqual(t, doc.NextPoll().Sub(doc.Response.Received), aMonth, "%s: not before %v", header, doc.NextPoll())
+		}
+	})
+}
