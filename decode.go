@@ -117,6 +117,8 @@ type skeleton struct {
 	namespaces         []xmlscan.Binding
 	elements           int
 	published, updated string
+
+	title, summary, content Text // what the placeholders stand for
 }
 
 // decode gives the skeleton to gofeed.
@@ -161,11 +163,11 @@ func (k *skeleton) restore(item *gofeed.Item, e *Entry) {
 	for _, field := range []*string{&item.Title, &item.Description, &item.Content} {
 		switch *field {
 		case holdTitle:
-			*field = e.Title().absolute()
+			*field = k.title.absolute()
 		case holdSummary:
-			*field = e.Summary().absolute()
+			*field = k.summary.absolute()
 		case holdContent:
-			*field = e.Content().absolute()
+			*field = k.content.absolute()
 		}
 	}
 	if e.format() == RSS {
@@ -204,7 +206,7 @@ func (k *skeleton) entry() {
 		case k.r.doc.Format == RSS && k.r.isRSS():
 			k.rssChild()
 		case k.r.doc.Format == RSS && k.r.s.Is(nsContent, "encoded"):
-			k.b.WriteString(`<content:encoded xmlns:content="` + nsContent + `">` + holdContent + `</content:encoded>`)
+			k.hold(k.prefix("content", nsContent)+":encoded", holdContent, &k.content)
 		default:
 			k.element("", true)
 		}
@@ -214,11 +216,11 @@ func (k *skeleton) entry() {
 func (k *skeleton) atomChild() {
 	switch local := k.r.s.Local(); local {
 	case "title":
-		k.hold(local, holdTitle)
+		k.hold(local, holdTitle, &k.title)
 	case "summary":
-		k.hold(local, holdSummary)
+		k.hold(local, holdSummary, &k.summary)
 	case "content":
-		k.hold(local, holdContent)
+		k.hold(local, holdContent, &k.content)
 	case "updated", "modified":
 		k.updated = k.r.plainText()
 	case "published", "issued":
@@ -231,9 +233,9 @@ func (k *skeleton) atomChild() {
 func (k *skeleton) rssChild() {
 	switch local := k.r.s.Local(); local {
 	case "title":
-		k.hold(local, holdTitle)
+		k.hold(local, holdTitle, &k.title)
 	case "description":
-		k.hold(local, holdSummary)
+		k.hold(local, holdSummary, &k.summary)
 	case "pubDate":
 		k.published = k.r.plainText()
 	case "link":
@@ -250,8 +252,12 @@ func (k *skeleton) rssChild() {
 	}
 }
 
-// hold writes an element with a placeholder.
-func (k *skeleton) hold(name, placeholder string) {
+// hold reads a text, and writes its element with a placeholder.
+func (k *skeleton) hold(name, placeholder string, text *Text) {
+	*text = k.r.textConstruct()
+	if text.Body == "" {
+		placeholder = ""
+	}
 	k.b.WriteString("<" + name + ">" + placeholder + "</" + name + ">")
 }
 

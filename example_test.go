@@ -27,6 +27,24 @@ func start() (client *feedhistory.Client, home string, stop func()) {
 	}
 }
 
+func ExampleFetch() {
+	print := func(ctx context.Context) error {
+		history, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
+		if err != nil {
+			return err // there is no answer at all
+		}
+		for _, e := range history.Entries {
+			fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())
+		}
+		fmt.Println(history.Kind, history.Verdict())
+		for _, gap := range history.Gaps {
+			fmt.Println("missing:", gap, "what to do:", gap.Reason.Advice())
+		}
+		return nil
+	}
+	_ = print(context.Background())
+}
+
 func ExampleClient_Fetch() {
 	client, home, stop := start()
 	defer stop()

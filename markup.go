@@ -113,7 +113,7 @@ var urlAttributes = []string{
 // absolute returns the text's body with relative references resolved. It is
 // read token by token, since a tree of hostile markup has no bound.
 func (t Text) absolute() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" || !strings.Contains(t.Body, "=") {
+	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" || !mayBeRelative(t.Body) {
 		return t.Body
 	}
 	var b strings.Builder
@@ -133,6 +133,40 @@ func (t Text) absolute() string {
 		}
 		b.WriteString(raw)
 	}
+}
+
+// mayBeRelative reports whether markup may have a relative reference. It looks
+// for what could be an attribute with one, which is cheap, and errs on the side
+// of yes.
+func mayBeRelative(markup string) bool {
+	for {
+		i := strings.IndexByte(markup, '=')
+		if i < 0 {
+			return false
+		}
+		name := strings.TrimRight(markup[:i], " \t\r\n\f")
+		for _, attr := range urlAttributes {
+			if n := len(name) - len(attr); n >= 0 && strings.EqualFold(name[n:], attr) {
+				if !isAbsolute(strings.TrimLeft(markup[i+1:], " \t\r\n\f\"'")) {
+					return true
+				}
+				break
+			}
+		}
+		markup = markup[i+1:]
+	}
+}
+
+// isAbsolute reports whether text begins with an absolute URL that resolving
+// would not change.
+func isAbsolute(text string) bool {
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if rest, ok := strings.CutPrefix(text, scheme); ok {
+			end := strings.IndexAny(rest, " \t\r\n\f\"'>")
+			return !strings.Contains(rest[:max(end, 0)], "/.")
+		}
+	}
+	return false
 }
 
 // html returns the text as HTML with absolute references.
@@ -160,7 +194,7 @@ func resolveAttributes(tok *html.Token, base string) (changed bool) {
 // firstImage returns the first image with a source in any of the texts.
 func firstImage(texts ...string) *gofeed.Image {
 	for _, text := range texts {
-		if !strings.Contains(text, "<") {
+		if !mayHaveImage(text) {
 			continue
 		}
 		z := html.NewTokenizer(strings.NewReader(text))
@@ -178,4 +212,17 @@ func firstImage(texts ...string) *gofeed.Image {
 		}
 	}
 	return nil
+}
+
+// mayHaveImage is a cheap look for an img tag, which errs on the side of yes.
+func mayHaveImage(text string) bool {
+	for {
+		i := strings.IndexByte(text, '<')
+		if i < 0 {
+			return false
+		}
+		if text = text[i+1:]; len(text) >= 3 && strings.EqualFold(text[:3], "img") {
+			return true
+		}
+	}
 }

@@ -65,17 +65,29 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 	limit := p.Limits.withDefaults().Bytes
-	var text strings.Builder
-	if sized, ok := r.(interface{ Len() int }); ok { // strings.Reader, bytes.Buffer …
-		text.Grow(int(min(int64(sized.Len()), limit)))
-	}
-	switch n, err := io.Copy(&text, io.LimitReader(r, limit+1)); {
-	case err != nil:
+	text, err := read(r, limit)
+	if err != nil {
 		return nil, err
-	case n > limit:
+	}
+	if int64(len(text)) > limit {
 		return nil, limitError(base, "bytes", limit)
 	}
-	return p.parse(text.String(), base)
+	return p.parse(text, base)
+}
+
+// read reads all of r, or one byte more than the limit.
+func read(r io.Reader, limit int64) (string, error) {
+	var text strings.Builder
+	if known, ok := r.(interface { // strings.Reader, bytes.Buffer …
+		io.WriterTo
+		Len() int
+	}); ok && int64(known.Len()) <= limit {
+		text.Grow(known.Len())
+		_, err := known.WriteTo(&text)
+		return text.String(), err
+	}
+	_, err := io.Copy(&text, io.LimitReader(r, limit+1))
+	return text.String(), err
 }
 
 // A ParseError says why, and where, a document could not be read.

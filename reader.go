@@ -321,7 +321,7 @@ func (r *reader) takeLinks() Links {
 		return nil
 	}
 	if n > cap(r.links)-len(r.links) {
-		r.links = make(Links, 0, min(max(n, 64, 2*cap(r.links)), 4096))
+		r.links = make(Links, 0, min(max(n, 16, 2*cap(r.links)), 4096))
 	}
 	from := len(r.links)
 	r.links = append(r.links, r.own...)
