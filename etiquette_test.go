@@ -358,10 +358,10 @@ func (s *subscriber) run(ctx context.Context, until time.Time) {
 		if gone {
 			return
 		}
-		if soonest := time.Now().Add(halfAnHour); next.Before(soonest) {
-			next = s.schedule.Next(Response{Fresh: soonest})
+		if now := time.Now(); next.Before(now.Add(halfAnHour)) {
+			next = s.schedule.Next(Response{Received: now, Fresh: now.Add(halfAnHour)})
 		}
-		time.Sleep(time.Until(next))
+		time.Sleep(max(time.Until(next), time.Minute)) // so that a mistake here is seen, and ends
 	}
 }
 
@@ -403,7 +403,7 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 	case status != nil && status.Gone:
 		return time.Time{}, true
 	case status != nil && !status.At.IsZero():
-		return s.schedule.Next(Response{Fresh: status.At}), false
+		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.At}), false
 	default:
 		return time.Now().Add(time.Hour), false
 	}

@@ -61,28 +61,41 @@ type Schedule struct {
 }
 
 // Next returns the earliest time at which asking again makes sense: when both
-// the response's freshness and the feed's own interval have passed, and no
-// skipped hour or day. It is the zero time if neither says anything.
+// the response's freshness and the feed's own interval have passed, in no
+// skipped hour or day, and at most a month later. It is the zero time if
+// nothing is said.
 func (s Schedule) Next(r Response) time.Time {
 	next := r.Fresh
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
 		next = at
 	}
-	if s.SkipHours == 0 && s.SkipDays == 0 {
-		return next
+	if latest := r.Received.Add(maxInterval); next.After(latest) {
+		next = latest
 	}
-	if next.IsZero() {
+	if next.IsZero() && s.skips(r.Received) {
 		next = r.Received
 	}
-	next = next.UTC()
-	for range 8 * 24 { // what skips everything skips nothing
-		day, hour := s.SkipDays>>next.Weekday()&1 == 1, s.SkipHours>>next.Hour()&1 == 1
-		if !day && !hour {
-			break
-		}
-		next = next.Truncate(time.Hour).Add(time.Hour)
+	return s.unskipped(next)
+}
+
+func (s Schedule) skips(t time.Time) bool {
+	t = t.UTC()
+	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
+}
+
+// unskipped returns the time, or the first hour after it that is not skipped;
+// what skips everything skips nothing.
+func (s Schedule) unskipped(t time.Time) time.Time {
+	if t.IsZero() || !s.skips(t) {
+		return t
 	}
-	return next
+	hour := t.Truncate(time.Hour)
+	for range 8 * 24 {
+		if hour = hour.Add(time.Hour); !s.skips(hour) {
+			return hour
+		}
+	}
+	return t
 }
 
 // NextPoll returns when to ask for the document again; the zero time if
