@@ -66,7 +66,7 @@ func (r Reason) Advice() string {
 	return name(r,
 		"try again later",
 		"try again later; if it stays, ask the publisher for the document",
-		"allow it explicitly if you trust the publisher",
+		"tell the publisher; if it is a private address that you trust, allow those",
 		"raise the limit if you trust the publisher",
 		"try again; if it stays, tell the publisher that the document breaks off",
 		"tell the publisher that the document is broken",
