@@ -172,7 +172,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 		text: text, limits: l, header: p.Header,
 		doc: &Document{URL: base}, head: new(Document),
 	}
-	r.addNotes(notes, 0)
+	r.addNotes(notes)
 	return r, nil
 }
 
@@ -195,8 +195,8 @@ func (r *reader) addHeader(h http.Header) {
 // finish completes the document, and says what was wrong with it.
 func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
-	notes, more := r.s.Notes()
-	r.addNotes(notes, more)
+	notes, _ := r.s.Notes()
+	r.addNotes(notes)
 	r.finishHead()
 	if err := r.s.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
@@ -242,18 +242,16 @@ func (r *reader) scanError(err error) *ParseError {
 }
 
 // addNotes takes over the scanner's notes.
-func (r *reader) addNotes(notes []xmlscan.Note, more int) {
+func (r *reader) addNotes(notes []xmlscan.Note) {
 	for _, n := range notes {
 		r.note(n.Code, n.Message, n.Offset)
 	}
-	r.moreNotes += more
 }
 
 const maxNotes = 100
 
 func (r *reader) note(code, message string, offset int) {
 	if len(r.doc.Notes) == maxNotes {
-		r.moreNotes++
 		return
 	}
 	line, column := xmlscan.Line(r.text, offset)

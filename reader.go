@@ -31,16 +31,15 @@ const (
 // A reader turns the scanner's tokens into a Document. What the XML formats
 // have in common is here; atom.go and rss.go have what they do not.
 type reader struct {
-	s         *xmlscan.Scanner
-	text      string
-	limits    Limits
-	header    http.Header
-	doc       *Document
-	head      *Document // what entries point to; filled in at the end
-	headOnly  bool      // stop where the first entry begins
-	headDone  bool
-	moreNotes int
-	err       *ParseError
+	s        *xmlscan.Scanner
+	text     string
+	limits   Limits
+	header   http.Header
+	doc      *Document
+	head     *Document // what entries point to; filled in at the end
+	headOnly bool      // stop where the first entry begins
+	headDone bool
+	err      *ParseError
 
 	native string   // the namespace of the root, or of the entry that is read again
 	lang   string   // xml:lang around that entry
@@ -60,9 +59,6 @@ type reader struct {
 // document reads the root element.
 func (r *reader) document() {
 	if !r.s.Child(0) {
-		if r.s.Err() == nil {
-			r.fail(ReasonNotFeed, clauseFeed, "the document is empty")
-		}
 		return
 	}
 	space, root := r.s.Space(), r.s.Local()

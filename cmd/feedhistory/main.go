@@ -40,6 +40,9 @@ type commandLine struct {
 
 	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
+	Check   checkCommand   `cmd:"" help:"Say what is wrong with a feed's history."`
+	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
+	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
 }
 
 // The flags that every verb has.

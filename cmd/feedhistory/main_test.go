@@ -34,6 +34,8 @@ func TestScripts(t *testing.T) {
 			"status": status,
 			"json":   compareJSON,
 			"await":  await,
+			"listen": listen,
+			"reach":  reach,
 		},
 	})
 }
