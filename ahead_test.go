@@ -289,6 +289,7 @@ type chainer struct {
 	urls []string
 	kind Kind
 	c    *chain
+	lies map[int]string // documents whose header names another one than they do themselves
 }
 
 // odds draws something that is rare: one in n.
@@ -299,7 +300,7 @@ func (g *chainer) odds(n int, what string) bool {
 func (g *chainer) any() string { return rapid.SampledFrom(g.urls).Draw(g.T, "any document") }
 
 func drawChain(t *rapid.T) *chain {
-	g := &chainer{T: t, kind: rapid.SampledFrom([]Kind{Archived, Archived, Paged}).Draw(t, "kind")}
+	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]Kind{Archived, Archived, Paged}).Draw(t, "kind")}
 	for i := range rapid.SampledFrom([]int{9, 14, 20, 12, 16, 6, 3, 1}).Draw(t, "documents") {
 		host := "a.example"
 		if g.odds(25, "on another host") {
@@ -310,6 +311,11 @@ func drawChain(t *rapid.T) *chain {
 	g.c = &chain{
 		replies: map[string]reply{}, again: map[string]reply{}, etags: map[string]string{}, known: map[string]Known{},
 		start: g.urls[0],
+	}
+	for i := range g.urls {
+		if g.odds(6, "misleading header") {
+			g.lies[i] = g.any()
+		}
 	}
 	for i, url := range g.urls {
 		g.c.replies[url] = g.reply(i)
@@ -398,7 +404,10 @@ func (g *chainer) reply(i int) reply {
 	}
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
 	r := reply{body: body}
-	if g.odds(10, "with a Link header") {
+	if lie, ok := g.lies[i]; ok {
+		rel := map[Kind]string{Archived: RelPrevArchive, Paged: RelNext}[g.kind]
+		r.header = append(r.header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
+	} else if g.odds(10, "with a Link header") {
 		rel := rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelNextArchive}).Draw(g.T, "relation")
 		r.header = append(r.header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
 	}
@@ -468,12 +477,13 @@ func (g *chainer) document(i int) string {
 	var head, tail strings.Builder
 	rss := g.odds(3, "RSS")
 	prefix := map[bool]string{true: "atom:"}[rss]
+	misled := g.misled(i)
 	link := func(rel, href string) {
 		if href == "" {
 			return
 		}
 		b := &head
-		if g.odds(4, "after the entries") {
+		if misled || g.odds(4, "after the entries") {
 			b = &tail
 		}
 		fmt.Fprintf(b, "<%slink rel=%q href=%q/>\n", prefix, rel, href)
@@ -511,6 +521,13 @@ func (g *chainer) document(i int) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"` +
 		` xmlns:at="http://purl.org/atompub/tombstones/1.0"><title>Feed</title>` + "\n" +
 		head.String() + deleted + entries + tail.String() + "</feed>\n"
+}
+
+// misled reports whether a document's links all stand after its entries, while
+// a header field names another document.
+func (g *chainer) misled(i int) bool {
+	_, ok := g.lies[i]
+	return ok
 }
 
 // entries draws the entries of a document: its own, or some that others have.
@@ -738,6 +755,84 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 		require.Zero(t, l.pending)
 		require.Greater(t, l.requested(), 1, "nothing was on its way")
 	})
+}
+
+// Header fields that name other documents than the chain goes on with mislead
+// nobody: the document may overrule them until its end.
+func TestAheadMisled(t *testing.T) {
+	const count = 20
+	c := &chain{replies: map[string]reply{}, start: "http://a.example/0"}
+	want := make([]string, count)
+	for i := range count {
+		url := "http://a.example/" + strconv.Itoa(i)
+		body := fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:%d</id></entry>`, i)
+		if i+1 < count {
+			body += fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, i+1)
+		}
+		lie := fmt.Sprintf("/lie/%d", i)
+		c.replies[url] = reply{body: body + "</feed>", header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
+		c.replies["http://a.example"+lie] = reply{body: linear(1).replies[c.start].body, stalls: true}
+		want[i] = url
+	}
+	delete(c.replies, "http://a.example/lie/"+strconv.Itoa(count-1))
+	last := c.replies[want[count-1]]
+	last.header = nil
+	c.replies[want[count-1]] = last
+	for _, perHost := range []int{1, 2, 4, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &line{serve: c.server(), seed: 7}
+			client := &Client{HTTP: &http.Client{Transport: l}, Policy: Policy{PerHost: perHost}}
+			started := time.Now()
+			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
+			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
+			require.Zero(t, l.pending)
+			require.Equal(t, count, l.requested(), "a Link header that the document may overrule is not acted upon early")
+		})
+	}
+}
+
+// A chain that comes back on itself is not requested a second time, nor is what
+// has been processed, nor what the budget does not allow.
+func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
+	const count = 9
+	for _, turn := range []int{0, 1, count - 1} {
+		synctest.Test(t, func(t *testing.T) {
+			c := linear(count)
+			url := "http://a.example/" + strconv.Itoa(count-1)
+			link := fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, turn)
+			c.replies[url] = reply{body: strings.Replace(c.replies[url].body, "<entry>", link+"<entry>", 1)}
+			yields, l := c.all(0, 1)
+			require.Len(t, yields, count+1)
+			require.Contains(t, yields[count], "gap loop: http://a.example/"+strconv.Itoa(turn))
+			require.Equal(t, count, l.requested())
+
+			c.processed = []string{"http://a.example/5"}
+			yields, l = c.all(0, 1)
+			require.Len(t, yields, 5)
+			require.Equal(t, 5, l.requested())
+
+			c.processed, c.budget.Documents = nil, 6
+			yields, l = c.all(0, 1)
+			require.Len(t, yields, 7)
+			require.Contains(t, yields[6], "gap budget")
+			require.Equal(t, 6, l.requested())
+		})
+	}
+}
+
+// A host that asks to be left alone when a document is requested of it which
+// nobody wants in the end would be asked for the next one in vain. So what a
+// later link may overrule is not requested ahead.
+func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
+	c := linear(2)
+	c.replies[c.start] = reply{body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
+		`<entry><id>urn:1</id></entry><link rel="prev-archive" href="/1"/></feed>`}
+	c.replies["http://a.example/page"] = reply{status: 503, header: []string{"Retry-After: 3600"}}
+	var outcomes [2][]string
+	for i, perHost := range []int{1, 0} {
+		synctest.Test(t, func(*testing.T) { outcomes[i], _ = c.all(perHost, 1) })
+	}
+	require.Equal(t, outcomes[0], outcomes[1])
 }
 
 // Also where the transport has not answered yet.

@@ -94,11 +94,11 @@ type Gap struct {
 	Document *Document
 }
 
-// Error returns the reason, the URL and the details.
+// Error returns the reason, the URL without userinfo, and the details.
 func (g *Gap) Error() string {
-	s := g.Reason.String() + ": " + g.URL
+	s := g.Reason.String() + ": " + fetch.Redact(g.URL)
 	if g.From != "" && g.From != g.URL {
-		s += " (linked from " + g.From + ")"
+		s += " (linked from " + fetch.Redact(g.From) + ")"
 	}
 	return s + ": " + g.Err.Error()
 }

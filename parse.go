@@ -144,7 +144,8 @@ func (p Parser) parse(data, base string) (*Document, error) {
 }
 
 // peek returns what the beginning of a document says of the chain it belongs
-// to, and whether it is the whole head section: an entry has begun.
+// to, and whether it is the whole head section: an entry has begun. Link header
+// fields are left out, as what follows may speak against them.
 func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if isJSON(prefix) {
 		return nil, false
@@ -155,7 +156,6 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 	}
 	r.headOnly = true
 	r.document()
-	r.addHeader(p.Header)
 	return r.doc, r.headDone && r.err == nil
 }
 

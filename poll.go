@@ -69,7 +69,7 @@ func (s Schedule) Next(r Response) time.Time {
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
 		next = at
 	}
-	if latest := r.Received.Add(maxInterval); next.After(latest) {
+	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
 		next = latest
 	}
 	if next.IsZero() && s.skips(r.Received) {

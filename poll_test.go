@@ -600,10 +600,12 @@ msg=request url=http://a.example/2 method=GET conditional=false
 msg=answer url=http://a.example/2 status=200
 msg=body url=http://a.example/2`+size("http://a.example/2")+`
 msg=refusal url=http://a.example/1 rule=userinfo error="fetch \"http://a.example/1\": refused by the rule on userinfo"
+msg=gap url=http://a.example/1 from=http://a.example/2 reason=refused error="fetch \"http://a.example/1\": refused by the rule on userinfo"
 msg=request url=http://a.example/0 method=GET conditional=true
 msg=answer url=http://a.example/0 status=304
 msg=request url=http://a.example/secret method=GET conditional=false
 msg=answer url=http://a.example/secret status=403
+msg=gap url=http://a.example/secret from="" reason=status error="fetch \"http://a.example/secret\": status 403 Forbidden"
 `, "\n"), withoutFailures(out.String()))
 		require.Contains(t, out.String(), "msg=failure url=http://a.example/secret error=")
 		require.NotContains(t, out.String(), "SECRET")

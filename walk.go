@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // WalkOptions adapt a walk to what is known already. The root of the library
@@ -145,6 +147,7 @@ func (w *walk) beginning(l *loaded) *loaded {
 		return l // it redirects back
 	}
 	w.held = l
+	w.log("beginning where the feed does", "given", l.url, "url", url)
 	return first
 }
 
@@ -258,18 +261,21 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 		Err: errors.New("it redirects to another origin than the feed's")}
 }
 
-// guess says which document will be wanted after one whose head is known.
+// guess says which document will be wanted after one whose head is known. It
+// does not where a link that comes later could still make another one wanted: a
+// request that turns out to be in vain could have the host bar the others.
 func (w *walk) guess(head *Document) (string, bool) {
+	if w.start == "" && (head.Kind() != Archived || !head.isSubscription()) {
+		return "", false
+	}
 	kind := w.kind
 	if w.start == "" {
-		if kind = head.Kind(); !head.isSubscription() {
-			return "", false
-		}
+		kind = Archived
 	}
 	link, ok := head.older(kind)
 	url := withoutFragment(link.Href)
-	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)) ||
-		kind == Archived && w.processed(link.Href) {
+	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
+		kind == Archived && w.processed(url) {
 		return "", false
 	}
 	return url, true
@@ -295,6 +301,7 @@ func (w *walk) moved(l *loaded) *loaded {
 	if w.spent(0) {
 		return nil
 	}
+	w.log("reading the subscription document again", "url", w.start, "missing", l.url)
 	head := w.load(w.start)
 	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
@@ -305,6 +312,13 @@ func (w *walk) moved(l *loaded) *loaded {
 	}
 	head.doc.reread = true
 	return head
+}
+
+// log tells of a decision.
+func (w *walk) log(msg string, args ...any) {
+	if w.c.Logger != nil {
+		w.c.Logger.InfoContext(w.ctx, msg, args...)
+	}
 }
 
 func (w *walk) known(url string) Known {
@@ -346,6 +360,7 @@ func (w *walk) gap(g *Gap) {
 		return
 	}
 	g.Found = time.Now()
+	w.log("gap", "url", fetch.Redact(g.URL), "from", fetch.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }
 

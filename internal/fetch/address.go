@@ -11,7 +11,7 @@ import (
 // check parses the URL of a request and refuses what no request may ask.
 func (c *Client) check(req *Request) (*url.URL, error) {
 	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return nil, &RefusedError{URL: redact(req.URL), Rule: RuleMethod}
+		return nil, &RefusedError{URL: Redact(req.URL), Rule: RuleMethod}
 	}
 	return c.parse(nil, req.URL)
 }
@@ -20,7 +20,7 @@ func (c *Client) check(req *Request) (*url.URL, error) {
 // not be requested.
 func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	if len(ref) > c.Limits.url() {
-		shown := redact(ref)
+		shown := Redact(ref)
 		return nil, &RefusedError{URL: shown[:min(len(shown), c.Limits.url())], Rule: RuleLength}
 	}
 	u, err := url.Parse(ref)
@@ -29,13 +29,13 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 		if errors.As(err, &detail) {
 			err = detail.Err // the URL within would show a password
 		}
-		return nil, &RefusedError{URL: redact(ref), Rule: RuleURL, Err: err}
+		return nil, &RefusedError{URL: Redact(ref), Rule: RuleURL, Err: err}
 	}
 	if base != nil {
 		u = base.ResolveReference(u)
 	}
 	if rule := c.forbidden(u); rule != "" {
-		return nil, &RefusedError{URL: redact(u.String()), Rule: rule}
+		return nil, &RefusedError{URL: Redact(u.String()), Rule: rule}
 	}
 	u.Fragment, u.RawFragment = "", "" // never sent, and no part of what is fetched
 	return u, nil
@@ -81,8 +81,8 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// redact takes userinfo out of a URL, well formed or not.
-func redact(rawURL string) string {
+// Redact takes userinfo out of a URL, well formed or not.
+func Redact(rawURL string) string {
 	start := strings.Index(rawURL, "//") + 2
 	if start == 1 {
 		start = 0

@@ -184,5 +184,5 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // wrap adds the URL to an error that has no type of ours.
 func wrap(rawURL string, err error) error {
-	return &url.Error{Op: "fetch", URL: redact(rawURL), Err: err}
+	return &url.Error{Op: "fetch", URL: Redact(rawURL), Err: err}
 }

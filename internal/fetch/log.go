@@ -70,7 +70,7 @@ func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
 	if !c.logs(ctx, slog.LevelInfo) {
 		return
 	}
-	url := slog.String("url", redact(rawURL))
+	url := slog.String("url", Redact(rawURL))
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", refused.Rule), slog.Any("error", err))
 		return

@@ -138,7 +138,7 @@ func TestRedact(t *testing.T) {
 		"me:secret@a":            "a",
 		"":                       "",
 	} {
-		assert.Equal(t, want, redact(in))
+		assert.Equal(t, want, Redact(in))
 	}
 	c := new(Client)
 	rapid.Check(t, func(t *rapid.T) {
