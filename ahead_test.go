@@ -596,7 +596,7 @@ func TestAheadIsAsInSequence(t *testing.T) {
 		}
 	})
 	t.Logf("%v", seen)
-	require.Equal(t, 4, seen["most at a time"], "nothing was ever requested ahead")
+	require.Greater(t, seen["most at a time"], 1, "nothing was ever requested ahead")
 }
 
 // To leave at any point gives the beginning of the whole walk, and leaves

@@ -191,5 +191,5 @@ type Note struct {
 	Message string // for people
 	Offset  int    // in bytes
 	Line    int    // from 1; 0 where it has no place
-	Column  int    // from 1, in bytes
+	Column  int    // from 1, in characters
 }

@@ -97,7 +97,7 @@ type ParseError struct {
 	Clause string // of the specification that the document breaks, or that asks for the limit
 	Offset int    // of the document as decoded to UTF-8, in bytes
 	Line   int    // from 1; 0 where there is no place
-	Column int    // from 1, in bytes
+	Column int    // from 1, in characters
 	Err    error  // in detail
 }
 

@@ -40,8 +40,8 @@ type WalkOptions struct {
 // Nothing is requested until the sequence is ranged over. To range again starts
 // anew; to break ends what is in flight.
 //
-// An error on the first document is yielded as it is, and ends the walk, as
-// does the context's error. For a document that is missing later Walk yields a
+// An error on the first document is yielded as it is, with what could be read of
+// it, and ends the walk, as does the context's error. For a document that is missing later Walk yields a
 // nil document and a *Gap, and goes on where the chain can be followed beyond;
 // likewise an *Unchanged for one that WalkOptions.Known knows.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
@@ -88,7 +88,7 @@ func (w *walk) run(url string) {
 		w.origins = []string{l.url, u.Known.URL}
 		w.start, w.kind = l.url, u.Known.Kind
 	} else if l.err != nil {
-		w.end(l.err)
+		w.end(l.doc, l.err)
 		return
 	} else {
 		w.origins = []string{l.url, l.doc.URL}
@@ -186,7 +186,7 @@ func (w *walk) yieldDocument(l *loaded) {
 // followed beyond it.
 func (w *walk) next(url, from string) *loaded {
 	if w.ctx.Err() != nil { // whatever has been loaded ahead
-		w.end(nil)
+		w.end(nil, nil)
 		return nil
 	}
 	if held := w.held; held != nil && (url == held.url || url == held.doc.URL) {
@@ -345,7 +345,7 @@ func (w *walk) wasProcessed(l *loaded) bool {
 // fail yields what happened to a document that could not be read whole.
 func (w *walk) fail(l *loaded, from string) {
 	if w.ctx.Err() != nil {
-		w.end(l.err)
+		w.end(nil, l.err)
 		return
 	}
 	w.gap(w.gapOf(l, from))
@@ -365,13 +365,13 @@ func (w *walk) gap(g *Gap) {
 }
 
 // end yields the error that ends the walk: the context's, if that has ended.
-func (w *walk) end(err error) {
+func (w *walk) end(doc *Document, err error) {
 	if w.ended {
 		return
 	}
 	w.ended = true
 	if w.ctx.Err() != nil {
-		err = w.ctx.Err()
+		doc, err = nil, w.ctx.Err()
 	}
-	w.yield(nil, err)
+	w.yield(doc, err)
 }

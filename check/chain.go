@@ -1,0 +1,357 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Chain checks the documents of a feed, one after the other as
+// feedhistory.Client.Walk yields them. Of a document that has been checked it
+// keeps a few numbers for each entry, and nothing else. The zero value is ready
+// to use, for one walk.
+type Chain struct {
+	Profile Profile
+	Digests *Digests // of an earlier run, brought up to date by this one; nil: none
+
+	first, newer *neighbour
+	detached     bool // the first is not a subscription document
+	kind         feedhistory.Kind
+	documents    int
+	gaps         bool
+	current      string // that archives name
+	lastNamed    link   // what pages call the last
+	mixed        bool
+	archives     map[string]bool // if there are Digests
+
+	seed   maphash.Seed
+	copies map[uint64]copied
+
+	unvalidated, unfresh tally
+	pmh                  pmhChain
+}
+
+// A neighbour is what is remembered of a document for those that follow.
+type neighbour struct {
+	url            string
+	names          []string // every URL that it is known by
+	newest, oldest time.Time
+	entries        int
+	updated        time.Time
+	id             string
+	older          link
+	entry          string // the oldest by update time
+}
+
+// A link is one of the history links of a document, and its place.
+type link struct {
+	href, rel    string
+	from         string // the document's URL
+	line, column int
+	quote        Quote
+}
+
+// A tally counts documents with the same mistake.
+type tally struct {
+	url string // the first
+	n   int
+}
+
+func (t *tally) add(url string) {
+	if t.n++; t.n == 1 {
+		t.url = url
+	}
+}
+
+// text says which of all documents have, or have not, what follows.
+func (t tally) text(all int) string {
+	switch t.n {
+	case 1:
+		return "the document has"
+	case all:
+		return fmt.Sprintf("all %d documents have", all)
+	}
+	return fmt.Sprintf("%d of %d documents, of which this is the first, have", t.n, all)
+}
+
+// Documents returns how many documents have been checked.
+func (c *Chain) Documents() int { return c.documents }
+
+// Add checks the next document: by itself, and as part of the chain.
+func (c *Chain) Add(doc *feedhistory.Document) []Finding { return c.add(doc, nil) }
+
+func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
+	n := newNeighbour(doc)
+	if c.first != nil && same(c.first.url, n.url) {
+		n.older = newReport(doc, c.Profile).older(c.kind)
+		c.newer = n // read again, as its chain had moved
+		return nil
+	}
+	r := newReport(doc, c.Profile)
+	r.document(err)
+	n.older = r.older(c.kind)
+	if c.documents++; c.documents == 1 {
+		c.kind, c.first = doc.Kind(), n
+		c.archives, c.copies, c.seed = map[string]bool{}, map[uint64]copied{}, maphash.MakeSeed()
+		n.older = r.older(c.kind)
+	} else {
+		c.follower(r, n)
+	}
+	c.transport(r, n)
+	c.entries(r)
+	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
+		c.lastNamed = r.linkTo(feedhistory.RelLast)
+	}
+	if c.Profile == AtomPMH {
+		c.pmh.document(c, r, n)
+	}
+	c.newer = n
+	return r.findings()
+}
+
+func newNeighbour(doc *feedhistory.Document) *neighbour {
+	n := &neighbour{url: doc.URL, updated: doc.Updated, id: doc.ID, entries: len(doc.Entries)}
+	n.names = []string{doc.URL, doc.Response.Requested}
+	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok {
+		n.names = append(n.names, self.Href)
+	}
+	for _, e := range doc.Entries {
+		t := timeOf(e)
+		if t.IsZero() {
+			continue
+		}
+		if t.After(n.newest) {
+			n.newest = t
+		}
+		if n.oldest.IsZero() || t.Before(n.oldest) {
+			n.oldest, n.entry = t, e.ID
+		}
+	}
+	return n
+}
+
+// is reports whether a URL is the document's.
+func (n *neighbour) is(url string) bool {
+	return slices.ContainsFunc(n.names, func(name string) bool { return name != "" && same(name, url) })
+}
+
+// linkTo returns the document's first link with a relation.
+func (r *report) linkTo(rel string) link {
+	l, at, ok := r.link(rel)
+	if !ok {
+		return link{}
+	}
+	to := link{href: l.Href, rel: rel, from: r.doc.URL}
+	to.line, to.column, to.quote = r.place(at)
+	return to
+}
+
+// older returns the link by which a walk goes on.
+func (r *report) older(kind feedhistory.Kind) link {
+	if kind == feedhistory.Paged {
+		return r.linkTo(feedhistory.RelNext)
+	}
+	return r.linkTo(feedhistory.RelPrevArchive)
+}
+
+// finding makes a finding at a link.
+func (l link) finding(code, format string, args ...any) Finding {
+	f := newFinding(code, l.from, fmt.Sprintf(format, args...))
+	f.Line, f.Column, f.Quote = l.line, l.column, l.quote
+	return f
+}
+
+// keep adds a finding that has its place, in another document.
+func (r *report) keep(f Finding) {
+	r.found = append(r.found, placed{Finding: f, offset: nowhere})
+}
+
+// follower checks a document that another led to.
+func (c *Chain) follower(r *report, n *neighbour) {
+	from := c.newer
+	if requested := r.doc.Response.Requested; requested != "" && !same(requested, n.url) {
+		r.keep(from.older.at(n, "redirect-in-chain", "the link to %s is redirected to %s", clip(requested), clip(n.url)))
+	}
+	if n.id != "" && c.first.id != "" && n.id != c.first.id {
+		r.add("feed-id-differs", r.out.id, "the feed's id is %s here, but %s in %s", clip(n.id), clip(c.first.id), c.first.url)
+	}
+	if c.kind == feedhistory.Archived {
+		c.archive(r, n)
+	}
+}
+
+// at is finding, if the link is the one that led to the document.
+func (l link) at(n *neighbour, code, format string, args ...any) Finding {
+	if !n.is(l.href) {
+		return newFinding(code, n.url, fmt.Sprintf(format, args...))
+	}
+	return l.finding(code, format, args...)
+}
+
+// archive checks an archive document (RFC 5005 §4).
+func (c *Chain) archive(r *report, n *neighbour) {
+	if from := c.newer; from.older.href != "" && n.is(from.older.href) {
+		r.drop("archive-without-links") // whether there is anything to link to is known here
+		c.direction(r, n, from)
+		c.nextArchive(r, n, from)
+	}
+	if !r.doc.Archive && !r.isUnmarkedArchive() && !r.doc.Complete {
+		r.absent("archive-unmarked", "prev-archive leads here, so this is an archive, but there is no fh:archive")
+	}
+	if !c.detached {
+		c.currentOf(r)
+	}
+	if c.Digests != nil {
+		c.Digests.compare(c.first.url, r)
+		c.archives[strings.Clone(n.url)] = true
+	}
+}
+
+// direction checks that the chain goes back in time.
+func (c *Chain) direction(r *report, n, from *neighbour) {
+	switch {
+	case n.newest.IsZero():
+	case !from.newest.IsZero() && n.oldest.After(from.newest):
+		r.keep(from.older.finding("prev-archive-newer",
+			"prev-archive leads to %s, whose entries are from %s on, but those here end at %s",
+			clip(n.url), stamp(n.oldest), stamp(from.newest)))
+	case c.detached:
+	case c.first.entries == 0 && from == c.first:
+		r.keep(newFinding("subscription-lacks-newest", c.first.url, "the subscription document has no entries, but there are archives"))
+	case !c.first.newest.IsZero() && n.newest.After(c.first.newest):
+		r.absent("subscription-lacks-newest", "an entry here was updated %s, but the latest in the subscription document %s",
+			stamp(n.newest), stamp(c.first.newest))
+	}
+}
+
+// nextArchive checks the way back.
+func (c *Chain) nextArchive(r *report, n, from *neighbour) {
+	next, at, ok := r.link(feedhistory.RelNextArchive)
+	newest := from == c.first && !c.detached
+	switch {
+	case !ok && (newest || r.doc.Complete):
+	case !ok:
+		r.absent("next-archive-missing", "there is no next-archive, although %s follows", clip(from.url))
+	case n.older.href != "" && same(next.Href, n.older.href):
+		r.add("next-archive-older", at, "next-archive is %s, which prev-archive is too", clip(next.Href))
+	case newest && from.is(next.Href):
+		r.add("next-archive-open", at, "next-archive is the subscription document, which is still being filled")
+	case newest:
+		r.add("next-archive-open", at, "next-archive is %s, but the subscription document does not link there yet: this is its newest archive",
+			clip(next.Href))
+	case !from.is(next.Href):
+		r.add("next-archive-not-back", at, "next-archive is %s, but the archive whose prev-archive led here is %s",
+			clip(next.Href), clip(from.url))
+	}
+}
+
+// currentOf checks what the archive calls its subscription document.
+func (c *Chain) currentOf(r *report) {
+	current, at, ok := r.link(feedhistory.RelCurrent)
+	if !ok || c.first.is(current.Href) {
+		return
+	}
+	if c.current != "" && !same(c.current, current.Href) {
+		r.add("current-differs", at, "current is %s, but %s in a newer archive", clip(current.Href), clip(c.current))
+		return
+	}
+	c.current = current.Href
+	r.add("current-not-subscription", at, "current is %s, but the subscription document is %s", clip(current.Href), clip(c.first.url))
+}
+
+// transport checks how the document was served.
+func (c *Chain) transport(r *report, n *neighbour) {
+	if response := r.doc.Response; !response.Received.IsZero() {
+		if response.ETag == "" && response.LastModified == "" {
+			c.unvalidated.add(n.url)
+		}
+		if response.Fresh.IsZero() {
+			c.unfresh.add(n.url)
+		}
+	}
+	if isSecure(n.url) != isSecure(c.first.url) && !c.mixed {
+		c.mixed = true
+		r.absent("mixed-security", "this document is at %s, but the feed at %s", clip(n.url), clip(c.first.url))
+	}
+}
+
+func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https:") }
+
+// Gap reports a document that the walk could not have.
+func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
+	c.gaps = true
+	c.detached = c.detached || g.Reason == feedhistory.ReasonDetached
+	link := link{from: g.From, href: g.URL}
+	if c.newer != nil && (g.From == c.newer.url || c.newer.older.href != "" && same(g.URL, c.newer.older.href)) {
+		link = c.newer.older
+	}
+	if link.from == "" {
+		link.from = g.URL
+	}
+	if g.Document != nil {
+		return c.add(g.Document, g.Err)
+	}
+	return []Finding{link.gap(g)}
+}
+
+// gap is the finding for a document that a link does not lead to.
+func (l link) gap(g *feedhistory.Gap) Finding {
+	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
+	switch g.Reason {
+	case feedhistory.ReasonLoop:
+		return l.finding("cycle", "%s leads back: %v", to, g.Err)
+	case feedhistory.ReasonBarren:
+		return l.finding("barren", "%s is not followed: %v", to, g.Err)
+	case feedhistory.ReasonBudget, feedhistory.ReasonInterrupted:
+		return l.finding("walk-cut-short", "%s was not followed: %v", to, g.Err)
+	case feedhistory.ReasonDetached:
+		return newFinding("not-the-beginning", g.URL, g.Err.Error())
+	case feedhistory.ReasonRefused:
+		return l.finding("link-unsafe", "%s is not followed: %v", to, g.Err)
+	case feedhistory.ReasonStatus, feedhistory.ReasonNetwork:
+		return l.finding(statusCode(g.Err), "%s leads nowhere: %s", to, reasonText(g.Err))
+	}
+	f := failure(g.Err, g.URL)
+	f.Message = strings.TrimSuffix(f.Message+"; linked from "+l.from, "; linked from ")
+	return f
+}
+
+// statusCode tells a document that is refused (5005#18) from one that is not there.
+func statusCode(err error) string {
+	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+		switch e.Status {
+		case 401, 403, 410, 451:
+			return "archive-refused"
+		}
+	}
+	return "dead-link"
+}
+
+// Finish returns the findings that need the whole chain.
+func (c *Chain) Finish() []Finding {
+	if c.first == nil {
+		return nil
+	}
+	var out []Finding
+	if last := c.lastNamed; last.href != "" && !c.gaps && c.newer.older.href == "" && !c.newer.is(last.href) {
+		out = append(out, last.finding("last-not-last", "last is %s, but the series ends at %s", clip(last.href), clip(c.newer.url)))
+	}
+	if t := c.unvalidated; t.n > 0 {
+		out = append(out, newFinding("validators-missing", t.url, t.text(c.documents)+" neither ETag nor Last-Modified"))
+	}
+	if t := c.unfresh; t.n > 0 {
+		out = append(out, newFinding("cache-headers-missing", t.url, t.text(c.documents)+" neither Cache-Control nor Expires"))
+	}
+	if c.Profile == AtomPMH {
+		out = append(out, c.pmh.finish(c)...)
+	}
+	if c.Digests != nil && !c.gaps {
+		out = append(out, c.Digests.missing(c.first.url, c.archives)...)
+	}
+	return out
+}

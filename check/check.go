@@ -1,0 +1,100 @@
+// Package check finds what is wrong with a feed's history, from a single
+// document to the whole chain of a feed's archives, in Atom, RSS and JSON Feed.
+//
+//	doc, err := feedhistory.Parse(file, "https://example.org/feed.atom")
+//	for _, f := range check.Document(doc, err, check.RFC5005) {
+//		fmt.Println(f)
+//	}
+//
+// A Chain checks the documents of a walk, one by one. Each Finding has a code,
+// the clause that it rests upon, its place and what to write instead; Rules has
+// all there are.
+package check
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Level says how much a finding matters.
+type Level uint8
+
+// The levels, the least first.
+const (
+	Note    Level = iota // worth knowing
+	Warning              // breaks a SHOULD, or loses entries with known readers
+	Error                // breaks a MUST, or leaves the meaning undefined
+)
+
+// String returns "note", "warning" or "error".
+func (l Level) String() string { return [...]string{"note", "warning", "error"}[min(l, Error)] }
+
+// MarshalText returns what String does.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (l *Level) UnmarshalText(text []byte) error {
+	for level := Note; level <= Error; level++ {
+		if level.String() == string(text) {
+			*l = level
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a level", text)
+}
+
+// A Profile is a set of rules to check by.
+type Profile uint8
+
+// The profiles.
+const (
+	RFC5005 Profile = iota // RFC 5005, Feed Paging and Archiving
+	AtomPMH                // that, and Atom-PMH 1.0, for feeds of metadata records
+)
+
+// String returns "rfc5005" or "atom-pmh".
+func (p Profile) String() string { return [...]string{"rfc5005", "atom-pmh"}[min(p, AtomPMH)] }
+
+// A Finding is one thing that is wrong, or worth knowing.
+type Finding struct {
+	Code    string // of its Rule
+	Clause  string // of the specification: "5005#14" is duty 14 of RFC 5005
+	Level   Level
+	Message string // what is wrong, with the values
+	Hint    string // what to write instead
+	URL     string // of the document; "" if unknown
+	Line    int    // from 1, in the document as decoded to UTF-8; 0 where there is no place
+	Column  int    // from 1, in characters
+	Quote   Quote  // what stands there
+}
+
+// Where returns the finding's place: URL:line:column, as far as they are known.
+func (f Finding) Where() string {
+	if f.Line == 0 {
+		return f.URL
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", f.URL, f.Line, f.Column), ":")
+}
+
+// String returns the finding in one line, without its hint.
+func (f Finding) String() string {
+	return strings.TrimPrefix(f.Where()+": ", ": ") +
+		fmt.Sprintf("%v: %s [%s, %s]", f.Level, f.Message, f.Code, f.Clause)
+}
+
+// A Quote is the part of a document's line around a place. It is the
+// document's, as it stood there: fit for no terminal before it is cleaned.
+type Quote struct {
+	Before string // the place
+	After  string // and from it on
+}
+
+// HasErrors reports whether any of the findings is an error.
+func HasErrors(findings []Finding) bool {
+	for _, f := range findings {
+		if f.Level == Error {
+			return true
+		}
+	}
+	return false
+}

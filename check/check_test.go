@@ -1,0 +1,113 @@
+package check
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+var update = flag.Bool("update", false, "write the table into the README")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// documentBase is where the documents of the fixtures are found, unless one
+// says otherwise.
+const documentBase = "https://example.org/dir/feed"
+
+// extension is that of a format's files.
+func extension(f feedhistory.Format) string {
+	return strings.TrimSuffix(f.String(), "feed")
+}
+
+func archive(t testing.TB, file string) *feedtest.Archive {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return feedtest.Parse(string(text))
+}
+
+// codes returns the codes of findings, each once, in order.
+func codes(findings []Finding) []string {
+	out := []string{}
+	for _, f := range findings {
+		out = append(out, f.Code)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestDocuments reads, for every rule and each of its formats, a document that
+// breaks just this rule, and one close by that breaks none. The archives may
+// have more of both: raises-2.atom.
+func TestDocuments(t *testing.T) {
+	files := map[string]bool{}
+	for _, r := range Rules() {
+		if r.Scope != OneDocument {
+			continue
+		}
+		file := "testdata/documents/" + r.Code + ".txtar"
+		files[file] = true
+		t.Run(r.Code, func(t *testing.T) {
+			a := archive(t, file)
+			for _, format := range r.Formats {
+				for _, kind := range []string{"raises.", "clean."} {
+					_, ok := a.File(kind + extension(format))
+					require.True(t, ok, "there is no %s%v", kind, format)
+				}
+			}
+			for _, f := range a.Files {
+				switch {
+				case strings.HasPrefix(f.Name, "clean"):
+					require.Empty(t, fixture(t, a, f.Data), f.Name)
+				case strings.HasPrefix(f.Name, "raises"):
+					found := fixture(t, a, f.Data)
+					require.Equal(t, []string{r.Code}, codes(found), "%s: %v", f.Name, found)
+					for _, f := range found {
+						testFinding(t, f, r)
+					}
+				}
+			}
+		})
+	}
+	found, err := filepath.Glob("testdata/documents/*")
+	require.NoError(t, err)
+	require.Len(t, found, len(files), "a file without a rule")
+}
+
+// fixture checks one document of a fixture.
+func fixture(t *testing.T, a *feedtest.Archive, text string) []Finding {
+	t.Helper()
+	base := documentBase
+	if given, ok := a.File("base"); ok {
+		base = strings.TrimSpace(given)
+	}
+	doc, err := feedhistory.Parse(strings.NewReader(new(feedtest.Site).Expand(text)), base)
+	return Document(doc, err, profile(a))
+}
+
+func profile(a *feedtest.Archive) Profile {
+	if name, _ := a.File("profile"); strings.TrimSpace(name) == AtomPMH.String() {
+		return AtomPMH
+	}
+	return RFC5005
+}
+
+func testFinding(t *testing.T, f Finding, r Rule) {
+	t.Helper()
+	require.Equal(t, r.Level, f.Level)
+	require.Equal(t, r.Clause, f.Clause)
+	require.NotEmpty(t, f.Clause)
+	require.NotEmpty(t, f.Message)
+	require.NotEmpty(t, f.Hint)
+	require.NotContains(t, f.Message, "%!", "a format without its value")
+	require.NotContains(t, f.String(), "\n")
+}

@@ -1,0 +1,140 @@
+package check
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Digests remember the archives of feeds from one run to the next. What is
+// digested is the set of entries, which should not change (5005#9): each id,
+// with its update time. The archive's own links may, and do. The zero value
+// has none yet.
+type Digests struct {
+	feeds map[string]map[string]digest // by the feed's URL, and the archive's
+}
+
+// A digest is what is remembered of an archive.
+type digest struct {
+	Entries int    `json:"entries"`
+	Digest  string `json:"digest"`
+}
+
+// ReadDigests reads a file that Write has written. If there is none, the
+// digests are empty.
+func ReadDigests(file string) (*Digests, error) {
+	d := new(Digests)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, d); err != nil {
+		return nil, fmt.Errorf("%s: not a file of digests: %w", file, err)
+	}
+	return d, nil
+}
+
+// Write writes the digests to a file, whole or not at all.
+func (d *Digests) Write(file string) (err error) {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".digests-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(out.Bytes())
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// The file is an object, for there may be more to remember one day.
+type digestFile struct {
+	Feeds map[string]map[string]digest `json:"feeds"`
+}
+
+// MarshalJSON writes the digests.
+func (d *Digests) MarshalJSON() ([]byte, error) { return json.Marshal(digestFile{d.feeds}) }
+
+// UnmarshalJSON reads them.
+func (d *Digests) UnmarshalJSON(data []byte) error {
+	var f digestFile
+	err := json.Unmarshal(data, &f)
+	d.feeds = f.Feeds
+	return err
+}
+
+func digestOf(doc *feedhistory.Document) digest {
+	var lines []string
+	for _, e := range doc.Entries {
+		lines = append(lines, e.ID+"\n"+e.Updated.UTC().Format(time.RFC3339Nano)+"\n")
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return digest{Entries: len(doc.Entries), Digest: hex.EncodeToString(sum[:])}
+}
+
+// compare checks an archive of a feed against the earlier run, and remembers it.
+func (d *Digests) compare(feed string, r *report) {
+	if d.feeds == nil {
+		d.feeds = map[string]map[string]digest{}
+	}
+	if d.feeds[feed] == nil {
+		d.feeds[feed] = map[string]digest{}
+	}
+	// What outlives the document must not be a part of its text.
+	archives, url, now := d.feeds[feed], strings.Clone(r.doc.URL), digestOf(r.doc)
+	if old, ok := archives[url]; ok && old != now {
+		what := "they were others, or had other update times"
+		if old.Entries != now.Entries {
+			what = fmt.Sprintf("there were %d", old.Entries)
+		}
+		r.absent("archive-changed", "the number of entries is %d; at an earlier run, %s", now.Entries, what)
+	}
+	archives[url] = now
+}
+
+// missing reports the archives of a feed that its chain no longer has, and
+// forgets them.
+func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
+	archives, at := d.feeds[feed], map[digest]string{}
+	for url := range seen {
+		at[archives[url]] = url
+	}
+	for url, old := range archives {
+		if seen[url] {
+			continue
+		}
+		if now, ok := at[old]; ok {
+			out = append(out, newFinding("archive-moved", now, "at an earlier run this archive was "+clip(url)))
+		} else {
+			out = append(out, newFinding("archive-gone", url, "the chain no longer has this archive of an earlier run"))
+		}
+		delete(archives, url)
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message+a.URL, b.Message+b.URL) })
+	return out
+}

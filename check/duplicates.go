@@ -1,0 +1,110 @@
+package check
+
+import (
+	"hash/maphash"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A copied is what is remembered of an entry, to know it again.
+type copied struct {
+	updated  int64 // in nanoseconds; noTime for none
+	document int64 // when its document was updated, likewise
+	content  uint64
+	links    uint64 // where its alternate links lead
+	number   int32  // of the document
+	deletion bool   // in Atom-PMH
+	first    bool   // it, or a copy of it, is in the first document
+}
+
+const noTime = -1 << 63
+
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return noTime
+	}
+	return t.UnixNano()
+}
+
+// entries compares the document's entries with those of the documents before.
+func (c *Chain) entries(r *report) {
+	if c.kind == feedhistory.Plain && c.Profile != AtomPMH {
+		return // the only document, which has been checked
+	}
+	at := r.doc.Updated
+	if at.IsZero() {
+		at = r.doc.LastModified
+	}
+	for i, e := range r.doc.Entries {
+		if e.WeakID {
+			continue
+		}
+		now := copied{
+			updated: nanoseconds(e.Updated), document: nanoseconds(at), number: int32(c.documents),
+			content: c.content(r.entryText(i)), links: c.alternates(e),
+		}
+		now.deletion = r.entry(i).content == emptyContent
+		key := maphash.String(c.seed, e.ID)
+		old, known := c.copies[key]
+		if known && (old.number != now.number || c.Profile == AtomPMH) {
+			c.compare(r, i, old, now)
+		}
+		now.first = c.documents == 1 || old.first
+		if !known || c.Profile != AtomPMH && old.number != now.number || now.updated > old.updated {
+			c.copies[key] = now
+		}
+	}
+}
+
+// inFirst reports whether an entry's record is in the first document.
+func (c *Chain) inFirst(e *feedhistory.Entry) bool {
+	old, ok := c.copies[maphash.String(c.seed, e.ID)]
+	return ok && old.first
+}
+
+// entryText is an entry as it stands in the document.
+func (r *report) entryText(i int) string {
+	place, text := r.entry(i), r.doc.Text()
+	if place.at < 0 || place.end > len(text) || place.at > place.end {
+		return ""
+	}
+	return text[place.at:place.end]
+}
+
+// content sums up an entry. How it is indented is no part of it.
+func (c *Chain) content(text string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for word := range strings.FieldsSeq(text) {
+		_, _ = h.WriteString(word)
+		_ = h.WriteByte(' ')
+	}
+	return h.Sum64()
+}
+
+// alternates sums up where an entry's alternate links lead, in whatever order.
+func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
+	for _, link := range e.Links {
+		if link.Rel == feedhistory.RelAlternate {
+			sum += maphash.String(c.seed, link.Href)
+		}
+	}
+	return sum
+}
+
+// compare checks two copies of an entry, the second in the older document.
+func (c *Chain) compare(r *report, i int, old, now copied) {
+	e, at := r.doc.Entries[i], r.entry(i).id
+	switch {
+	case c.Profile == AtomPMH:
+		c.pmh.compare(r, i, old, now)
+	case c.kind == feedhistory.Paged && old.updated == now.updated:
+		r.add("page-overlap", at, "entry %s was on an earlier page too", clip(e.ID))
+	case c.kind == feedhistory.Archived && old.updated == now.updated && old.document == now.document && old.content != now.content:
+		r.add("ambiguous-duplicate", at,
+			"entry %s differs from a newer document's, but it and the documents have the same times, %s and %s",
+			clip(e.ID), stamp(e.Updated), stamp(r.doc.Updated))
+	}
+}

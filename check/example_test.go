@@ -1,0 +1,58 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+)
+
+// What a publisher's test does with its own output.
+func ExampleDocument() {
+	const feed = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">
+  <id>https://example.org/</id>
+  <link rel="self" href="feed.atom"/>
+  <link rel="next" href="feed.atom?page=2"/>
+  <fh:complete/>
+</feed>`
+	doc, err := feedhistory.Parse(strings.NewReader(feed), "https://example.org/feed.atom")
+	for _, f := range check.Document(doc, err, check.RFC5005) {
+		fmt.Println(f)
+		fmt.Println(f.Quote.After)
+		fmt.Println(f.Hint)
+	}
+	// Output:
+	// https://example.org/feed.atom:4:3: error: the document is complete, but has a link next to https://example.org/feed.atom?page=2 [complete-with-history-link, 5005#26]
+	// <link rel="next" href="feed.atom?page=2"/>
+	// remove the link, or remove fh:complete if there are entries elsewhere
+}
+
+// The documents of a chain are checked one by one, newest first.
+func ExampleChain() {
+	const namespaces = `xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"`
+	documents := []struct{ url, text string }{
+		{"https://example.org/feed.atom", `<feed ` + namespaces + `><id>urn:feed</id>
+<link rel="self" href="feed.atom"/><link rel="prev-archive" href="2003.atom"/>
+<entry><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`},
+		{"https://example.org/2003.atom", `<feed ` + namespaces + `><id>urn:feed</id><fh:archive/>
+<link rel="self" href="2003.atom"/><link rel="current" href="feed.atom"/>
+<entry><id>urn:2</id><updated>2003-12-31T00:00:00Z</updated></entry></feed>`},
+	}
+	var chain check.Chain
+	var found []check.Finding
+	for _, d := range documents {
+		doc, err := feedhistory.Parse(strings.NewReader(d.text), d.url)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		found = append(found, chain.Add(doc)...)
+	}
+	found = append(found, chain.Finish()...)
+	for _, f := range found {
+		fmt.Println(f)
+	}
+	// Output:
+	// https://example.org/feed.atom:2:36: error: prev-archive leads to https://example.org/2003.atom, whose entries are from 2003-12-31T00:00:00Z on, but those here end at 2003-12-13T18:30:02Z [prev-archive-newer, RFC 5005 §4]
+}

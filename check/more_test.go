@@ -1,0 +1,295 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+func parse(t testing.TB, text string) []Finding {
+	t.Helper()
+	doc, err := feedhistory.Parse(strings.NewReader(text), documentBase)
+	return Document(doc, err, RFC5005)
+}
+
+// The RFC's own examples, as corrected, are as they should be.
+func TestExamples(t *testing.T) {
+	for _, pattern := range []string{"*.atom", "*.rss"} {
+		files, err := filepath.Glob("../testdata/rfc5005/" + pattern)
+		require.NoError(t, err)
+		require.Len(t, files, 4)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, f := range parse(t, string(text)) {
+				require.Equal(t, Note, f.Level, "%s: %v", file, f)
+			}
+		}
+	}
+}
+
+// So are they as chains, but for what the server says of them.
+func TestExampleChains(t *testing.T) {
+	for _, name := range []string{"archived-atom", "archived-rss", "paged-atom"} {
+		a := archive(t, "../testdata/walk/rfc5005-"+name+".txtar")
+		feed := a.Files[0].Name
+		for _, f := range walkFixture(t, a, feed) {
+			own := !strings.Contains(f.URL, "/2003/04/") // an archive that the RFC does not show
+			if own && f.Code != "validators-missing" {
+				require.Equal(t, Note, f.Level, "%s: %v", name, f)
+			}
+		}
+	}
+}
+
+// Every leniency of the reader has a rule.
+func TestLeniencies(t *testing.T) {
+	call := regexp.MustCompile(`\bnote\("([a-z-]+)"`)
+	n := 0
+	for _, dir := range []string{"..", "../internal/xmlscan"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range call.FindAllSubmatch(source, -1) {
+				n++
+				require.Contains(t, ruleIndex, string(m[1]), "%s has a note without a rule", file)
+			}
+		}
+	}
+	require.Greater(t, n, 20)
+}
+
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		require.False(t, seen[r.Code], r.Code)
+		seen[r.Code] = true
+		require.NotEmpty(t, r.Clause, r.Code)
+		require.NotEmpty(t, r.Summary, r.Code)
+		require.NotEmpty(t, r.Hint, r.Code)
+		require.NotEmpty(t, r.Formats, r.Code)
+		require.Equal(t, r.Profile == AtomPMH, strings.HasPrefix(r.Code, "pmh-"), r.Code)
+	}
+}
+
+// The README has the table that Table makes; -update writes it there.
+func TestReadme(t *testing.T) {
+	const begin, end = "<!-- codes -->\n", "<!-- /codes -->"
+	data, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(data), begin)
+	require.True(t, ok)
+	table, after, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+Table()+end+after), 0o644))
+		return
+	}
+	require.Equal(t, Table(), table, "go test ./check -run TestReadme -update")
+}
+
+func TestPlaces(t *testing.T) {
+	found := parse(t, "<feed xmlns=\"http://www.w3.org/2005/Atom\"\n xmlns:fh=\"http://purl.org/syndication/history/1.0\"><id>urn:1</id>"+
+		"<link rel=\"self\" href=\"\"/>\n<title>日本語</title>\t<fh:complete>no</fh:complete>\r\n</feed>")
+	require.Len(t, found, 1)
+	f := found[0]
+	require.Equal(t, "flag-not-empty", f.Code)
+	require.Equal(t, documentBase+":3:20", f.Where())
+	require.Equal(t, Quote{"<title>日本語</title>\t", "<fh:complete>no</fh:complete>"}, f.Quote)
+	require.Equal(t, documentBase+":3:20: error: "+f.Message+" [flag-not-empty, 5005#2]", f.String())
+	f.URL = ""
+	require.Equal(t, "3:20", f.Where())
+	f.Line = 0
+	require.Equal(t, "", f.Where())
+	require.Equal(t, "error: "+f.Message+" [flag-not-empty, 5005#2]", f.String())
+}
+
+// A mistake that is made a thousand times is told twenty times.
+func TestMany(t *testing.T) {
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/>`+
+		strings.Repeat("<entry/>", 1000)+"</feed>")
+	require.Len(t, found, mostOfACode)
+	require.Contains(t, found[mostOfACode-1].Message, "980 more")
+	require.NotContains(t, found[0].Message, "more")
+}
+
+// A quotation stays short, however long the line.
+func TestQuoteIsShort(t *testing.T) {
+	long := strings.Repeat("é", 1000)
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/><title>`+long+
+		`</title><link rel="Next" href="/2"/><subtitle>`+long+"</subtitle></feed>")
+	require.Len(t, found, 1)
+	require.LessOrEqual(t, len(found[0].Quote.Before), quoteBefore)
+	require.LessOrEqual(t, len(found[0].Quote.After), quoteAfter)
+}
+
+// Links from the HTTP header count, but have no place.
+func TestHeaderLinks(t *testing.T) {
+	p := feedhistory.Parser{Header: map[string][]string{"Link": {`</1>; rel="next-archive"`}}}
+	doc, err := p.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/></feed>`), documentBase)
+	require.NoError(t, err)
+	found := Document(doc, nil, RFC5005)
+	require.Equal(t, []string{"archive-unmarked"}, codes(found))
+	require.Zero(t, found[0].Line)
+}
+
+// What a program has put together has no text: what the model says is checked.
+func TestDocumentWithoutText(t *testing.T) {
+	found := Document(&feedhistory.Document{
+		Format: feedhistory.Atom, ID: "1", Archive: true, Entries: []*feedhistory.Entry{{ID: "urn:1"}},
+		Links: feedhistory.Links{{Rel: feedhistory.RelSelf, Href: documentBase}},
+	}, nil, AtomPMH)
+	require.Equal(t, []string{"archive-without-current", "archive-without-links", "not-absolute-iri", "pmh-time-missing"}, codes(found))
+}
+
+func TestNoDocument(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		code string
+	}{
+		{nil, "document-unavailable"},
+		{errors.New("odd"), "document-unavailable"},
+		{&feedhistory.StatusError{Status: 404}, "document-unavailable"},
+		{&feedhistory.LimitError{Limit: "bytes", Max: 1}, "limit-exceeded"},
+		{&feedhistory.TruncatedError{Err: errors.New("EOF")}, "truncated"},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("x")}, "not-a-feed"},
+	} {
+		found := Document(nil, test.err, RFC5005)
+		require.Len(t, found, 1)
+		require.Equal(t, test.code, found[0].Code)
+		require.True(t, HasErrors(found))
+	}
+	require.False(t, HasErrors([]Finding{{Level: Warning}, {Level: Note}}))
+}
+
+// A feed that begins with next-archive, and goes back in time.
+func TestReversedFeed(t *testing.T) {
+	a := archive(t, "../testdata/walk/relations-reversed.txtar")
+	found := walkFixture(t, a, a.Files[0].Name)
+	require.Contains(t, codes(found), "next-archive-older")
+	require.NotContains(t, codes(found), "not-the-beginning")
+}
+
+// Whatever the feeds of the library's own tests do, a check comes to its end.
+func TestWalks(t *testing.T) {
+	files, err := filepath.Glob("../testdata/walk/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		a := archive(t, file)
+		text := a.String()
+		if slow := regexp.MustCompile(`Status: (5\d\d|429|none)|Retry-After|repeat \d{4}`); slow.MatchString(text) {
+			continue
+		}
+		a.Set("budget", "60\n")
+		for _, f := range walkFixture(t, a, a.Files[0].Name) {
+			require.NotContains(t, f.Message, "%!", file)
+			require.NotEmpty(t, f.Clause, file)
+		}
+	}
+}
+
+func TestWalkEnds(t *testing.T) {
+	a := archive(t, "testdata/chains/cycle.txtar")
+	site := feedtest.Serve(t, a.String())
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range new(Chain).Walk(ctx, client, site.URL+"/raises/feed.atom") {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	n := 0
+	for range new(Chain).Walk(t.Context(), client, site.URL+"/raises/feed.atom") {
+		n++
+		break
+	}
+	require.Equal(t, 1, n)
+	require.Empty(t, new(Chain).Finish(), "nothing was checked")
+}
+
+func TestSARIF(t *testing.T) {
+	var out strings.Builder
+	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>1</id><entry/><entry/></feed>`)
+	require.Len(t, found, 4)
+	found[0].URL, found[1].URL = "a dir/ü.atom", ""
+	require.NoError(t, WriteSARIF(&out, found))
+	var log sarifLog
+	dec := json.NewDecoder(strings.NewReader(out.String()))
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(&log))
+	require.Equal(t, "2.1.0", log.Version)
+	require.Len(t, log.Runs, 1)
+	run := log.Runs[0]
+	require.Contains(t, []string{"unicodeCodePoints", "utf16CodeUnits"}, run.ColumnKind)
+	require.NotEmpty(t, run.Tool.Driver.Name)
+	require.Len(t, run.Tool.Driver.Rules, 3)
+	require.Len(t, run.Results, 4)
+	for _, r := range run.Results {
+		require.Equal(t, r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
+		require.NotEmpty(t, r.Message.Text)
+		for _, l := range r.Locations {
+			require.NotContains(t, l.Physical.Artifact.URI, " ", "a URI reference")
+			require.Positive(t, l.Physical.Region.Line)
+			require.Positive(t, l.Physical.Region.Column)
+		}
+	}
+	require.Equal(t, "a%20dir/%C3%BC.atom", run.Results[0].Locations[0].Physical.Artifact.URI)
+	require.Empty(t, run.Results[1].Locations)
+
+	out.Reset()
+	require.NoError(t, WriteSARIF(&out, nil))
+	require.Contains(t, out.String(), `"results": []`)
+	require.Contains(t, out.String(), `"rules": []`)
+}
+
+func TestDigestFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "digests.json")
+	d, err := ReadDigests(file)
+	require.NoError(t, err, "there need not be one yet")
+	chain := Chain{Digests: d}
+	a := archive(t, "testdata/chains/archive-changed.txtar")
+	site := feedtest.Serve(t, a.String())
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	require.Empty(t, walkAll(t.Context(), &chain, client, site.URL+"/raises/feed.atom"))
+	require.NoError(t, d.Write(file))
+
+	d, err = ReadDigests(file)
+	require.NoError(t, err)
+	chain = Chain{Digests: d}
+	require.Equal(t, []string{"archive-changed"}, codes(walkAll(t.Context(), &chain, client, site.URL+"/raises/feed.atom")))
+	require.Error(t, d.Write(filepath.Join(file, "no", "such", "directory")))
+	left, err := os.ReadDir(filepath.Dir(file))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "no temporary file stays")
+
+	require.NoError(t, os.WriteFile(file, []byte("<html>"), 0o600))
+	_, err = ReadDigests(file)
+	require.ErrorContains(t, err, "not a file of digests")
+}
+
+func TestNames(t *testing.T) {
+	text, err := Error.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, "error", string(text))
+	var l Level
+	require.NoError(t, l.UnmarshalText(text))
+	require.Equal(t, Error, l)
+	require.Error(t, l.UnmarshalText([]byte("fatal")))
+	require.Equal(t, "warning note", Warning.String()+" "+Note.String())
+	require.Equal(t, "rfc5005 atom-pmh", RFC5005.String()+" "+AtomPMH.String())
+	require.Equal(t, "document chain", OneDocument.String()+" "+WholeChain.String())
+}

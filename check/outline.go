@@ -1,0 +1,296 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+const (
+	nsAtom    = "http://www.w3.org/2005/Atom"
+	nsAtom03  = "http://purl.org/atom/ns#"
+	nsHistory = "http://purl.org/syndication/history/1.0"
+	nsSearch  = "http://a9.com/-/spec/opensearch/1.1/"
+	nsSearch1 = "http://a9.com/-/spec/opensearchrss/1.0/"
+)
+
+// nowhere is the offset of what has no place in the document.
+const nowhere = -1
+
+// An outline is what the model of a document does not have: where things
+// stand, and what stands where it has no meaning. It is read off the text.
+type outline struct {
+	native      string          // the root's namespace
+	top         int             // feed or channel
+	id, updated int             // of the feed
+	links       []spot          // of the head section, one for each relation
+	flags       []flagPlace     // wherever they stand
+	stray       []spot          // history links in entries
+	entries     []entryPlace    // in document order
+	search      map[string]spot // OpenSearch's numbers in the head section
+}
+
+// A spot is a place, and what stands there.
+type spot struct {
+	at   int
+	text string
+}
+
+// A flagPlace is fh:complete or fh:archive.
+type flagPlace struct {
+	at      int
+	name    string
+	head    bool   // in the head section
+	content bool   // not empty
+	text    string // what it contains
+	foreign bool   // not in RFC 5005's namespace, but
+	space   string // in this one
+}
+
+// An entryPlace is an entry's element.
+type entryPlace struct {
+	at, end   int
+	id        int
+	permalink bool // an RSS guid that is said to be a URL
+	content   contentKind
+}
+
+// A contentKind says what an Atom entry has as atom:content.
+type contentKind uint8
+
+const (
+	noContent    contentKind = iota
+	emptyContent             // and no src: the mark of a deletion in Atom-PMH
+	someContent
+)
+
+// newOutline reads a document's text. What follows damage is not in it.
+func newOutline(doc *feedhistory.Document) *outline {
+	o := &outline{top: nowhere, id: nowhere, updated: nowhere}
+	if doc.Format == feedhistory.JSONFeed {
+		o.jsonItems(doc)
+		return o
+	}
+	s := outliner{outline: o, Scanner: xmlscan.New(doc.Text(), xmlscan.Limits{}), text: doc.Text()}
+	if !s.Child(0) {
+		return o
+	}
+	switch s.native = s.Space(); {
+	case doc.Format == feedhistory.Atom:
+		s.head("entry")
+	case doc.Format == feedhistory.RSS:
+		s.rss()
+	}
+	return o
+}
+
+// jsonItems finds the items, which the model has as they stood in the text.
+func (o *outline) jsonItems(doc *feedhistory.Document) {
+	from := 0
+	for _, e := range doc.Entries {
+		raw := string(e.JSON())
+		i := strings.Index(doc.Text()[from:], raw)
+		if i < 0 {
+			return
+		}
+		at := from + i
+		from = at + len(raw)
+		o.entries = append(o.entries, entryPlace{at: at, end: from, id: at})
+	}
+}
+
+// An outliner reads an outline.
+type outliner struct {
+	*xmlscan.Scanner
+	*outline
+	text string
+}
+
+func (s *outliner) rss() {
+	for depth := s.Depth(); s.Child(depth); {
+		switch {
+		case s.Local() == "channel" && s.isNative():
+			s.head("item")
+		case s.Local() == "item" && s.isNative():
+			s.entry()
+		case !s.flag(false):
+			s.elsewhere()
+		}
+	}
+}
+
+// isNative reports whether the current element is the format's own, rather
+// than of an extension.
+func (s *outliner) isNative() bool {
+	switch space := s.Space(); space {
+	case "", s.native, nsAtom, nsAtom03, "http://purl.org/rss/1.0/",
+		"http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
+		return true
+	default:
+		return strings.HasPrefix(space, "http://backend.userland.com/rss")
+	}
+}
+
+// head reads the children of feed or channel.
+func (s *outliner) head(entry string) {
+	s.top = s.Offset()
+	for depth := s.Depth(); s.Child(depth); {
+		if s.flag(true) {
+			continue
+		}
+		switch local, at := s.Local(), s.Offset(); {
+		case local == entry && s.isNative():
+			s.entry()
+		case local == "link" && s.isNative():
+			s.headLink()
+		case local == "prev" && s.Space() == nsHistory: // of a draft: it stands for a link
+			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
+		case local == "id" && s.isNative():
+			s.id = at
+		case (local == "updated" || local == "lastBuildDate") && s.isNative():
+			s.updated = at
+		case s.Space() == nsSearch || s.Space() == nsSearch1:
+			s.searchNumber()
+		default:
+			s.elsewhere()
+		}
+	}
+}
+
+// headLink notes the place of a link, for each of its relations.
+func (s *outliner) headLink() {
+	at := s.Offset()
+	if _, ok := s.Attr("", "href"); !ok {
+		if s.Space() != nsAtom && s.Space() != nsAtom03 { // RSS's own
+			s.links = append(s.links, spot{at, feedhistory.RelAlternate})
+		}
+		return
+	}
+	for _, rel := range s.relations() {
+		s.links = append(s.links, spot{at, rel})
+	}
+}
+
+// relations returns what the current link has as rel.
+func (s *outliner) relations() []string {
+	rel, _ := s.Attr("", "rel")
+	if fields := strings.Fields(rel); len(fields) > 0 {
+		return fields
+	}
+	return []string{feedhistory.RelAlternate}
+}
+
+// searchNumber notes what OpenSearch says of the results that this is a page of.
+func (s *outliner) searchNumber() {
+	at, name := s.Offset(), s.Local()
+	if s.search == nil {
+		s.search = map[string]spot{}
+	}
+	if len(s.search) < 16 {
+		s.search[name] = spot{at, strings.TrimSpace(s.ElementText())}
+	}
+}
+
+// entry reads the current entry or item.
+func (s *outliner) entry() {
+	e := entryPlace{at: s.Offset(), id: s.Offset()}
+	for depth := s.Depth(); s.Child(depth); {
+		if s.flag(false) {
+			continue
+		}
+		if !s.isNative() {
+			s.elsewhere()
+			continue
+		}
+		switch at := s.Offset(); s.Local() {
+		case "id":
+			e.id = at
+		case "guid":
+			value, ok := s.Attr("", "isPermaLink")
+			e.id, e.permalink = at, !ok || strings.EqualFold(strings.TrimSpace(value), "true")
+		case "link":
+			s.entryLink()
+		case "content":
+			e.content = s.content()
+		case "source", "summary", "description": // another feed's head, and people's text
+			s.Skip()
+		default:
+			s.elsewhere()
+		}
+	}
+	if e.end = s.End(); s.Err() == nil {
+		s.entries = append(s.entries, e)
+	}
+}
+
+// historyRelations tie a feed's documents together: in an entry they mean nothing.
+var historyRelations = []string{
+	feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelPrevious, feedhistory.RelNext,
+	feedhistory.RelCurrent, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
+}
+
+func (s *outliner) entryLink() {
+	if _, ok := s.Attr("", "href"); !ok {
+		return
+	}
+	for _, rel := range s.relations() {
+		if slices.Contains(historyRelations, rel) {
+			s.stray = append(s.stray, spot{s.Offset(), rel})
+		}
+	}
+}
+
+func (s *outliner) content() contentKind {
+	if _, ok := s.Attr("", "src"); ok {
+		s.Skip()
+		return someContent
+	}
+	if _, content := s.inner(); content {
+		return someContent
+	}
+	return emptyContent
+}
+
+// inner moves to the end of the current element. It returns the text within,
+// and whether there is any, or an element.
+func (s *outliner) inner() (text string, content bool) {
+	at := s.Offset()
+	text = strings.TrimSpace(s.ElementText())
+	tags := strings.Count(s.text[at:s.End()], "<")
+	return text, text != "" || tags > 2 // its own
+}
+
+// elsewhere looks for flags where they do not count.
+func (s *outliner) elsewhere() {
+	if s.Local() == "source" {
+		s.Skip()
+		return
+	}
+	depth := s.Depth()
+	for tok := s.Next(); tok != xmlscan.Stop && s.Depth() >= depth; tok = s.Next() {
+		if tok == xmlscan.Start {
+			s.flag(false)
+		}
+	}
+}
+
+// flag reads the current element if it is one of RFC 5005's flags, or meant to
+// be: in a namespace that is misspelt, or none that it was given.
+func (s *outliner) flag(head bool) bool {
+	name, space := s.Local(), s.Space()
+	if name != "complete" && name != "archive" {
+		return false
+	}
+	plain := head && (space == s.native || space == "")
+	if !plain && !strings.Contains(strings.ToLower(space), "syndication/history") {
+		return false
+	}
+	f := flagPlace{at: s.Offset(), name: name, head: head, foreign: space != nsHistory, space: space}
+	f.text, f.content = s.inner()
+	if len(s.flags) < 1000 {
+		s.flags = append(s.flags, f)
+	}
+	return true
+}

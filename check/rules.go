@@ -1,0 +1,232 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Rule is what findings of one code have in common.
+type Rule struct {
+	Code    string
+	Level   Level
+	Scope   Scope
+	Profile Profile // that has it; AtomPMH has those of RFC5005 too
+	Formats []feedhistory.Format
+	Clause  string
+	Summary string // what is wrong
+	Hint    string // what to write instead
+}
+
+// A Scope is what has to be read for a rule to be checked.
+type Scope uint8
+
+// The scopes.
+const (
+	OneDocument Scope = iota
+	WholeChain
+)
+
+// String returns "document" or "chain".
+func (s Scope) String() string { return [...]string{"document", "chain"}[min(s, WholeChain)] }
+
+// Rules returns every rule, in the order of the README's table.
+func Rules() []Rule { return slices.Clone(rules) }
+
+var (
+	formatsAll  = []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed}
+	formatsXML  = []feedhistory.Format{feedhistory.Atom, feedhistory.RSS}
+	formatsAtom = []feedhistory.Format{feedhistory.Atom}
+	formatsRSS  = []feedhistory.Format{feedhistory.RSS}
+	formatsJSON = []feedhistory.Format{feedhistory.JSONFeed}
+)
+
+// The table from which everything is made that speaks of rules. 5005#14 is duty
+// 14 of RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0.
+var rules = slices.Concat(historyRules, chainRules, readingRules, leniencyRules, pmhRules)
+
+// What a document says of its feed's history.
+var historyRules = []Rule{
+	{"archive-without-links", Warning, OneDocument, RFC5005, formatsXML, "5005#11",
+		"fh:archive, but neither prev-archive nor next-archive",
+		"link to the archives before and after with rel=\"prev-archive\" and rel=\"next-archive\""},
+	{"archive-without-current", Warning, OneDocument, RFC5005, formatsXML, "5005#13",
+		"fh:archive, but no link to the subscription document",
+		"add a link with rel=\"current\" to the subscription document"},
+	{"archive-unmarked", Warning, OneDocument, RFC5005, formatsXML, "5005#14",
+		"an archive without fh:archive",
+		"add <fh:archive/> to the head section, with xmlns:fh=\"http://purl.org/syndication/history/1.0\""},
+	{"complete-with-history-link", Error, OneDocument, RFC5005, formatsXML, "5005#26",
+		"a complete document with links to other documents of its history",
+		"remove the link, or remove fh:complete if there are entries elsewhere"},
+	{"complete-current-not-self", Error, OneDocument, RFC5005, formatsXML, "5005#26",
+		"a complete document whose current is another document",
+		"let current be the document's own URL, or remove it"},
+	{"combined-kinds", Error, OneDocument, RFC5005, formatsXML, "5005#26",
+		"a document that shows signs of several kinds of feed at once",
+		"keep the links and flags of one kind: archived, to let readers have everything; paged, to let them look around"},
+	{"paged-without-links", Warning, OneDocument, RFC5005, formatsXML, "5005#5",
+		"a page without a link to a neighbour",
+		"link to the neighbours with rel=\"next\" and rel=\"previous\""},
+	{"link-past-end", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §3",
+		"the first page has a previous one, or the last a next",
+		"remove the link, or let first and last name the pages at the ends"},
+	{"history-link-in-entry", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §3, §4",
+		"a history link inside an entry, where it does not speak of the feed",
+		"move the link to the head section"},
+	{"flag-not-empty", Error, OneDocument, RFC5005, formatsXML, "5005#2",
+		"fh:complete or fh:archive with content: it has no meaning, so that \"false\" means true",
+		"write the element empty, or leave it out"},
+	{"flag-misplaced", Warning, OneDocument, RFC5005, formatsXML, "5005#2",
+		"fh:complete or fh:archive outside the head section, where it does not count",
+		"move it to the head section: a child of feed, or of channel"},
+	{"flag-namespace", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §1.1",
+		"complete or archive without RFC 5005's namespace, or with one that is nearly that",
+		"write fh:complete or fh:archive, with xmlns:fh=\"http://purl.org/syndication/history/1.0\" exactly"},
+	{"relation-misspelt", Warning, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.7.2",
+		"a link relation by another name than the registered one",
+		"write it as registered: first, last, previous, next, prev-archive, next-archive, current; in lower case"},
+	{"relation-repeated", Error, OneDocument, RFC5005, formatsXML, "RFC 5005 §3, §4",
+		"two links of one history relation that lead to different documents",
+		"keep one of the two"},
+	{"link-relative-unresolvable", Warning, OneDocument, RFC5005, formatsAll, "5005#25",
+		"a history link that cannot be made an absolute URL",
+		"write it as an absolute URL, or say where the document is found (--base)"},
+	{"not-absolute-iri", Error, OneDocument, RFC5005, formatsXML, "RFC 4287 §4.2.6",
+		"an id that is not an absolute IRI; in RSS, a guid that is said to be a URL and is not",
+		"write an IRI with its scheme, such as urn:uuid:…; in RSS, or isPermaLink=\"false\""},
+	{"legacy-draft", Warning, OneDocument, RFC5005, formatsXML, "RFC 5005 §4",
+		"an element of a draft of RFC 5005, which most readers do not know",
+		"write <link rel=\"prev-archive\" href=\"…\"/> for fh:prev, <fh:complete/> for fh:incremental false"},
+	{"updated-older-than-entries", Warning, OneDocument, RFC5005, formatsXML, "5005#21",
+		"the document says that it was updated before one of its entries",
+		"give updated (lastBuildDate in RSS) the time of the latest change to any entry"},
+	{"duplicate-id", Note, OneDocument, RFC5005, formatsAll, "RFC 4287 §4.1.1",
+		"an entry that is in the document twice, with different times",
+		"keep only the latest"},
+	{"duplicate-id-same-time", Warning, OneDocument, RFC5005, formatsAll, "5005#16",
+		"an entry that is in the document twice, with the same time or none: which one counts is undefined",
+		"keep one, or give the changed one a later update time"},
+	{"id-missing", Error, OneDocument, RFC5005, formatsAll, "5005#22",
+		"an entry or feed without an id: readers cannot tell whether they know it",
+		"give it an id that stays the same for ever: id in Atom, guid in RSS"},
+	{"rss-without-lastBuildDate", Note, OneDocument, RFC5005, formatsRSS, "5005#22",
+		"no lastBuildDate: of an item that is in two documents, readers cannot tell which is newer",
+		"add lastBuildDate, with the time of the latest change"},
+	{"self-missing", Note, OneDocument, RFC5005, formatsAll, "RFC 4287 §4.1.1",
+		"no link to the document itself",
+		"add a link with rel=\"self\" and the document's URL; in JSON Feed, feed_url"},
+}
+
+// What the documents of a feed say of each other.
+var chainRules = []Rule{
+	{"dead-link", Error, WholeChain, RFC5005, formatsAll, "5005#11",
+		"a link of the chain leads nowhere: what is older cannot be had",
+		"serve the document, or link to the next older one that there is"},
+	{"archive-refused", Warning, WholeChain, RFC5005, formatsAll, "5005#18",
+		"the server refuses a document of the chain, as it may: what is older cannot be had",
+		"serve it, or link to the next older one that is served"},
+	{"link-unsafe", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §6",
+		"a link or redirect that readers refuse to follow for safety",
+		"let the link be https, or http, to a public address, without a user name"},
+	{"cycle", Error, WholeChain, RFC5005, formatsAll, "5005#28",
+		"the chain leads back to a document already read",
+		"let the oldest document have no link to an older one"},
+	{"barren", Warning, WholeChain, RFC5005, formatsAll, "5005#28",
+		"many documents in a row without anything new: readers stop there",
+		"link past documents that have nothing new; do not answer every page number with the same page"},
+	{"walk-cut-short", Warning, WholeChain, RFC5005, formatsAll, "5005#28",
+		"the chain is longer than was allowed for: the rest was not checked",
+		"allow for more, or make larger documents"},
+	{"not-the-beginning", Warning, WholeChain, RFC5005, formatsAll, "5005#13",
+		"the document is not where the feed begins, nor says what is",
+		"check the subscription document; and link to it from this one with rel=\"current\", or \"first\" for pages"},
+	{"prev-archive-newer", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
+		"prev-archive leads to newer entries",
+		"let prev-archive lead to the older document, and next-archive to the newer"},
+	{"next-archive-older", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
+		"next-archive leads to older entries",
+		"write rel=\"prev-archive\" for the older document"},
+	{"next-archive-missing", Warning, WholeChain, RFC5005, formatsXML, "5005#12",
+		"an archive without next-archive, although another follows",
+		"add a link with rel=\"next-archive\" to the following archive once that is complete"},
+	{"next-archive-not-back", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §4",
+		"next-archive leads elsewhere than to the archive whose prev-archive led here",
+		"let the two archives link to each other"},
+	{"next-archive-open", Error, WholeChain, RFC5005, formatsXML, "5005#15",
+		"the newest archive has a next-archive: a document that is still being filled",
+		"add next-archive only when the following archive is complete and linked from the subscription document"},
+	{"current-differs", Warning, WholeChain, RFC5005, formatsXML, "5005#13",
+		"archives that name different documents as current",
+		"let current be the subscription document's URL in all of them"},
+	{"current-not-subscription", Warning, WholeChain, RFC5005, formatsXML, "5005#13",
+		"an archive whose current is not the subscription document",
+		"let current be the subscription document's URL"},
+	{"feed-id-differs", Warning, WholeChain, RFC5005, formatsAtom, "RFC 4287 §4.2.6",
+		"a document of the feed with another feed id",
+		"give all documents of a feed the same id"},
+	{"subscription-lacks-newest", Error, WholeChain, RFC5005, formatsXML, "5005#8",
+		"an archive has entries that are newer than all in the subscription document",
+		"put the latest entries into the subscription document, or publish a correction there too"},
+	{"archive-changed", Warning, WholeChain, RFC5005, formatsXML, "5005#9",
+		"an archive whose set of entries is not what it was at an earlier run: readers that know it will not see that",
+		"leave archives as they are; publish what changes in the subscription document"},
+	{"archive-moved", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
+		"an archive that was at another URL at an earlier run",
+		"leave archives where they are"},
+	{"archive-gone", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
+		"an archive of an earlier run that the chain no longer has",
+		"link to it again, or publish its entries elsewhere in the chain"},
+	{"ambiguous-duplicate", Warning, WholeChain, RFC5005, formatsXML, "5005#16",
+		"two versions of an entry in two documents, and no time that tells which is newer",
+		"give the changed entry a later update time, or its document one"},
+	{"last-not-last", Error, WholeChain, RFC5005, formatsXML, "RFC 5005 §3",
+		"last is not the page where the series ends",
+		"let last be the page that has no next"},
+	{"page-overlap", Note, WholeChain, RFC5005, formatsXML, "5005#7",
+		"an entry on two pages: pages shift while they are read, or overlap",
+		"publish an archived feed, whose documents stay as they are"},
+	{"redirect-in-chain", Warning, WholeChain, RFC5005, formatsAll, "5005#10",
+		"a link of the chain is redirected",
+		"link to where the document is"},
+	{"mixed-security", Error, WholeChain, RFC5005, formatsAll, "5005#27",
+		"some documents of the feed are https and some http, which has no defined meaning",
+		"serve and link all of them as https"},
+	{"validators-missing", Warning, WholeChain, RFC5005, formatsAll, "RFC 9110 §8.8",
+		"documents without ETag and Last-Modified: readers fetch them whole each time",
+		"send an ETag, and answer If-None-Match with 304"},
+	{"cache-headers-missing", Note, WholeChain, RFC5005, formatsAll, "RFC 9111 §5.2",
+		"documents without Cache-Control or Expires",
+		"send Cache-Control: max-age with how often to ask; for archives, a year and immutable"},
+}
+
+// Why a document cannot be read, or not to its end.
+var readingRules = []Rule{
+	{"document-unavailable", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §1.2",
+		"the document cannot be had", "see that it is served with the status 200"},
+	{"not-well-formed", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",
+		"the document is not well-formed: most readers read none of it", "write it with a library for XML, or JSON"},
+	{"truncated", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",
+		"the document breaks off before its end", "see that it is written and sent whole"},
+	{"limit-exceeded", Error, OneDocument, RFC5005, formatsAll, "RFC 5005 §6",
+		"the document is larger than readers accept", "split it into archives"},
+	{"not-a-feed", Error, OneDocument, RFC5005, formatsAll, "RFC 5005 §1.2",
+		"the document is no feed", "serve Atom, RSS or JSON Feed"},
+}
+
+// rule returns the rule of a code. There is one for every code that the
+// package raises; a leniency that is new to the reader has one of its own.
+func rule(code string) Rule {
+	if i, ok := ruleIndex[code]; ok {
+		return rules[i]
+	}
+	return Rule{Code: code, Level: Note, Clause: "RFC 4287 §2", Formats: formatsAll}
+}
+
+var ruleIndex = func() map[string]int {
+	index := map[string]int{}
+	for i, r := range rules {
+		index[r.Code] = i
+	}
+	return index
+}()

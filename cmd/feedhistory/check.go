@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+)
+
+// The verb check.
+type checkCommand struct {
+	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
+	Chain        bool     `help:"Check the whole chain of documents that each is the beginning of."`
+	Base         string   `placeholder:"URL" help:"Where the first FILE will be served; or, with a slash at the end, its directory."`
+	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh" placeholder:"NAME" help:"The rules: rfc5005 (the default) or atom-pmh."`
+	Digests      string   `placeholder:"FILE" help:"With --chain: remember the archives in a file, and tell when one has changed since."`
+	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
+	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
+	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *checkCommand) Help() string {
+	return "The exit status is 1 if there is an error, 0 if there are only warnings and notes. " +
+		"With --chain and --base the chain of a FILE is followed through the files beside it, as they will be served: no request is made."
+}
+
+// Validate refuses flags that do not go together.
+func (c *checkCommand) Validate() error {
+	switch u, err := url.Parse(c.Base); {
+	case c.Base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+		return errors.New("--base: " + c.Base + " is not an absolute URL")
+	case c.Digests != "" && !c.Chain:
+		return errors.New("--digests is for --chain")
+	case c.MaxDocuments < 1:
+		return errors.New("--max-documents: at least 1")
+	}
+	files := 0
+	for _, source := range c.Sources {
+		if isURL(source) {
+			if err := checkURL(source); err != nil {
+				return err
+			}
+			continue
+		}
+		if files++; c.Chain && c.Base == "" {
+			return errors.New("--chain: the chain of a file needs --base, the URL where it will be served")
+		}
+		if source == "-" && c.Chain {
+			return errors.New("--chain: standard input has no files beside it")
+		}
+	}
+	if files > 1 && c.Base != "" && !strings.HasSuffix(c.Base, "/") {
+		return errors.New("--base: of several files it should be the directory, with a slash at the end")
+	}
+	return nil
+}
+
+// Run checks the sources, and prints what was found.
+func (c *checkCommand) Run(w *world) error {
+	run := &checkRun{checkCommand: c, world: w}
+	if c.Digests != "" {
+		var err error
+		if run.digests, err = check.ReadDigests(c.Digests); err != nil {
+			return err
+		}
+	}
+	for _, source := range c.Sources {
+		if err := run.source(source); err != nil {
+			return errors.Join(run.print(), failure(source, err))
+		}
+	}
+	if err := run.print(); err != nil {
+		return err
+	}
+	if run.digests != nil {
+		if err := run.digests.Write(c.Digests); err != nil {
+			return err
+		}
+	}
+	if run.failed || check.HasErrors(run.found) {
+		return statusError(exitFailed)
+	}
+	return nil
+}
+
+// A checkRun is one run of the verb.
+type checkRun struct {
+	*checkCommand
+	*world
+	digests   *check.Digests
+	found     []check.Finding
+	documents int
+	failed    bool // a file could not be read at all
+}
+
+func (r *checkRun) profile() check.Profile {
+	if r.Profile == check.AtomPMH.String() {
+		return check.AtomPMH
+	}
+	return check.RFC5005
+}
+
+// source checks what one argument names. The error is the context's.
+func (r *checkRun) source(arg string) error {
+	switch {
+	case r.Chain && isURL(arg):
+		return r.chain(arg, r.client(r.stderr), func(url string) string { return url })
+	case r.Chain && !r.exists(arg):
+		return nil
+	case r.Chain:
+		files := &fileTransport{file: arg, url: r.base(arg)}
+		client := &feedhistory.Client{HTTP: &http.Client{Transport: files}}
+		return r.chain(files.url, client, files.name)
+	}
+	doc, err := r.read(arg)
+	if r.ctx.Err() != nil {
+		return r.ctx.Err()
+	}
+	if _, damaged := errors.AsType[*feedhistory.ParseError](err); err != nil && doc == nil && !damaged && !isURL(arg) {
+		r.unreadable(err)
+		return nil
+	}
+	r.documents++
+	r.add(check.Document(doc, err, r.profile()), arg, err)
+	return nil
+}
+
+// unreadable says that a file cannot be read; the others are checked.
+func (r *checkRun) unreadable(err error) {
+	r.failed = true
+	r.say(err.Error())
+}
+
+func (r *checkRun) exists(file string) bool {
+	f, err := r.open(file)
+	if err != nil {
+		r.unreadable(err)
+		return false
+	}
+	return f.Close() == nil
+}
+
+// add keeps the findings on a document, by the name that it was asked for with.
+func (r *checkRun) add(found []check.Finding, arg string, err error) {
+	for _, f := range found {
+		if !isURL(arg) {
+			f.URL = arg
+		} else if f.URL == "" {
+			f.URL = withoutUser(arg)
+		}
+		if todo := remedy(err); isURL(arg) && todo != "" && f.Level == check.Error && f.Line == 0 {
+			f.Hint = todo
+		}
+		r.found = append(r.found, f)
+	}
+}
+
+func (r *checkRun) read(arg string) (*feedhistory.Document, error) {
+	if isURL(arg) {
+		return r.document(arg, "")
+	}
+	return r.document(arg, r.base(arg))
+}
+
+// base returns the URL where a file will be served: the first file's directory
+// is what a base with a slash at its end is.
+func (r *checkRun) base(arg string) string {
+	if !strings.HasSuffix(r.Base, "/") || arg == "-" {
+		return r.Base
+	}
+	first := arg
+	for _, source := range r.Sources {
+		if !isURL(source) && source != "-" {
+			first = source
+			break
+		}
+	}
+	rel, err := filepath.Rel(filepath.Dir(first), arg)
+	base, baseErr := url.Parse(r.Base)
+	if err != nil || baseErr != nil {
+		return r.Base
+	}
+	return base.ResolveReference(&url.URL{Path: filepath.ToSlash(rel)}).String()
+}
+
+// chain checks a whole chain. The documents of a directory go by their files'
+// names.
+func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url string) string) error {
+	defer client.CloseIdle()
+	client.Budget.Documents = r.MaxDocuments
+	c := check.Chain{Profile: r.profile(), Digests: r.digests}
+	for f, err := range c.Walk(r.ctx, client, feed) {
+		switch {
+		case r.ctx.Err() != nil:
+			return r.ctx.Err()
+		case err != nil:
+			r.add(check.Document(nil, err, r.profile()), feed, err)
+		default:
+			f.URL = name(f.URL)
+			r.found = append(r.found, f)
+		}
+	}
+	r.documents += c.Documents()
+	return nil
+}
+
+// print writes what was found.
+func (r *checkRun) print() error {
+	switch {
+	case r.JSON:
+		return printJSON(r.stdout, each(r.found, findingJSON))
+	case r.SARIF:
+		var out bytes.Buffer
+		if err := check.WriteSARIF(&out, r.found); err != nil {
+			return err
+		}
+		_, err := r.stdout.Write(harmless(out.Bytes()))
+		return err
+	}
+	p := &page{w: r.stdout}
+	p.findings(r.found, r.documents)
+	return p.err
+}
+
+// A jsonFinding is a finding in the command's JSON.
+type jsonFinding struct {
+	Code    string `json:"code"`
+	Clause  string `json:"clause"`
+	Level   string `json:"level"`
+	Message string `json:"message"`
+	Where   string `json:"where"`
+	Hint    string `json:"hint"`
+}
+
+func findingJSON(f check.Finding) jsonFinding {
+	return jsonFinding{f.Code, f.Clause, f.Level.String(), f.Message, f.Where(), f.Hint}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A fileTransport answers requests from the files beside one file, as a server
+// will that has them: where a link would lead once they are published, a file
+// has to be.
+type fileTransport struct {
+	file string // where the feed is, and
+	url  string // will be
+}
+
+// RoundTrip answers with the file that a URL stands for, or 404.
+func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req,
+		StatusCode: http.StatusNotFound,
+	}
+	name, ok := t.path(req.URL)
+	if !ok {
+		return resp, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return resp, nil
+	}
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		_ = f.Close()
+		return resp, nil
+	}
+	resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, f, info.Size()
+	t.header(resp.Header, info)
+	return resp, nil
+}
+
+// header stands for what a server will add: it is not what is checked here.
+func (t *fileTransport) header(h http.Header, info fs.FileInfo) {
+	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
+	h.Set("Cache-Control", "no-cache")
+}
+
+// path returns the file that a URL stands for.
+func (t *fileTransport) path(u *url.URL) (string, bool) {
+	feed, err := url.Parse(t.url)
+	if err != nil || u.Scheme != feed.Scheme || !strings.EqualFold(u.Host, feed.Host) {
+		return "", false
+	}
+	if u.Path == feed.Path {
+		return t.file, true
+	}
+	dir := feed.Path[:strings.LastIndexByte(feed.Path, '/')+1]
+	rel, err := filepath.Rel(filepath.FromSlash("/"+dir), filepath.FromSlash("/"+u.Path))
+	if err != nil {
+		return "", false
+	}
+	return filepath.Join(filepath.Dir(t.file), rel), true
+}
+
+// name returns the name of a URL's file; where there is none, the URL.
+func (t *fileTransport) name(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return link
+	}
+	name, ok := t.path(u)
+	if _, err := os.Stat(name); !ok || err != nil {
+		return link
+	}
+	return name
+}

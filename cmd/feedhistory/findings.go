@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/feedhistory/feedhistory/check"
+)
+
+// findings shows what was found, by document, each with the line that it is
+// about, and sums it up. What to do about a kind of finding is said once.
+func (p *page) findings(found []check.Finding, documents int) {
+	var urls []string
+	byURL := map[string][]check.Finding{}
+	levels := map[check.Level]int{}
+	for _, f := range found {
+		if _, ok := byURL[f.URL]; !ok {
+			urls = append(urls, f.URL)
+		}
+		byURL[f.URL] = append(byURL[f.URL], f)
+		levels[f.Level]++
+	}
+	hinted := map[string]bool{}
+	for _, url := range urls {
+		p.line(clean(documentName(url)))
+		for _, f := range byURL[url] {
+			p.finding(f, !hinted[f.Code+f.Hint])
+			hinted[f.Code+f.Hint] = true
+		}
+		p.line("")
+	}
+	sum := count(documents, "document", "documents") + " checked: "
+	if len(found) == 0 {
+		p.line(sum + "nothing to report")
+		return
+	}
+	p.line(sum + strings.Join([]string{
+		count(levels[check.Error], "error", "errors"),
+		count(levels[check.Warning], "warning", "warnings"),
+		count(levels[check.Note], "note", "notes"),
+	}, ", "))
+}
+
+func documentName(url string) string {
+	switch url {
+	case "-":
+		return "standard input"
+	case "":
+		return "(a document without a URL)"
+	}
+	return url
+}
+
+// finding shows one finding.
+func (p *page) finding(f check.Finding, hint bool) {
+	const indent = "      "
+	text := fmt.Sprintf("%v: %s [%s, %s]", f.Level, f.Message, f.Code, f.Clause)
+	if f.Line > 0 {
+		text = fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
+	}
+	p.para("  ", indent, text)
+	p.quote(indent, f.Quote)
+	if hint && f.Hint != "" {
+		p.para(indent, indent, "→ "+f.Hint)
+	}
+}
+
+// quote shows a line of a document, with a caret below the place.
+func (p *page) quote(indent string, q check.Quote) {
+	before, after := strings.TrimLeft(cleanLine(q.Before), " "), strings.TrimRight(cleanLine(q.After), " ")
+	if before == "" && after == "" {
+		return
+	}
+	const most = 40 // of what is before the place
+	for uniseg.StringWidth(before) > most {
+		runes := []rune(strings.TrimPrefix(before, "…"))
+		before = "…" + string(runes[max(1, len(runes)/4):])
+	}
+	p.line(indent + "| " + cut(before+after, columns-len(indent)-2))
+	p.line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
+}
+
+// cleanLine is clean for text whose spaces count, as something is to stand
+// below it.
+func cleanLine(s string) string {
+	words := strings.Split(strings.ReplaceAll(s, "\t", " "), " ")
+	return strings.Join(each(words, clean), " ")
+}
