@@ -21,10 +21,9 @@ import (
 //
 // gofeed never sees the entry itself. It gets a skeleton, written anew from
 // the scanner's tokens: well-formed, without comments, links resolved as RFC
-// 3986 says, and with placeholders where title, summary and content stand.
-// Those it would rebuild as HTML, at a cost that hostile markup can drive to
-// gigabytes; here they are read by Title, Summary and Content, and relative
-// references in them made absolute.
+// 3986 says, and without title, summary and content. Those it would rebuild as
+// HTML, at a cost that hostile markup can drive to gigabytes; here they are
+// what Title, Summary and Content give, with relative references made absolute.
 //
 // The error is a *ParseError with ReasonLimit where the entry has more
 // elements or namespaces than gofeed can be trusted with; the item then has
@@ -103,13 +102,6 @@ const (
 	maxSkeletonNamespaces = 32
 )
 
-// The placeholders, which gofeed carries to where the texts belong.
-const (
-	holdTitle   = "urn:feedhistory:title"
-	holdSummary = "urn:feedhistory:summary"
-	holdContent = "urn:feedhistory:content"
-)
-
 // A skeleton is an entry as gofeed gets to see it.
 type skeleton struct {
 	r                  *reader
@@ -118,7 +110,7 @@ type skeleton struct {
 	elements           int
 	published, updated string
 
-	title, summary, content Text // what the placeholders stand for
+	title, summary, content Text // what gofeed does not see
 }
 
 // decode gives the skeleton to gofeed.
@@ -158,18 +150,16 @@ func readItem(text string, format Format) (*gofeed.Item, error) {
 	return onlyItem((&gofeed.DefaultRSSTranslator{DisableContentImageScan: true}).Translate(feed))
 }
 
-// restore puts the texts where gofeed carried the placeholders, and the dates.
+// restore adds the texts and dates that gofeed did not see.
 func (k *skeleton) restore(item *gofeed.Item, e *Entry) {
-	for _, field := range []*string{&item.Title, &item.Description, &item.Content} {
-		switch *field {
-		case holdTitle:
-			*field = k.title.absolute()
-		case holdSummary:
-			*field = k.summary.absolute()
-		case holdContent:
-			*field = k.content.absolute()
+	set := func(field *string, text Text) {
+		if text.Body != "" { // else gofeed may have found one elsewhere
+			*field = text.absolute()
 		}
 	}
+	set(&item.Title, k.title)
+	set(&item.Description, k.summary)
+	set(&item.Content, k.content)
 	if e.format() == RSS {
 		if item.Image == nil {
 			item.Image = firstImage(item.Content, item.Description)
@@ -206,7 +196,7 @@ func (k *skeleton) entry() {
 		case k.r.doc.Format == RSS && k.r.isRSS():
 			k.rssChild()
 		case k.r.doc.Format == RSS && k.r.s.Is(nsContent, "encoded"):
-			k.hold(k.prefix("content", nsContent)+":encoded", holdContent, &k.content)
+			k.content = k.r.textConstruct()
 		default:
 			k.element("", true)
 		}
@@ -214,13 +204,13 @@ func (k *skeleton) entry() {
 }
 
 func (k *skeleton) atomChild() {
-	switch local := k.r.s.Local(); local {
+	switch k.r.s.Local() {
 	case "title":
-		k.hold(local, holdTitle, &k.title)
+		k.title = k.r.textConstruct()
 	case "summary":
-		k.hold(local, holdSummary, &k.summary)
+		k.summary = k.r.textConstruct()
 	case "content":
-		k.hold(local, holdContent, &k.content)
+		k.content = k.r.textConstruct()
 	case "updated", "modified":
 		k.updated = k.r.plainText()
 	case "published", "issued":
@@ -231,11 +221,11 @@ func (k *skeleton) atomChild() {
 }
 
 func (k *skeleton) rssChild() {
-	switch local := k.r.s.Local(); local {
+	switch k.r.s.Local() {
 	case "title":
-		k.hold(local, holdTitle, &k.title)
+		k.title = k.r.textConstruct()
 	case "description":
-		k.hold(local, holdSummary, &k.summary)
+		k.summary = k.r.textConstruct()
 	case "pubDate":
 		k.published = k.r.plainText()
 	case "link":
@@ -250,15 +240,6 @@ func (k *skeleton) rssChild() {
 	default:
 		k.element("", false)
 	}
-}
-
-// hold reads a text, and writes its element with a placeholder.
-func (k *skeleton) hold(name, placeholder string, text *Text) {
-	*text = k.r.textConstruct()
-	if text.Body == "" {
-		placeholder = ""
-	}
-	k.b.WriteString("<" + name + ">" + placeholder + "</" + name + ">")
 }
 
 // element writes the current element and what is in it. All of its text comes
