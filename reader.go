@@ -253,7 +253,7 @@ func (r *reader) beginEntry() *Entry {
 
 func (r *reader) newEntry(sc *scope) *Entry {
 	if len(r.entries) == cap(r.entries) {
-		r.entries = make([]Entry, 0, min(max(16, 2*cap(r.entries)), 1024))
+		r.entries = make([]Entry, 0, min(max(4, 2*cap(r.entries)), 1024))
 	}
 	r.own = r.own[:0]
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
@@ -317,7 +317,7 @@ func (r *reader) takeLinks() Links {
 		return nil
 	}
 	if n > cap(r.links)-len(r.links) {
-		r.links = make(Links, 0, min(max(n, 16, 2*cap(r.links)), 4096))
+		r.links = make(Links, 0, min(max(n, 4, 2*cap(r.links)), 4096))
 	}
 	from := len(r.links)
 	r.links = append(r.links, r.own...)

@@ -102,10 +102,10 @@ func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 	return &Scanner{
 		doc:      fragment,
 		lim:      lim.withDefaults(),
-		open:     make([]frame, 0, 16),
-		attrs:    make([]Attr, 0, 16),
-		attrAt:   make([]int, 0, 16),
-		bindings: append(make([]Binding, 0, len(outer)+16), outer...),
+		open:     make([]frame, 0, 8),
+		attrs:    make([]Attr, 0, 8),
+		attrAt:   make([]int, 0, 8),
+		bindings: append(make([]Binding, 0, len(outer)+4), outer...),
 	}
 }
 
