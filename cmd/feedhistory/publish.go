@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The verb publish.
+type publishCommand struct {
+	Out           string `required:"" placeholder:"DIR" help:"Directory of the feed's documents; made if it is not there."`
+	Base          string `required:"" placeholder:"URL" help:"Where that directory is served."`
+	From          string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
+	Name          string `placeholder:"FILE" help:"The subscription document (default: feed.atom or feed.rss)."`
+	Format        string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
+	Size          int    `placeholder:"N" help:"Entries of an archive (default: 100)."`
+	By            string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Archives by year, month or day instead."`
+	Title         string `help:"The feed's title."`
+	Author        string `help:"The feed's author."`
+	ID            string `help:"The feed's id (default: the subscription document's URL)."`
+	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {year}, {month}, {day}."`
+	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, likewise (default: its address)."`
+	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *publishCommand) Help() string {
+	return "Run it again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
+		"What was published before must be in the directory then."
+}
+
+// Validate refuses what contradicts itself.
+func (c *publishCommand) Validate() error {
+	base, err := url.Parse(c.Base)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+		return errors.New("--base: not the URL of a directory: " + c.Base)
+	case c.Size < 0:
+		return errors.New("--size: at least 1")
+	case c.Size > 0 && c.By != "":
+		return errors.New("--size and --by exclude each other")
+	}
+	return errors.Join(checkPattern("--link", c.Link), checkPattern("--entry-id", c.EntryID))
+}
+
+// Run publishes what is new.
+func (c *publishCommand) Run(w *world) error {
+	in, err := c.load(w)
+	if err != nil {
+		return err
+	}
+	p := c.publisher()
+	if p.Head, err = c.head(p, in); err != nil {
+		return err
+	}
+	if c.DeleteMissing && !in.whole {
+		return errors.New("--delete-missing: the source may have more entries than were read, so none is deleted")
+	}
+	done, err := p.Update(publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing})
+	if err != nil {
+		return c.failure(err)
+	}
+	(&page{w: w.stderr}).published(c, p, in, done)
+	if in.partial {
+		return statusError(exitPartial)
+	}
+	return nil
+}
+
+// publisher returns the Publisher that the flags ask for.
+func (c *publishCommand) publisher() *publish.Publisher {
+	p := &publish.Publisher{
+		Output: publish.Dir{Path: c.Out}, Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
+		Split: feedhistory.Split{Size: c.Size},
+	}
+	if c.Format == "rss" {
+		p.Format = feedhistory.RSS
+	}
+	if i := slices.Index([]string{"", "year", "month", "day"}, c.By); i > 0 {
+		p.Split = feedhistory.Split{Period: feedhistory.Period(i)}
+	}
+	return p
+}
+
+// failure says what is to be done about an error of the publisher's.
+func (c *publishCommand) failure(err error) error {
+	switch {
+	case errors.Is(err, publish.ErrLocked):
+		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
+	case errors.Is(err, publish.ErrForeign):
+		return fmt.Errorf("%s: %w; move it away, and give it as --from", c.Out, err)
+	}
+	return err
+}
+
+// head describes the feed: as it is published, else as the source does; in both
+// cases the flags go before.
+func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
+	head, err := publishedHead(p.Output, c.name())
+	if err != nil {
+		return nil, err
+	}
+	isNew := head == nil
+	if isNew {
+		head = cmp.Or(in.head, &feedhistory.Document{})
+		head.Title = cmp.Or(head.Title, c.Base)
+	}
+	if !isNew && c.Title+c.Author+c.ID == "" {
+		return nil, nil
+	}
+	if c.ID != "" && head.ID != "" && !isNew && head.ID != c.ID {
+		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
+	}
+	head.ID = cmp.Or(c.ID, head.ID)
+	if head.Subtitle == head.Title {
+		head.Subtitle = "" // RSS has to have one
+	}
+	head.Title = cmp.Or(c.Title, head.Title)
+	if c.Author != "" {
+		head.Authors = []feedhistory.Person{{Name: c.Author}}
+	}
+	return head, nil
+}
+
+// published says what has been published, and where.
+func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, done *publish.Updated) {
+	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
+	if done.Deleted > 0 {
+		what += fmt.Sprintf(" · %d deleted", done.Deleted)
+	}
+	if done.Archives > 0 {
+		what += " · " + count(done.Archives, "archive", "archives") + " closed"
+	}
+	p.para("", "", what)
+	if done.Dated > 0 {
+		p.para("  - ", "    ", count(done.Dated, "entry", "entries")+
+			" got the present time, for the source gives no time, or not a newer one with an edit")
+	}
+	for _, reason := range []string{leftPlain, leftDraft, leftFuture} {
+		if n := in.left[reason]; n > 0 {
+			p.para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
+		}
+	}
+	if done.Missing > 0 {
+		p.para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
+			" not in the source; --delete-missing would publish the deletion")
+	}
+	if done.New+done.Changed+done.Unchanged+done.Missing == 0 {
+		p.para("", "", "there is nothing to publish: a feed begins with its first entry")
+		return
+	}
+	p.para("", "", "the feed: "+to.URL()+" ("+strings.TrimSuffix(c.Out, "/")+"/"+c.name()+")")
+}
+
+func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
+
+// now is when articles that are dated later are not to be published yet.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// An input is what a source has.
+type input struct {
+	entries []*feedhistory.Entry
+	deleted []feedhistory.Tombstone
+	head    *feedhistory.Document // that describes a feed; nil: the source is none
+	whole   bool                  // there is nothing more
+	partial bool                  // something is known to be missing
+	left    map[string]int        // articles left out, by reason
+}
+
+// load reads the source that --from names.
+func (c *publishCommand) load(w *world) (*input, error) {
+	if isURL(c.From) {
+		return c.loadHistory(w)
+	}
+	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
+		return c.loadMarkdown()
+	}
+	in, err := w.open(c.From)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text := bufio.NewReaderSize(in, 64<<10)
+	if isFeed(text) {
+		return c.loadFeed(text)
+	}
+	loaded := &input{whole: true}
+	for r, err := range publish.Records(text) {
+		if err == nil && !r.Deleted.Deleted {
+			err = loaded.add(r)
+		}
+		switch {
+		case err != nil:
+			return nil, failure(c.From, err)
+		case r.Deleted.Deleted:
+			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
+		}
+	}
+	return loaded, nil
+}
+
+// add adds the entry that a record describes.
+func (in *input) add(r *publish.Record) error {
+	e, err := r.Entry()
+	if err != nil {
+		return fmt.Errorf("the entry %s: %w", r.ID, err)
+	}
+	in.entries = append(in.entries, e)
+	return nil
+}
+
+// isFeed tells a feed document from lines of JSON: a document is XML, or one
+// object over several lines or with JSON Feed's version.
+func isFeed(in *bufio.Reader) bool {
+	start, _ := in.Peek(4096)
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return bytes.HasPrefix(start, []byte("<")) || bytes.Equal(bytes.TrimSpace(line), []byte("{")) ||
+		bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte("jsonfeed.org/version/"))
+}
+
+// loadMarkdown reads a directory of articles.
+func (c *publishCommand) loadMarkdown() (*input, error) {
+	site := &markdownSite{files: os.DirFS(c.From), base: c.Base, link: c.Link, id: c.EntryID, now: now()}
+	records, err := site.records()
+	in := &input{whole: true, left: site.left}
+	for _, r := range records {
+		err = errors.Join(err, in.add(r))
+	}
+	if err != nil {
+		return nil, failure(c.From, err)
+	}
+	return in, nil
+}
+
+// loadFeed reads a feed document. Its references resolve against the URL that
+// it calls its own, or that of the feed to be.
+func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	base := c.publisher().URL()
+	doc, err := feedhistory.Parse(bytes.NewReader(text), base)
+	if err != nil {
+		return nil, failure(c.From, err)
+	}
+	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && self.Href != base {
+		if doc, err = feedhistory.Parse(bytes.NewReader(text), self.Href); err != nil {
+			return nil, failure(c.From, err)
+		}
+	}
+	older, more := doc.Older()
+	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		return nil, failure(c.From, errors.New("the feed has older documents; give its address, so that they are read: "+older.Href))
+	}
+	return fromHistory(h), nil
+}
+
+// loadHistory fetches a feed's whole history.
+func (c *publishCommand) loadHistory(w *world) (*input, error) {
+	if err := checkURL(c.From); err != nil {
+		return nil, err
+	}
+	fetch := &fetchCommand{URL: c.From}
+	h, err := fetch.history(w)
+	if err != nil {
+		return nil, err
+	}
+	(&page{w: w.stderr}).report(h)
+	return fromHistory(h), nil
+}
+
+func fromHistory(h *feedhistory.History) *input {
+	return &input{
+		entries: h.Entries, deleted: h.Deleted, head: h.Head,
+		whole:   h.Verdict() == feedhistory.Whole,
+		partial: h.Verdict() == feedhistory.Partial,
+	}
+}
+
+// publishedHead returns what describes the feed as it is published; nil if it
+// is not yet.
+func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
+	f, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return feedhistory.Parse(f, "")
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The verb serve.
+type serveCommand struct {
+	Dir    string        `arg:"" name:"DIR" help:"The directory, as publish made it."`
+	Listen string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 stands for any that is free."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep what still changes (default: ${default})."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *serveCommand) Help() string {
+	return "Serves the documents until it is interrupted: with their media types, ETags, compression, " +
+		"and archives that caches may keep for good."
+}
+
+// How long the steps of a request may take, so that nobody holds a connection
+// open for nothing.
+const (
+	headerTimeout = 10 * time.Second
+	writeTimeout  = 10 * time.Minute
+	idleTimeout   = 2 * time.Minute
+	endTimeout    = 10 * time.Second // for what is under way when the server ends
+)
+
+// Run serves until the context ends.
+func (c *serveCommand) Run(w *world) error {
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return errors.New(c.Dir + ": there is no such directory")
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return errors.New("--listen: " + listenProblem(err))
+	}
+	files := rootFS(c.Dir)
+	log := slog.New(slog.NewTextHandler(w.stderr, nil))
+	server := &http.Server{
+		Handler:           &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log},
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	site := "http://" + address(listener) + "/"
+	w.say("serving " + c.Dir + " at " + site)
+	for _, name := range subscriptions(files) {
+		w.say("the feed: " + site + name)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-w.ctx.Done():
+	}
+	w.say("ending")
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+func listenProblem(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
+		return op.Addr.String() + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// address is where a listener can be reached from here.
+func address(l net.Listener) string {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return l.Addr().String()
+}
+
+// A rootFS is a directory that no name and no symbolic link leads out of. It is
+// looked up for each file, as a site's build may put another in its place.
+type rootFS string
+
+// Open opens a file of the directory.
+func (dir rootFS) Open(name string) (fs.File, error) {
+	root, err := os.OpenRoot(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(filepath.FromSlash(name))
+}
+
+// mostLooked is how many files are looked at to find the feeds.
+const mostLooked = 200
+
+// subscriptions returns the names of the feeds in a directory, but for those
+// that are archives of others.
+func subscriptions(files fs.FS) (names []string) {
+	looked := 0
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(d.Name(), ".")
+		switch {
+		case err != nil || hidden && d.IsDir():
+			return fs.SkipDir
+		case looked >= mostLooked:
+			return fs.SkipAll
+		case !hidden && d.Type().IsRegular() && isFeedName(name):
+			looked++
+			if isSubscription(files, name) {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+func isFeedName(name string) bool {
+	return slices.Contains([]string{".atom", ".rss", ".xml", ".json"}, path.Ext(name))
+}
+
+func isSubscription(files fs.FS, name string) bool {
+	f, err := files.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, "")
+	return err == nil && !doc.Archive
+}

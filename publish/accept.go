@@ -1,0 +1,180 @@
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A change is what one call is to publish.
+type change struct {
+	entries    []*feedhistory.Entry // oldest first
+	deleted    []feedhistory.Tombstone
+	lenient    bool // leave out what is older than what is published, do not refuse it
+	correction bool // refuse what is not published in another version
+}
+
+// accept returns the items of a change that are to be published: those that
+// are newer than what is there. What is the very same is left out.
+func (p *Publisher) accept(s *state, c change) ([]item, error) {
+	given, err := p.items(c)
+	if err != nil {
+		return nil, err
+	}
+	known, err := p.known(s, given, c)
+	if err != nil {
+		return nil, err
+	}
+	var accepted []item
+	var refused []error
+	for _, it := range given {
+		old, ok := known[it.id]
+		switch err := it.follows(old); {
+		case c.correction && (!ok || old.entry == nil):
+			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
+		case ok && it.same(old):
+		case !ok || err == nil:
+			known[it.id] = it
+			accepted = append(accepted, it)
+		case !c.lenient:
+			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Published: old.time, Err: err})
+		}
+	}
+	return accepted, errors.Join(refused...)
+}
+
+// items returns a change's entries, settled, and deletions.
+func (p *Publisher) items(c change) ([]item, error) {
+	given := make([]item, 0, len(c.entries)+len(c.deleted))
+	for _, e := range c.entries {
+		settled, err := p.settle(e)
+		if err != nil {
+			return nil, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+		}
+		given = append(given, entryItem(settled))
+	}
+	for _, t := range c.deleted {
+		if t.Ref == "" || t.When.IsZero() {
+			return nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+		}
+		given = append(given, item{id: t.Ref, time: t.When})
+	}
+	return given, nil
+}
+
+// follows says why an item cannot come after what is published; nil if it can.
+// An entry without a time counts as changed when its document was (5005#21),
+// and so is newer than anything before.
+func (it item) follows(old item) error {
+	switch {
+	case it.entry != nil && it.time.IsZero():
+		return nil
+	case it.time.Before(old.time):
+		return ErrStale
+	case !it.time.Equal(old.time), it.entry == nil && old.entry != nil:
+		return nil // a deletion holds against an entry of the same time (RFC 6721 §2)
+	case old.entry == nil:
+		return ErrStale
+	}
+	return ErrSameTime
+}
+
+// same reports whether an item is what is published already.
+func (it item) same(old item) bool {
+	if it.entry == nil || old.entry == nil {
+		return it.entry == old.entry && it.time.Equal(old.time)
+	}
+	return it.entry.Updated.Equal(old.entry.Updated) && bytes.Equal(it.entry.XML(), old.entry.XML())
+}
+
+// known returns what is published of the given items' ids, as far as that could
+// matter.
+func (p *Publisher) known(s *state, given []item, c change) (map[string]item, error) {
+	known := make(map[string]item, len(s.log)+len(s.recent))
+	for _, it := range s.items() {
+		known[it.id] = it
+	}
+	want := map[string]time.Time{}
+	for _, it := range given {
+		if _, ok := known[it.id]; ok {
+			continue
+		}
+		since, wanted := it.time, c.correction
+		switch {
+		case it.time.IsZero() && it.entry != nil:
+			wanted = wanted || c.lenient
+		case c.correction:
+			since = time.Time{}
+		default:
+			wanted = wanted || !it.time.After(s.latest)
+		}
+		if old, ok := want[it.id]; wanted && (!ok || since.Before(old)) {
+			want[it.id] = since
+		}
+	}
+	return known, p.find(s, want, known)
+}
+
+// items returns what the subscription document has. An entry without a time
+// counts as updated when the document was.
+func (s *state) items() []item {
+	items := slices.Clone(s.log)
+	for _, e := range s.recent {
+		items = append(items, entryItem(e))
+	}
+	for i := range items {
+		if items[i].time.IsZero() {
+			items[i].time = s.doc.Updated
+		}
+	}
+	return items
+}
+
+// find looks up ids in the archives, the newest first, each back to where
+// everything is older than the time it comes with. Within the chain the first
+// that is found is the newest: versions are published in the order of their
+// times. Where an archive has been taken away (5005#18), the chain ends.
+func (p *Publisher) find(s *state, want map[string]time.Time, found map[string]item) error {
+	for name := s.prev; name != "" && len(want) > 0; {
+		a, err := p.archive(name)
+		if isNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, it := range a.items() {
+			if _, ok := want[it.id]; ok {
+				found[it.id] = it
+				delete(want, it.id)
+			}
+		}
+		for id, since := range want {
+			if a.doc.Updated.Before(since) {
+				delete(want, id)
+			}
+		}
+		name = a.prev
+	}
+	return nil
+}
+
+// items returns what an archive has. An entry without a time counts as updated
+// when the archive was.
+func (a *archive) items() []item {
+	var items []item
+	for _, e := range a.doc.Entries {
+		it := entryItem(e)
+		if it.time.IsZero() {
+			it.time = a.doc.Updated
+		}
+		items = append(items, it)
+	}
+	for _, t := range a.doc.Deleted {
+		items = append(items, item{id: t.Ref, time: t.When})
+	}
+	return items
+}

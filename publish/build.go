@@ -1,0 +1,230 @@
+package publish
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// publish carries out a change.
+func (p *Publisher) publish(c change) error {
+	return p.exclusively(func(s *state) error {
+		accepted, err := p.accept(s, c)
+		if err != nil {
+			return err
+		}
+		if s.doc == nil && len(accepted) == 0 {
+			return nil // a feed begins with its first entry
+		}
+		return p.build(s, accepted)
+	})
+}
+
+// exclusively calls f with what is published, as the only writer.
+func (p *Publisher) exclusively(f func(*state) error) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	unlock, err := p.Output.Lock()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, unlock())
+	}()
+	s, err := p.load()
+	if err != nil {
+		return err
+	}
+	p.cache = s
+	return f(s)
+}
+
+// build publishes items, the oldest first, on top of what is there.
+func (p *Publisher) build(s *state, items []item) error {
+	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
+	b.mark.before, b.mark.next, b.mark.erase = "", "", false
+	b.advance(items)
+	log, recent := supersede(s, items)
+	closed, open := p.cut(log, b.mark.archives)
+	for _, part := range closed {
+		if err := b.close(part); err != nil {
+			return errors.Join(err, b.undo())
+		}
+		recent = slices.Concat(entriesOf(part.items), recent)
+		recent = recent[:min(len(recent), p.recent())]
+	}
+	if err := b.flush(); err != nil {
+		return errors.Join(err, b.undo())
+	}
+	return b.commit(open, recent)
+}
+
+// supersede adds new items to the log. What they replace leaves the
+// subscription document: of one id there is one version in it, or a deletion.
+func supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
+	last := make(map[string]int, len(items))
+	for i, it := range items {
+		last[it.id] = i
+	}
+	for _, it := range s.log {
+		if _, ok := last[it.id]; !ok {
+			log = append(log, it)
+		}
+	}
+	for i, it := range items {
+		if last[it.id] == i {
+			log = append(log, it)
+		}
+	}
+	for _, e := range s.recent {
+		if _, ok := last[e.ID]; !ok {
+			recent = append(recent, e)
+		}
+	}
+	return log, recent
+}
+
+// entriesOf returns the entries among items, oldest first, in the order that
+// documents have.
+func entriesOf(items []item) (entries []*feedhistory.Entry) {
+	for _, it := range slices.Backward(items) {
+		if it.entry != nil {
+			entries = append(entries, it.entry)
+		}
+	}
+	return entries
+}
+
+// deletionsOf returns the deletions among items, likewise.
+func deletionsOf(items []item) (deleted []feedhistory.Tombstone) {
+	for _, it := range slices.Backward(items) {
+		if it.entry == nil {
+			deleted = append(deleted, feedhistory.Tombstone{Ref: it.id, When: it.time.UTC()})
+		}
+	}
+	return deleted
+}
+
+// head returns what describes the feed.
+func (p *Publisher) head(s *state) *feedhistory.Document {
+	head := feedhistory.Document{Title: p.Base}
+	switch {
+	case p.Head != nil:
+		head = *p.Head
+	case s.doc != nil:
+		head = *s.doc
+	}
+	if head.ID == "" && s.doc != nil {
+		head.ID = s.doc.ID
+	}
+	if head.ID == "" {
+		head.ID = p.URL() // all documents of a feed have the same
+	}
+	if _, ok := head.Links.Rel(feedhistory.RelAlternate); !ok && p.format() == feedhistory.RSS {
+		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.Base})
+	}
+	return &head
+}
+
+// A part is what makes up one archive.
+type part struct {
+	name  string
+	items []item // oldest first
+}
+
+// The most that goes into one archive, whatever Split says: readers refuse
+// documents beyond some size.
+const (
+	mostItems = 10_000
+	mostBytes = 8 << 20
+)
+
+// cut cuts a log into archives to be closed, and what stays open. archives is
+// how many there are already: those split by size are numbered.
+func (p *Publisher) cut(log []item, archives int) (closed []part, open []item) {
+	chunks, rest := p.Split.Cut(standIns(log), archives+1)
+	for _, chunk := range chunks {
+		n := len(chunk.Entries)
+		closed = append(closed, portions(part{chunk.Name, log[:n:n]})...)
+		log = log[n:]
+	}
+	if open = log; len(rest) == 0 || !isLarge(open) {
+		return p.number(closed, archives), open
+	}
+	portion := portions(part{p.periodOf(open), open}) // a period too long to wait for its end
+	last := len(portion) - 1
+	return p.number(append(closed, portion[:last]...), archives), portion[last].items
+}
+
+// number names the archives of a log that is split by size.
+func (p *Publisher) number(parts []part, archives int) []part {
+	if p.Split.Period == 0 {
+		for i := range parts {
+			parts[i].name = strconv.Itoa(archives + i + 1)
+		}
+	}
+	return parts
+}
+
+// periodOf names the period that a log belongs to, as if it had ended.
+func (p *Publisher) periodOf(log []item) string {
+	if p.Split.Period == 0 {
+		return ""
+	}
+	log = append(slices.Clone(log), item{time: endOfTime})
+	chunks, _ := p.Split.Cut(standIns(log), 1)
+	return chunks[0].Name
+}
+
+// standIns returns entries in the place of items, as a Split counts them:
+// deletions move into archives as entries do.
+func standIns(log []item) []*feedhistory.Entry {
+	entries := make([]*feedhistory.Entry, len(log))
+	for i, it := range log {
+		if entries[i] = it.entry; it.entry == nil {
+			entries[i] = &feedhistory.Entry{ID: it.id, Updated: it.time}
+		}
+	}
+	return entries
+}
+
+// portions cuts what is too large for one document.
+func portions(whole part) (parts []part) {
+	from, size := 0, 0
+	for i, it := range whole.items {
+		n := it.size()
+		if i > from && (size+n > mostBytes || i-from >= mostItems) {
+			parts = append(parts, part{whole.name, whole.items[from:i:i]})
+			from, size = i, 0
+		}
+		size += n
+	}
+	return append(parts, part{whole.name, whole.items[from:]})
+}
+
+func isLarge(items []item) bool { return len(portions(part{items: items})) > 1 }
+
+// size is how many bytes an item has, roughly.
+func (it item) size() int {
+	if it.entry == nil {
+		return len(it.id) + 150
+	}
+	return len(it.entry.XML())
+}
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,122 @@
+package publish
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A builder writes the documents of one call.
+type builder struct {
+	p       *Publisher
+	s       *state // what is published
+	head    *feedhistory.Document
+	mark    mark      // of the next subscription document
+	updated time.Time // when the feed last changed
+	written []string  // archives that nothing refers to yet
+
+	name, text string // an archive that waits for the name of its successor
+}
+
+// advance takes the times of new items into account. The feed's time is never
+// earlier than that of anything in it. Readers go by it where entries have none
+// (5005#21): then it is later than it was.
+func (b *builder) advance(items []item) {
+	timeless := false
+	for _, it := range items {
+		timeless = timeless || it.time.IsZero()
+		b.updated = later(b.updated, it.change())
+	}
+	if was := b.s.updated(); timeless && !b.updated.After(was) {
+		b.updated = later(was.Add(time.Second), time.Unix(0, 0))
+	}
+	b.updated = b.p.resolution(b.updated)
+}
+
+// change is when an item came about, as well as is known.
+func (it item) change() time.Time {
+	if it.time.IsZero() && it.entry != nil {
+		return it.entry.Published
+	}
+	return it.time
+}
+
+// resolution returns a time as documents can have it, and not before t: those
+// of RSS have whole seconds.
+func (p *Publisher) resolution(t time.Time) time.Time {
+	t = t.UTC()
+	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
+		return t.Truncate(time.Second).Add(time.Second)
+	}
+	return t
+}
+
+// close closes an archive.
+func (b *builder) close(part part) error {
+	updated := b.mark.latest
+	for _, it := range part.items {
+		updated = later(updated, it.change())
+	}
+	stem := path.Join(b.p.dir(), part.name)
+	if err := b.add(stem, b.head, part.items, b.p.resolution(updated)); err != nil {
+		return err
+	}
+	b.mark.archives++
+	b.mark.latest = b.p.resolution(updated)
+	return nil
+}
+
+// add renders an archive. It is written when its successor's name is known.
+func (b *builder) add(stem string, head *feedhistory.Document, items []item, updated time.Time) error {
+	name, text, err := b.p.renderArchive(stem, b.mark.prev, head, items, updated)
+	if err != nil {
+		return err
+	}
+	if b.name != "" {
+		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {
+			return err
+		}
+	} else {
+		b.mark.before, b.mark.next = b.mark.prev, name
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	b.name, b.text, b.mark.prev = name, text, name
+	return nil
+}
+
+// flush writes the archive that is waiting.
+func (b *builder) flush() error {
+	if b.name == "" {
+		return nil
+	}
+	name := b.name
+	b.name = ""
+	b.written = append(b.written, name)
+	return b.p.Output.Put(name, []byte(b.text))
+}
+
+// undo removes what nothing refers to.
+func (b *builder) undo() (err error) {
+	for _, name := range slices.Backward(b.written) {
+		err = errors.Join(err, b.p.Output.Remove(name))
+	}
+	return err
+}
+
+// subscription renders the subscription document.
+func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
+	entries := entriesOf(open)
+	b.mark.open = len(entries)
+	if more := b.p.recent() - len(entries); more > 0 {
+		entries = slices.Concat(entries, recent[:min(more, len(recent))])
+	}
+	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.mark.prev))
+	d.Deleted, d.Updated = deletionsOf(open), b.updated
+	d.Complete = b.mark.prev == "" // as it is, as yet (5005#2): readers can tell that nothing is missing
+	return b.p.render(d)
+}

@@ -1,0 +1,110 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// commit publishes what the builder has written. If an older archive is to
+// link to a new one, there are two documents to change: a note says so first,
+// and with it the call is decided. Otherwise the subscription document decides.
+func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
+	text, err := b.subscription(open, recent)
+	if err != nil {
+		return errors.Join(err, b.undo())
+	}
+	done := b.mark
+	done.before, done.next, done.erase = "", "", false
+	final := withMark(text, done)
+	if final == b.s.text && !b.mark.erase {
+		return nil
+	}
+	s, err := newState(final)
+	if err != nil {
+		return errors.Join(err, b.undo())
+	}
+	if b.mark.before == "" && !b.mark.erase {
+		err = b.p.Output.Put(b.p.name(), []byte(final))
+	} else {
+		err = b.p.note(withMark(text, b.mark))
+	}
+	if err == nil {
+		b.p.cache = s
+	}
+	return err
+}
+
+// noteName is where the note stands: hidden, beside the subscription document.
+func (p *Publisher) noteName() string {
+	dir, base := path.Split(p.name())
+	return dir + "." + base + ".next"
+}
+
+// note decides on a call, and carries it out.
+func (p *Publisher) note(text string) error {
+	if err := p.Output.Put(p.noteName(), []byte(text)); err != nil {
+		return err
+	}
+	return p.resume()
+}
+
+// resume carries out what a note says, if there is one. Each step may be done
+// already: then it is done again with the same outcome.
+//
+// The archive that gains a next-archive comes before the subscription document,
+// so nobody finds an archive by prev-archive whose predecessor does not link to
+// it (5005#12). When archives are replaced it comes after, for the same reason.
+func (p *Publisher) resume() error {
+	text, err := p.read(p.noteName())
+	if isNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, ok := readMark(text)
+	if !ok {
+		return fmt.Errorf("%s: %w", p.noteName(), ErrForeign)
+	}
+	done := m
+	done.before, done.next, done.erase = "", "", false
+	link := func() error { return p.link(m.before, m.next) }
+	replace := func() error { return p.Output.Put(p.name(), []byte(withMark(text, done))) }
+	steps := []func() error{link, replace}
+	if m.erase {
+		steps = []func() error{replace, link, func() error { return p.sweep(m.prev) }}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return p.Output.Remove(p.noteName())
+}
+
+// link gives an archive its next-archive. One that has been taken away
+// (5005#18) needs none.
+func (p *Publisher) link(before, next string) error {
+	if before == "" {
+		return nil
+	}
+	text, err := p.read(before)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	linked, err := setNext(text, p.url(next), p.format())
+	if err != nil {
+		return fmt.Errorf("%s: %w", before, err)
+	}
+	if linked == text {
+		return nil
+	}
+	return p.Output.Put(before, []byte(linked))
+}

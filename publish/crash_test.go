@@ -1,0 +1,140 @@
+//go:build unix
+
+package publish
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+var kills = flag.Int("kills", 15, "how often TestKill kills a publishing process")
+
+// victim names the variable that makes the test binary a publishing process:
+// its value is the directory.
+const victim = "FEEDHISTORY_PUBLISH_DIR"
+
+// TestMain publishes instead of testing in a process that is to be killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victim); dir != "" {
+		if err := publishForever(dir, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// publishForever appends, deletes and erases, each with a word on w before and
+// after.
+func publishForever(dir string, w io.Writer) error {
+	p := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}
+	for {
+		p.Split = feedhistory.Split{Size: 1 + rand.IntN(5)}
+		now := time.Now()
+		id := strconv.FormatInt(now.UnixNano(), 36)
+		draft := feedhistory.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}
+		steps := []struct {
+			verb string
+			do   func() error
+		}{
+			{"append", func() error {
+				e, err := draft.Entry()
+				if err != nil {
+					return err
+				}
+				return p.Append(e)
+			}},
+			{"delete", func() error { return p.Delete(id, now.Add(1)) }},
+			{"erase", func() error { return p.Erase(id) }},
+		}
+		for i, s := range steps {
+			if i > 0 && rand.IntN(8) > 0 {
+				break
+			}
+			fmt.Fprintln(w, s.verb, id)
+			if err := s.do(); err != nil {
+				return fmt.Errorf("%s %s: %w", s.verb, id, err)
+			}
+			fmt.Fprintln(w, "done", id)
+		}
+	}
+}
+
+// TestKill kills a publishing process at random points, again and again. After
+// each time the directory is a valid archived feed, nothing that was
+// acknowledged is missing, no link dangles, and the next process goes on.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	states := map[string]string{} // by id, the last verb that was acknowledged
+	for kill := range *kills {
+		begun := publishUntilKilled(t, dir, states)
+		d := Dir{Path: dir}
+		p := &Publisher{Output: d, Base: base}
+		checkChain(t, d, p)
+		if _, err := d.Open(p.name()); isNotExist(err) {
+			require.Empty(t, states)
+			continue
+		}
+		found := facts(fetch(t, d, p.URL()))
+		for id, state := range states {
+			switch deleted := strings.HasSuffix(found[id], " deleted"); {
+			case begun[id] != "": // either may be
+			case state == "append":
+				require.Contains(t, found, id, "after kill %d", kill)
+				require.False(t, deleted)
+			case state == "delete":
+				require.True(t, deleted)
+			case state == "erase":
+				require.True(t, deleted || found[id] == "")
+			}
+			delete(found, id)
+		}
+		for id := range found {
+			require.NotEmpty(t, begun[id], "published, but nobody wanted that: %s", id)
+		}
+		for id := range begun {
+			states[id] = "unknown" // the next process may still carry it out
+		}
+	}
+	t.Logf("%d kills, %d entries", *kills, len(states))
+}
+
+// publishUntilKilled runs a publishing process for a while. It returns what was
+// begun and not acknowledged, and adds to states what was.
+func publishUntilKilled(t *testing.T, dir string, states map[string]string) (begun map[string]string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), victim+"="+dir)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	time.AfterFunc(time.Duration(20+rand.IntN(150))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+	begun = map[string]string{}
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		verb, id, _ := strings.Cut(lines.Text(), " ")
+		if verb == "done" {
+			states[id] = begun[id]
+			delete(begun, id)
+		} else {
+			begun[id] = verb
+		}
+	}
+	err = cmd.Wait()
+	exit, ok := err.(*exec.ExitError)
+	require.True(t, ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, "%v", err)
+	return begun
+}

@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A Dir is an Output in a directory of the file system, which any web server
+// can serve. Names that begin with a dot are not for readers: the lock, files
+// that are being written, and what a Publisher has still to do after a crash.
+type Dir struct {
+	Path string // of the directory, which is made if it is not there; zero: the current one
+}
+
+const lockName = ".lock"
+
+// Open implements fs.FS.
+func (d Dir) Open(name string) (fs.File, error) { return os.DirFS(d.path(".")).Open(name) }
+
+// path returns the file that a name stands for.
+func (d Dir) path(name string) string {
+	return filepath.Join(cmp.Or(d.Path, "."), filepath.FromSlash(name))
+}
+
+// Put implements Output. The data goes to a file beside, which takes over the
+// name once it is on the disk. What a crash leaves behind is overwritten when
+// the same name is put again.
+func (d Dir) Put(name string, data []byte) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	}
+	path := d.path(name)
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, "."+base+tempSuffix)
+	if err := writeDurably(temp, data); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	return syncDir(dir)
+}
+
+// tempSuffix ends the names of files that are being written.
+const tempSuffix = ".tmp"
+
+// writeDurably writes a file, and waits until it is on the disk: before a
+// rename, or else a crash could leave the new name with nothing in it.
+func writeDurably(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeDir makes a directory and its parents, each durable in its own.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// Remove implements Output.
+func (d Dir) Remove(name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	}
+	path := d.path(name)
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Lock implements Output. The operating system holds the lock, and drops it
+// when the process ends, however that happens. The lock's file stays.
+func (d Dir) Lock() (unlock func() error, err error) {
+	if err := makeDir(d.path(".")); err != nil {
+		return nil, err
+	}
+	return lockFile(d.path(lockName))
+}

@@ -1,0 +1,159 @@
+package publish
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Erase removes all versions of entries, as if they had never been published:
+// for when the law wants it, as nothing else should. Archives that have one of
+// them are replaced under new names, and so are all that follow, as their
+// links change; the old ones are removed, and their URLs answer 404 (5005#18),
+// upon which readers begin again at the subscription document.
+//
+// Copies elsewhere stay, and nobody is told. Delete an entry first to tell
+// those who keep copies; deletions stay.
+//
+// All archives are read. An *EntryError says which id is not there; nothing is
+// erased then.
+func (p *Publisher) Erase(ids ...string) error {
+	return p.exclusively(func(s *state) error {
+		chain, err := p.chain(s)
+		if err != nil {
+			return err
+		}
+		first, err := p.affected(s, chain, ids)
+		if err != nil {
+			return err
+		}
+		return p.erase(s, chain, first, ids)
+	})
+}
+
+// chain returns the archives' names, oldest first. All must be there: what is
+// beyond a missing one could not be erased from.
+func (p *Publisher) chain(s *state) (names []string, err error) {
+	for name := s.prev; name != ""; {
+		a, err := p.archive(name)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+		name = a.prev
+	}
+	slices.Reverse(names)
+	return names, nil
+}
+
+// affected returns the index of the oldest archive that has any of the ids.
+func (p *Publisher) affected(s *state, chain, ids []string) (first int, err error) {
+	missing := map[string]bool{}
+	for _, id := range ids {
+		missing[id] = true
+	}
+	for _, it := range s.log {
+		delete(missing, it.id)
+	}
+	first = len(chain)
+	for i, name := range chain {
+		a, err := p.archive(name)
+		if err != nil {
+			return 0, err
+		}
+		for _, it := range a.items() {
+			delete(missing, it.id)
+			if it.entry != nil && slices.Contains(ids, it.id) {
+				first = min(first, i)
+			}
+		}
+	}
+	for _, id := range ids {
+		if missing[id] {
+			return 0, &EntryError{ID: id, Err: ErrNotPublished}
+		}
+	}
+	return first, nil
+}
+
+// erase writes the archives from the first affected one on anew.
+func (p *Publisher) erase(s *state, chain []string, first int, ids []string) error {
+	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
+	b.mark.before, b.mark.next, b.mark.erase = "", "", true
+	if first < len(chain) {
+		b.mark.prev = ""
+		if first > 0 {
+			b.mark.prev = chain[first-1]
+		}
+		b.mark.before = b.mark.prev
+	}
+	for _, name := range chain[first:] {
+		if err := b.replace(name, ids); err != nil {
+			return errors.Join(err, b.undo())
+		}
+	}
+	if err := b.flush(); err != nil {
+		return errors.Join(err, b.undo())
+	}
+	gone := func(it item) bool { return it.entry != nil && slices.Contains(ids, it.id) }
+	open := slices.DeleteFunc(slices.Clone(s.log), gone)
+	recent := slices.DeleteFunc(slices.Clone(s.recent), func(e *feedhistory.Entry) bool { return slices.Contains(ids, e.ID) })
+	return b.commit(open, recent)
+}
+
+// replace writes an archive anew, without the ids; not at all, if nothing is
+// left: a reader would give up on many in a row that bring nothing.
+func (b *builder) replace(name string, ids []string) error {
+	a, err := b.p.archive(name)
+	if err != nil {
+		return err
+	}
+	entries := slices.DeleteFunc(a.doc.Entries, func(e *feedhistory.Entry) bool { return slices.Contains(ids, e.ID) })
+	if len(entries)+len(a.doc.Deleted) == 0 {
+		return nil
+	}
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	if m := archiveName.FindStringSubmatch(name); m != nil {
+		stem = m[1]
+	}
+	return b.add(stem, a.doc, merge(entries, a.doc.Deleted), a.doc.Updated)
+}
+
+// sweep removes the archives that the chain from the newest on does not have,
+// and what a crash has left of such.
+func (p *Publisher) sweep(newest string) error {
+	chain, err := p.chain(&state{mark: mark{prev: newest}})
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, name := range chain {
+		keep[name] = true
+	}
+	var stray []string
+	err = fs.WalkDir(p.Output, p.dir(), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		dir, base := path.Split(name)
+		base = strings.TrimSuffix(strings.TrimPrefix(base, "."), tempSuffix)
+		m := archiveName.FindStringSubmatch(dir + base)
+		if !keep[name] && m != nil && m[2] == p.extension() {
+			stray = append(stray, name)
+		}
+		return nil
+	})
+	if err != nil && !isNotExist(err) {
+		return err
+	}
+	for _, name := range slices.Backward(stray) {
+		if err := p.Output.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// What a Handler knows of the documents that it serves, found out once.
+
+// A described document is what the response's header says of it.
+type described struct {
+	size         int64
+	modified     time.Time
+	found        time.Time // when this was found out
+	constant     bool      // the file can never change
+	kind         []string  // Content-Type
+	tag          []string  // ETag
+	cacheControl []string
+	links        []string
+	compressible bool
+}
+
+// setHeader sets the fields that do not depend on the request. The lists are
+// full, so that whoever adds to them gets a copy.
+func (d *described) setHeader(h http.Header) {
+	h["Content-Type"] = d.kind
+	h["Etag"] = d.tag
+	h["Cache-Control"] = d.cacheControl
+	h["X-Content-Type-Options"] = nosniff
+	if d.links != nil {
+		h["Link"] = d.links
+	}
+}
+
+var nosniff = []string{"nosniff"}
+
+// settling is how soon after a change a file may change once more without a
+// difference in its time: clocks of file systems tick in steps.
+const settling = 2 * time.Second
+
+// settled reports whether the file's time was old enough to be known by. Without
+// a time it never is.
+func (d *described) settled() bool {
+	if d.modified.IsZero() {
+		return d.constant
+	}
+	age := d.found.Sub(d.modified)
+	return age >= settling || age <= -settling
+}
+
+// lastModified is the file's time; zero while a change within the same second
+// could follow, as Last-Modified cannot tell the two apart (RFC 9110 §8.8.2.2).
+func (d *described) lastModified() time.Time {
+	if !d.settled() {
+		return time.Time{}
+	}
+	return d.modified
+}
+
+// describe returns what is known of an open file, or reads it to find out.
+func (h *Handler) describe(f *openFile) (*described, error) {
+	if d, ok := h.lookUp(f); ok {
+		return d, nil
+	}
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if d, ok := h.lookUp(f); ok { // somebody else has read it meanwhile
+		return d, nil
+	}
+	d, err := h.read(f)
+	if err == nil {
+		h.known.put(f.name, d, 1)
+	}
+	return d, err
+}
+
+func (h *Handler) lookUp(f *openFile) (*described, bool) {
+	d, ok := h.known.get(f.name)
+	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
+}
+
+// maxDocument is the size of documents that are parsed and compressed. Those
+// beyond are served as they are.
+const maxDocument = 32 << 20
+
+// read reads a file and describes it; afterwards it stands at its start.
+func (h *Handler) read(f *openFile) (*described, error) {
+	content, err := f.rewind()
+	if err != nil {
+		return nil, err
+	}
+	d := &described{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
+	_, d.constant = h.FS.(embed.FS)
+	hash := sha256.New()
+	var text strings.Builder
+	var sink io.Writer = hash
+	if d.size <= maxDocument {
+		text.Grow(int(d.size))
+		sink = io.MultiWriter(hash, &text)
+	}
+	if _, err := io.Copy(sink, content); err != nil {
+		return nil, err
+	}
+	d.tag = values(entityTag(hash.Sum(nil)))
+	d.classify(f.name, text.String(), h.maxAge())
+	_, err = f.rewind()
+	return d, err
+}
+
+func (h *Handler) maxAge() time.Duration {
+	if h.MaxAge == 0 {
+		return defaultMaxAge
+	}
+	return h.MaxAge
+}
+
+func values(s string) []string { return []string{s} }
+
+// entityTag makes a strong ETag of a digest (RFC 9110 §8.8.3).
+func entityTag(sum []byte) string {
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+}
+
+// classify finds out what kind of document the text is, and which place it has.
+func (d *described) classify(name, text string, maxAge time.Duration) {
+	d.cacheControl = values(briefly(maxAge))
+	doc, err := parseHead(text)
+	if doc == nil {
+		kind := typeByName(name)
+		d.kind = values(kind)
+		d.compressible = text != "" && isTextType(kind)
+		return
+	}
+	d.kind = values(mediaType(doc.Format))
+	d.compressible = true
+	d.links = linkFields(doc.Links)
+	if err == nil && isClosed(doc) {
+		d.cacheControl = values("public, max-age=31536000, immutable")
+	}
+}
+
+// typeByName guesses the media type of what is no feed, or not one that can be
+// read. What feeds are called does not depend on the system's tables.
+func typeByName(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".atom":
+		return mediaType(feedhistory.Atom)
+	case ".rss":
+		return mediaType(feedhistory.RSS)
+	case ".xml", ".xsl":
+		return "text/xml"
+	default:
+		return cmp.Or(mime.TypeByExtension(ext), "application/octet-stream")
+	}
+}
+
+func briefly(maxAge time.Duration) string {
+	return "public, max-age=" + strconv.Itoa(int(max(maxAge, 0)/time.Second))
+}
+
+// isClosed reports whether a document is an archive that will never change: one
+// that has its successor's link (5005#12).
+func isClosed(d *feedhistory.Document) bool {
+	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
+	return ok && d.Archive && d.Kind() == feedhistory.Archived
+}
+
+// parseHead reads a feed document, with its links as they stand there; nil if
+// the text is something else.
+func parseHead(text string) (*feedhistory.Document, error) {
+	start := strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")
+	if !strings.HasPrefix(start, "<") && !strings.HasPrefix(start, "{") {
+		return nil, nil
+	}
+	limits := feedhistory.Limits{Bytes: maxDocument, Entries: math.MaxInt32, Elements: math.MaxInt32}
+	return feedhistory.Parser{Limits: limits}.Parse(strings.NewReader(text), "")
+}
+
+// mediaType is the format's. XML says its encoding itself, and a charset here
+// would override that (RFC 7303 §3).
+func mediaType(f feedhistory.Format) string {
+	switch f {
+	case feedhistory.RSS:
+		return "application/rss+xml"
+	case feedhistory.JSONFeed:
+		return "application/feed+json"
+	}
+	return "application/atom+xml"
+}
+
+func isTextType(kind string) bool {
+	return strings.HasPrefix(kind, "text/") || strings.Contains(kind, "xml") || strings.Contains(kind, "json") ||
+		strings.Contains(kind, "javascript")
+}
+
+// linkFields writes the relations that tie a feed's documents together as Link
+// header fields (RFC 8288). Relative references stay so: in both places they
+// resolve against the document's URL.
+func linkFields(links feedhistory.Links) (fields []string) {
+	for _, l := range links {
+		switch l.Rel {
+		case feedhistory.RelCurrent, feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelNext,
+			feedhistory.RelNextArchive, feedhistory.RelPrevArchive, feedhistory.RelPrevious:
+			if len(fields) < 16 && len(l.Href) <= 2000 {
+				fields = append(fields, "<"+headerURL(l.Href)+`>; rel="`+l.Rel+`"`)
+			}
+		}
+	}
+	return fields
+}
+
+// headerURL percent-encodes what cannot stand between the angle brackets: Atom
+// has IRIs there, and anything else may have come from a file.
+func headerURL(iri string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(iri) {
+		if c := iri[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// A compressed document is the gzip variant of one; without data if there is
+// nothing to be gained. Its ETag is of its own bytes: another version of the
+// compressor may make others of the same document.
+type compressed struct {
+	tag  string
+	data []byte
+}
+
+// compress returns the gzip variant of a document.
+func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
+	if c, ok := h.compressed.get(d.tag[0]); ok {
+		return c, nil
+	}
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if c, ok := h.compressed.get(d.tag[0]); ok {
+		return c, nil
+	}
+	content, err := f.rewind()
+	if err != nil {
+		return nil, err
+	}
+	c := &compressed{}
+	if c.data, err = gzipped(content, gzip.BestCompression); err != nil {
+		return nil, err
+	}
+	if int64(len(c.data)) >= d.size {
+		c.data = nil
+	} else {
+		sum := sha256.Sum256(c.data)
+		c.tag = entityTag(sum[:])
+	}
+	h.compressed.put(d.tag[0], c, int64(len(c.data))+256)
+	_, err = f.rewind()
+	return c, err
+}
+
+// gzipped compresses without a name or time, so that the result depends on the
+// content only.
+func gzipped(content io.Reader, level int) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(z, content); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.Bytes()), nil
+}

@@ -1,0 +1,26 @@
+//go:build !windows && (!unix || solaris || illumos || aix)
+
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// lockFile takes the lock that a file stands for. There is no lock here that a
+// crash would drop: a person has to remove the file after one.
+func lockFile(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%s: %w", path, ErrLocked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(f.Close(), os.Remove(path)) }, nil
+}
+
+// syncDir does nothing: not every system can.
+func syncDir(string) error { return nil }

@@ -1,0 +1,233 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A memory is an Output that can fail, and keeps an account of what it is asked
+// to do.
+type memory struct {
+	mu      sync.Mutex
+	files   map[string][]byte
+	locked  bool
+	ops     []string                // "put NAME" or "remove NAME", in order
+	fail    func(op string) failure // nil: never
+	names   map[string]string       // what stood under an archive's name, ever
+	written int64                   // bytes
+}
+
+// A failure is what happens to an operation.
+type failure uint8
+
+const (
+	works       failure = iota
+	failsBefore         // an error, and nothing is changed
+	failsAfter          // an error, but it has taken effect
+	crashes             // as failsBefore, and so does all that follows
+	crashed             // as failsAfter, and all that follows fails
+)
+
+var errDisk = errors.New("no space left on device")
+
+func newMemory() *memory { return &memory{files: map[string][]byte{}, names: map[string]string{}} }
+
+// Open implements fs.FS.
+func (m *memory) Open(name string) (fs.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if data, ok := m.files[name]; ok {
+		return fstest.MapFS{name: {Data: data}}.Open(name)
+	}
+	all := fstest.MapFS{}
+	for name, data := range m.files {
+		all[name] = &fstest.MapFile{Data: data}
+	}
+	return all.Open(name)
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (m *memory) ReadFile(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data, ok := m.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return slices.Clone(data), nil
+}
+
+// Put implements Output.
+func (m *memory) Put(name string, data []byte) error {
+	return m.change("put "+name, func() {
+		m.remember(name, string(data))
+		m.written += int64(len(data))
+		m.files[name] = slices.Clone(data)
+	})
+}
+
+// Remove implements Output.
+func (m *memory) Remove(name string) error {
+	return m.change("remove "+name, func() { delete(m.files, name) })
+}
+
+// remember panics if an archive's name is used for anything else than before,
+// other than that next-archive changes (5005#9, 5005#10).
+func (m *memory) remember(name, text string) {
+	if !archiveName.MatchString(name) {
+		return
+	}
+	format := feedhistory.Atom
+	if strings.HasSuffix(name, ".rss") {
+		format = feedhistory.RSS
+	}
+	text, err := setNext(text, "", format)
+	if err != nil {
+		panic(err)
+	}
+	if before, ok := m.names[name]; ok && before != text {
+		panic(name + " stands for something else")
+	}
+	m.names[name] = text
+}
+
+func (m *memory) change(op string, do func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ops = append(m.ops, op)
+	how := works
+	if m.fail != nil {
+		how = m.fail(op)
+	}
+	if how == crashes || how == crashed {
+		m.fail = func(string) failure { return failsBefore }
+	}
+	if how == works || how == failsAfter || how == crashed {
+		do()
+	}
+	if how != works {
+		return fmt.Errorf("%s: %w", op, errDisk)
+	}
+	return nil
+}
+
+// Lock implements Output.
+func (m *memory) Lock() (func() error, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locked {
+		return nil, ErrLocked
+	}
+	m.locked = true
+	return func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.locked = false
+		return nil
+	}, nil
+}
+
+// clone returns what a crash leaves: the files.
+func (m *memory) clone() *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &memory{files: maps.Clone(m.files), names: m.names}
+}
+
+const base = "https://example.org/blog/"
+
+// A site serves an output under base, without sockets.
+type site struct{ fs.FS }
+
+// RoundTrip implements http.RoundTripper.
+func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Request: r, Body: http.NoBody}
+	name, ok := strings.CutPrefix(r.URL.String(), base)
+	if !ok {
+		return resp, nil
+	}
+	data, err := fs.ReadFile(s.FS, name)
+	if err == nil {
+		resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	}
+	return resp, nil
+}
+
+// fetch walks the feed that an output has, as any reader would.
+func fetch(t require.TestingT, out fs.FS, url string) *feedhistory.History {
+	c := &feedhistory.Client{HTTP: &http.Client{Transport: site{out}}}
+	h, err := c.Fetch(context.Background(), url)
+	require.NoError(t, err)
+	require.Empty(t, h.Gaps)
+	require.Equal(t, feedhistory.Whole, h.Verdict(), "kind %v", h.Kind)
+	return h
+}
+
+var day = time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)
+
+// entry returns an entry. Its text says which version it is.
+func entry(t require.TestingT, id string, updated time.Time, text string) *feedhistory.Entry {
+	e, err := feedhistory.Draft{
+		ID: id, Updated: updated, Title: feedhistory.Text{Body: text},
+		Links:   feedhistory.Links{{Rel: "alternate", Href: "https://example.org/" + id}},
+		Content: feedhistory.Text{Type: feedhistory.TextHTML, Body: `<p>` + text + `, <a href="more">more</a></p>`},
+	}.Entry()
+	require.NoError(t, err)
+	return e
+}
+
+// entries returns n entries, an hour apart.
+func entries(t require.TestingT, from, n int) (all []*feedhistory.Entry) {
+	for i := from; i < from+n; i++ {
+		all = append(all, entry(t, fmt.Sprintf("e%d", i), day.Add(time.Duration(i)*time.Hour), fmt.Sprintf("text %d", i)))
+	}
+	return all
+}
+
+func newPublisher(out Output) *Publisher {
+	return &Publisher{
+		Output: out, Base: base, Recent: -1, Split: feedhistory.Split{Size: 3},
+		Head: &feedhistory.Document{Title: "A blog", ID: "urn:blog"},
+	}
+}
+
+// facts returns what a history has: an entry's time and title by its id.
+func facts(h *feedhistory.History) map[string]string {
+	all := map[string]string{}
+	for _, e := range h.Entries {
+		all[e.ID] = e.Updated.UTC().Format(time.RFC3339Nano) + " " + e.Title().Body
+	}
+	for _, d := range h.Deleted {
+		all[d.Ref] = d.When.UTC().Format(time.RFC3339Nano) + " deleted"
+	}
+	return all
+}
+
+// archives returns an output's archives, the newest first.
+func archives(t testing.TB, p *Publisher) (all []*archive) {
+	s, err := p.load()
+	require.NoError(t, err)
+	for name := s.prev; name != ""; {
+		a, err := p.archive(name)
+		require.NoError(t, err)
+		all = append(all, a)
+		name = a.prev
+	}
+	return all
+}

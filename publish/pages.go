@@ -1,0 +1,273 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Pages serves a feed without end as a paged one (RFC 5005 §3): search results,
+// or a log that is never split into archives. The entries come from a query.
+//
+//	pages := &publish.Pages{
+//		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
+//		Older: func(ctx context.Context, than publish.Cursor, limit int) ([]*feedhistory.Entry, bool, error) {
+//			return store.Older(ctx, than.Updated, than.ID, limit)
+//		},
+//	}
+//
+// The first page has the feed's own URL. The URLs of others contain a token
+// that says after which entry they begin, not how many entries came before:
+// however many are added while pages are read in succession, none that was
+// there at the start is repeated or skipped. An entry that changes its place
+// meanwhile, because it is edited and thereby becomes the newest, is found on
+// the first page at the next reading; that much stays lossy (5005#4), and an
+// archived feed is the remedy.
+type Pages struct {
+	// Head describes the feed: ID, Title, Authors, Links … It must not be
+	// changed while it is in use.
+	Head *feedhistory.Document
+
+	// Older returns the newest entries that are older than a place, newest
+	// first, up to the limit, and whether there are more; of the zero Cursor,
+	// the newest of all. It is required.
+	Older Query
+
+	// Newer returns the oldest entries that are newer than a place, up to the
+	// limit, and whether there are more; these too newest first. Nil: pages
+	// have no link to the previous one.
+	Newer Query
+
+	Size   int                // entries of a page; zero: 50
+	URL    string             // of the first page; "": the path of the request, as a relative reference
+	Format feedhistory.Format // Atom or RSS; zero: as the request's Accept has it, else Atom
+	MaxAge time.Duration      // how long caches may keep a page; zero: a minute; negative: not at all
+	Logger *slog.Logger       // is told of queries that fail; nil: nobody is
+}
+
+// A Query finds entries on one side of a place, but not the entry at it. It is
+// called from many goroutines.
+type Query func(ctx context.Context, than Cursor, limit int) (entries []*feedhistory.Entry, more bool, err error)
+
+// The parameters of a page's URL. A page has one of them, or none.
+const (
+	paramOlder = "before"
+	paramNewer = "after"
+)
+
+// ServeHTTP answers with the page that the URL's query names.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		return
+	}
+	at, err := p.request(r)
+	if err != nil {
+		w.Header().Set("Cache-Control", "no-cache")
+		http.Error(w, err.Error()+": "+at.url("", Cursor{}), http.StatusBadRequest)
+		return
+	}
+	page, err := p.page(r.Context(), at)
+	switch {
+	case err != nil:
+		p.fail(w, r, err)
+	case page == nil:
+		http.Redirect(w, r, at.url("", Cursor{}), http.StatusTemporaryRedirect)
+	default:
+		p.write(w, r, page)
+	}
+}
+
+// A pageRequest is the place that a request asks for.
+type pageRequest struct {
+	param  string // "": the first page
+	cursor Cursor
+	base   string     // the feed's URL without its query
+	query  url.Values // the other parameters, which all pages keep
+}
+
+// request reads a request's URL.
+func (p *Pages) request(r *http.Request) (at pageRequest, err error) {
+	at.query = r.URL.Query()
+	older, newer := at.query[paramOlder], at.query[paramNewer]
+	at.query.Del(paramOlder)
+	at.query.Del(paramNewer)
+	at.base = cmp.Or(p.URL, requestPath(r))
+	if base, query, ok := strings.Cut(at.base, "?"); ok {
+		own, _ := url.ParseQuery(query)
+		for name, values := range own {
+			at.query[name] = values
+		}
+		at.base = base
+	}
+	switch {
+	case len(older)+len(newer) == 0:
+		return at, nil
+	case len(older)+len(newer) > 1:
+		return at, errToken
+	case len(older) == 1:
+		at.param = paramOlder
+	case p.Newer == nil:
+		return at, errToken
+	default:
+		at.param = paramNewer
+	}
+	at.cursor, err = parseToken(slices.Concat(older, newer)[0])
+	return at, err
+}
+
+// requestPath returns the path that was asked for, before any http.StripPrefix.
+// Two slashes at its start would make it another host's address.
+func requestPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
+		path = u.EscapedPath()
+	}
+	return "/" + strings.TrimLeft(path, "/\\")
+}
+
+// url returns a page's URL.
+func (at pageRequest) url(param string, cursor Cursor) string {
+	query := at.query
+	if param != "" {
+		query = make(url.Values, len(at.query)+1)
+		for name, values := range at.query {
+			query[name] = values
+		}
+		query.Set(param, cursor.token())
+	}
+	if len(query) == 0 {
+		return at.base
+	}
+	return at.base + "?" + query.Encode()
+}
+
+func (p *Pages) size() int { return cmp.Or(max(p.Size, 0), 50) }
+
+// page makes the page that is asked for; nil if that is now the first one.
+func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document, error) {
+	query := p.Older
+	if at.param == paramNewer {
+		query = p.Newer
+	}
+	entries, more, err := query(ctx, at.cursor, p.size())
+	if err != nil {
+		return nil, err
+	}
+	if extra := len(entries) - p.size(); extra > 0 {
+		more = true
+		if at.param == paramNewer {
+			entries = entries[extra:]
+		} else {
+			entries = entries[:p.size()]
+		}
+	}
+	if at.param == paramNewer && len(entries) == 0 {
+		return nil, nil
+	}
+	return feedhistory.NewPage(p.head(), entries, p.links(at, entries, more)), nil
+}
+
+func (p *Pages) head() *feedhistory.Document {
+	if p.Head == nil {
+		return &feedhistory.Document{}
+	}
+	return p.Head
+}
+
+// links finds a page's neighbours (5005#5, 5005#6). The last page is known only
+// where it has been reached.
+func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
+	links := feedhistory.Page{Self: at.url(at.param, at.cursor), First: at.url("", Cursor{})}
+	if len(entries) == 0 {
+		links.Last = links.Self
+		return links
+	}
+	newest, oldest := cursorOf(entries[0]), cursorOf(entries[len(entries)-1])
+	if at.param == paramNewer || more { // what is newer than something has that after it
+		links.Next = at.url(paramOlder, oldest)
+	} else {
+		links.Last = links.Self
+	}
+	if p.Newer != nil && (at.param == paramOlder || at.param == paramNewer && more) {
+		links.Previous = at.url(paramNewer, newest)
+	}
+	return links
+}
+
+func cursorOf(e *feedhistory.Entry) Cursor { return Cursor{e.Updated, e.ID} }
+
+// write renders the page and serves it: the ETag is that of its bytes, so an
+// unchanged page is not sent twice.
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.Document) {
+	format, header := p.Format, w.Header()
+	if format == 0 {
+		header.Add("Vary", "Accept")
+		format = feedhistory.Atom
+		if prefers(r.Header, "application/atom+xml", "application/rss+xml") == 1 {
+			format = feedhistory.RSS
+		}
+	}
+	var b bytes.Buffer
+	if err := writeFormat(&b, page, format); err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	body := b.Bytes()
+	header.Add("Vary", "Accept-Encoding")
+	if acceptsGzip(r.Header) {
+		if data, err := gzipped(&b, gzip.DefaultCompression); err == nil && len(data) < len(body) {
+			body = data
+			header.Set("Content-Encoding", "gzip")
+		}
+	}
+	sum := sha256.Sum256(body)
+	header.Set("Content-Type", mediaType(format))
+	header.Set("Etag", entityTag(sum[:]))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header["Link"] = linkFields(page.Links)
+	header.Set("Cache-Control", p.cacheControl())
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+func (p *Pages) cacheControl() string {
+	if p.MaxAge < 0 {
+		return "no-cache"
+	}
+	return briefly(cmp.Or(p.MaxAge, time.Minute))
+}
+
+func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) error {
+	switch format {
+	case feedhistory.Atom:
+		return feedhistory.WriteAtom(b, d)
+	case feedhistory.RSS:
+		return feedhistory.WriteRSS(b, d)
+	}
+	return fmt.Errorf("feeds are not written as %v", format)
+}
+
+// fail says that the page cannot be made; not to somebody who has gone.
+func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	refuse(w, http.StatusInternalServerError)
+	if p.Logger != nil {
+		p.Logger.ErrorContext(r.Context(), "a page cannot be made", "url", r.URL.String(), "err", err)
+	}
+}

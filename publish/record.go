@@ -1,0 +1,216 @@
+package publish
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Record is an entry as one line of JSON. Its names are those that the
+// command prints an entry with, so what it fetches can be published; what makes
+// up a whole entry comes on top. Only the id is needed:
+//
+//	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
+//	 "links": [{"rel": "alternate", "href": "https://example.org/1"}],
+//	 "content": {"type": "html", "body": "<p>Some text.</p>"},
+//	 "authors": [{"name": "Ann"}], "categories": ["news"]}
+//	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
+//
+// What else a line has is disregarded.
+type Record struct {
+	ID         string           `json:"id"`
+	Updated    string           `json:"updated,omitempty"`   // RFC 3339, or a date; absent: see Publisher.Update
+	Published  string           `json:"published,omitempty"` // likewise
+	Title      RecordText       `json:"title,omitzero"`
+	Summary    RecordText       `json:"summary,omitzero"`
+	Content    RecordText       `json:"content,omitzero"`
+	Links      []RecordLink     `json:"links,omitempty"`
+	Authors    []RecordAuthor   `json:"authors,omitempty"`
+	Categories []RecordCategory `json:"categories,omitempty"`
+	Deleted    RecordDeletion   `json:"deleted,omitzero"` // the entry is no longer part of the feed
+}
+
+// A RecordText is a text with its type: text, html, xhtml, or content's media
+// type. A string in its place is plain text.
+type RecordText struct {
+	Type string `json:"type,omitempty"`
+	Body string `json:"body,omitempty"`
+	Src  string `json:"src,omitempty"`  // where content is that stands elsewhere
+	Base string `json:"base,omitempty"` // what relative references in the body resolve against
+	Lang string `json:"lang,omitempty"`
+}
+
+// A RecordLink is a link; one without rel is alternate.
+type RecordLink struct {
+	Rel      string `json:"rel,omitempty"`
+	Href     string `json:"href"`
+	Type     string `json:"type,omitempty"`
+	Title    string `json:"title,omitempty"`
+	HrefLang string `json:"hreflang,omitempty"`
+	Length   string `json:"length,omitempty"`
+}
+
+// A RecordAuthor is an author. A string in its place is the name.
+type RecordAuthor struct {
+	Name  string `json:"name"`
+	URI   string `json:"uri,omitempty"`
+	Email string `json:"email,omitempty"`
+}
+
+// A RecordCategory is a category. A string in its place is the term.
+type RecordCategory struct {
+	Term   string `json:"term"`
+	Scheme string `json:"scheme,omitempty"`
+	Label  string `json:"label,omitempty"`
+}
+
+// A RecordDeletion is when an entry was deleted. In its place, true is a time
+// that is not known, false or null that it was not.
+type RecordDeletion struct {
+	Deleted bool
+	When    time.Time // zero: not known
+}
+
+// short reads a value that may stand for an object: a string.
+func short(data []byte, s *string, object any) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, s)
+	}
+	return json.Unmarshal(data, object)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *RecordText) UnmarshalJSON(data []byte) error {
+	type plain RecordText
+	return short(data, &t.Body, (*plain)(t))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *RecordAuthor) UnmarshalJSON(data []byte) error {
+	type plain RecordAuthor
+	return short(data, &a.Name, (*plain)(a))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *RecordCategory) UnmarshalJSON(data []byte) error {
+	type plain RecordCategory
+	return short(data, &c.Term, (*plain)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *RecordDeletion) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &d.Deleted)
+	}
+	d.Deleted = true
+	return json.Unmarshal(data, &d.When)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d RecordDeletion) MarshalJSON() ([]byte, error) {
+	if d.When.IsZero() {
+		return json.Marshal(d.Deleted)
+	}
+	return json.Marshal(d.When)
+}
+
+// Records reads entries from lines of JSON. An error, which says in which line
+// it is, ends the sequence.
+func Records(r io.Reader) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		lines, seen := bufio.NewScanner(r), map[string]int{}
+		lines.Buffer(nil, maxDocument)
+		n := 1
+		for ; lines.Scan(); n++ {
+			line := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
+			if len(line) == 0 {
+				continue
+			}
+			record, err := readRecord(line)
+			if err == nil && seen[record.ID] > 0 {
+				err = fmt.Errorf("the id %s stands in line %d already", record.ID, seen[record.ID])
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("line %d: %w", n, err))
+				return
+			}
+			seen[record.ID] = n
+			if !yield(record, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(nil, fmt.Errorf("line %d: %w", n, err))
+		}
+	}
+}
+
+func readRecord(line []byte) (*Record, error) {
+	record := new(Record)
+	if err := json.Unmarshal(line, record); err != nil {
+		return nil, fmt.Errorf("not an entry in JSON: %w", err)
+	}
+	if record.ID == "" {
+		return nil, errors.New("the entry has no id")
+	}
+	return record, nil
+}
+
+// Entry returns the entry that the record describes. One without update time
+// has that of its publication, or else the epoch's: so Publisher.Update knows
+// that it has none.
+func (r *Record) Entry() (*feedhistory.Entry, error) {
+	d := feedhistory.Draft{
+		ID: r.ID, Title: r.Title.text(), Summary: r.Summary.text(), Content: r.Content.text(),
+	}
+	var err error
+	if d.Published, err = recordTime("published", r.Published); err != nil {
+		return nil, err
+	}
+	if d.Updated, err = recordTime("updated", r.Updated); err != nil {
+		return nil, err
+	}
+	if d.Updated.IsZero() {
+		d.Updated = d.Published
+	}
+	if d.Updated.IsZero() {
+		d.Updated = epoch
+	}
+	for _, l := range r.Links {
+		if l.Rel == "" {
+			l.Rel = feedhistory.RelAlternate
+		}
+		d.Links = append(d.Links, feedhistory.Link(l))
+	}
+	for _, a := range r.Authors {
+		d.Authors = append(d.Authors, feedhistory.Person(a))
+	}
+	for _, c := range r.Categories {
+		d.Categories = append(d.Categories, feedhistory.Category(c))
+	}
+	return d.Entry()
+}
+
+var epoch = time.Unix(0, 0).UTC()
+
+func (t RecordText) text() feedhistory.Text { return feedhistory.Text(t) }
+
+// recordTime reads a time: RFC 3339, or a date, whose time is midnight in UTC.
+func recordTime(what, value string) (t time.Time, err error) {
+	if value == "" {
+		return t, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err = time.Parse(layout, value); err == nil {
+			return t, nil
+		}
+	}
+	return t, fmt.Errorf("%s is not a time such as 2003-12-13T18:30:02Z: %q", what, value)
+}

@@ -1,0 +1,148 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A state is what is published, as the subscription document has it. It does
+// not change; each call makes another.
+type state struct {
+	text string
+	doc  *feedhistory.Document // nil: nothing is published yet
+	mark
+	log    []item               // what is not archived, the oldest first
+	recent []*feedhistory.Entry // what is, and is shown again, the newest first
+}
+
+// An item is what a log consists of: a version of an entry, or its deletion.
+type item struct {
+	entry *feedhistory.Entry // nil in a deletion
+	id    string
+	time  time.Time // of the update, or the deletion; zero if the entry has none
+}
+
+func entryItem(e *feedhistory.Entry) item { return item{e, e.ID, e.Updated} }
+
+// unlimited are the limits for what was written here: memory is the bound.
+var unlimited = feedhistory.Limits{
+	Bytes: math.MaxInt64 - 1, Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32,
+	Elements: math.MaxInt32, Entries: math.MaxInt32, HeadLinks: math.MaxInt32, ID: math.MaxInt32, URL: math.MaxInt32,
+}
+
+// parse reads a document of this feed. References stay as they are: an entry
+// whose meaning depends on where it stands has an xml:base.
+func parse(text string) (*feedhistory.Document, error) {
+	return feedhistory.Parser{Limits: unlimited}.Parse(strings.NewReader(text), "")
+}
+
+// newState reads a subscription document.
+func newState(text string) (*state, error) {
+	m, ok := readMark(text)
+	if !ok {
+		return nil, ErrForeign
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if m.open < 0 || m.open > len(doc.Entries) {
+		return nil, ErrForeign
+	}
+	s := &state{text: text, doc: doc, mark: m, recent: doc.Entries[m.open:]}
+	s.log = merge(doc.Entries[:m.open], doc.Deleted)
+	return s, nil
+}
+
+// merge makes one log, oldest first, of entries and deletions, newest first.
+// Entries keep their order, and deletions come where their time is.
+func merge(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []item {
+	log := make([]item, 0, len(entries)+len(deleted))
+	i := len(deleted) - 1
+	before := func(t time.Time) {
+		for ; i >= 0 && !deleted[i].When.After(t); i-- {
+			log = append(log, item{id: deleted[i].Ref, time: deleted[i].When})
+		}
+	}
+	for _, e := range slices.Backward(entries) {
+		before(e.Updated)
+		log = append(log, entryItem(e))
+	}
+	before(endOfTime)
+	return log
+}
+
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
+
+// load returns what is published now, after it has carried out what an
+// interrupted call had decided on.
+func (p *Publisher) load() (*state, error) {
+	if err := p.resume(); err != nil {
+		return nil, err
+	}
+	text, err := p.read(p.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return &state{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.cache != nil && p.cache.text == text {
+		return p.cache, nil
+	}
+	s, err := newState(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name(), err)
+	}
+	return s, nil
+}
+
+func (p *Publisher) read(name string) (string, error) {
+	data, err := fs.ReadFile(p.Output, name)
+	return string(data), err
+}
+
+// An archive is one that was read back.
+type archive struct {
+	name string
+	text string
+	doc  *feedhistory.Document
+	prev string // the preceding one's name; "" for none
+}
+
+// archive reads an archive.
+func (p *Publisher) archive(name string) (*archive, error) {
+	text, err := p.read(name)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	a := &archive{name: name, text: text, doc: doc}
+	self, _ := doc.Links.Rel(feedhistory.RelSelf)
+	base, ok := strings.CutSuffix(self.Href, "/"+name)
+	if prev, linked := doc.Links.Rel(feedhistory.RelPrevArchive); linked {
+		// Under the base of its time: it may have been another.
+		if a.prev, linked = strings.CutPrefix(prev.Href, base+"/"); !ok || !linked || !fs.ValidPath(a.prev) {
+			return nil, fmt.Errorf("%s: %w", name, ErrForeign)
+		}
+	}
+	return a, nil
+}
+
+// update is when the feed last changed.
+func (s *state) updated() time.Time {
+	if s.doc == nil {
+		return time.Time{}
+	}
+	return s.doc.Updated
+}

@@ -1,0 +1,240 @@
+package publish
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// An Update is what a source of entries has now: a directory of articles, a
+// database, another feed.
+type Update struct {
+	Entries []*feedhistory.Entry    // in any order, each id once
+	Deleted []feedhistory.Tombstone // what the source knows to be deleted; without a time: now
+
+	// DeleteMissing says that Entries are all that there is: what is published
+	// and not among them is deleted.
+	DeleteMissing bool
+
+	// Now is the time of what the source gives no time, or not a newer one
+	// although it changed. Zero: the present, in whole seconds.
+	Now time.Time
+}
+
+// An Updated says what an Update came to.
+type Updated struct {
+	New       int
+	Changed   int
+	Dated     int // of these two, how many got the time of the update
+	Unchanged int
+	Deleted   int
+	Missing   int // published, but not in the source, and kept
+	Archives  int // that were closed
+}
+
+// Update publishes what a source has and the feed has not, all or nothing. Of
+// what is published in the same words already nothing is written again, so it
+// may be called with everything at every build of a site.
+//
+// Unlike Append, it does not need times to be right: a version that differs
+// from the published one and is not newer gets the time of the update, as
+// readers keep the older one else (5005#16, 5005#20); so do new entries that
+// have no time at all. To know what is published it reads all archives.
+func (p *Publisher) Update(u Update) (*Updated, error) {
+	if u.Now.IsZero() {
+		u.Now = time.Now().UTC().Truncate(time.Second)
+	}
+	var report Updated
+	err := p.exclusively(func(s *state) error {
+		items, err := p.compare(s, u, &report)
+		if err != nil || s.doc == nil && len(items) == 0 {
+			return err // a feed begins with its first entry
+		}
+		before := s.archives
+		if err := p.build(s, items); err != nil {
+			return err
+		}
+		report.Archives = p.cache.archives - before
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &report, nil
+}
+
+// A version is what is known of the published version of an entry.
+type version struct {
+	time    time.Time
+	deleted bool
+	words   digest
+}
+
+type digest = [sha256.Size]byte
+
+// versions returns the newest version of all that is published: of one id that
+// which is found first, in the chain from the subscription document on.
+func (p *Publisher) versions(s *state) (map[string]version, error) {
+	known := map[string]version{}
+	add := func(items []item) {
+		for _, it := range items {
+			v := version{time: it.time, deleted: it.entry == nil}
+			if _, ok := known[it.id]; ok {
+				continue
+			}
+			if it.entry != nil {
+				v.words = words(string(it.entry.XML()))
+			}
+			known[it.id] = v
+		}
+	}
+	if s.doc != nil {
+		add(s.items())
+	}
+	for name := s.prev; name != ""; {
+		a, err := p.archive(name)
+		if isNotExist(err) {
+			break // taken away (5005#18)
+		}
+		if err != nil {
+			return nil, err
+		}
+		add(a.items())
+		name = a.prev
+	}
+	return known, nil
+}
+
+// compare returns what an update is to publish, the oldest first.
+func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error) {
+	known, err := p.versions(s)
+	if err != nil {
+		return nil, err
+	}
+	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
+	var items []item
+	for _, e := range u.Entries {
+		if given[e.ID] {
+			return nil, fmt.Errorf("two entries have the id %s", e.ID)
+		}
+		given[e.ID] = true
+		old, published := known[e.ID]
+		it, err := p.revise(e, old, published, u.Now, report)
+		if err != nil {
+			return nil, err
+		}
+		if it.entry != nil {
+			items = append(items, it)
+		}
+	}
+	items = append(items, deletions(known, given, u, report)...)
+	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
+	return items, nil
+}
+
+// revise returns what is to be published of an entry; no entry, if nothing is.
+func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
+	settled, err := p.settle(e)
+	if err != nil {
+		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+	}
+	timed := isTimed(e)
+	newer := timed && settled.Updated.After(old.time)
+	switch {
+	case !published || old.deleted:
+		report.New++
+		newer = newer || timed && !published
+	case old.words == words(string(settled.XML())) && !newer:
+		report.Unchanged++
+		return item{}, nil
+	default:
+		report.Changed++
+	}
+	if newer {
+		return entryItem(settled), nil
+	}
+	report.Dated++
+	settled, err = p.dated(settled, later(now, old.time.Add(time.Second)))
+	if err != nil {
+		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
+	}
+	return entryItem(settled), nil
+}
+
+// isTimed reports whether an entry says when it was written. The epoch stands
+// for an unknown time, as Atom must have one.
+func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
+
+// deletions returns the deletions of an update.
+func deletions(known map[string]version, given map[string]bool, u Update, report *Updated) (items []item) {
+	for _, t := range u.Deleted {
+		old, published := known[t.Ref]
+		if given[t.Ref] || !published || old.deleted {
+			continue
+		}
+		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
+			continue // it is published again since (RFC 6721 §2)
+		}
+		items = append(items, item{id: t.Ref, time: later(cmp.Or(t.When, u.Now), old.time)})
+	}
+	for id, old := range known {
+		switch {
+		case old.deleted || given[id]:
+		case u.DeleteMissing:
+			items = append(items, item{id: id, time: later(u.Now, old.time)})
+		default:
+			report.Missing++
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
+	report.Deleted = len(items)
+	return items
+}
+
+// words is a digest of all that an entry says, but for when it was updated.
+func words(element string) digest {
+	before, after := withoutUpdated(element)
+	return sha256.Sum256([]byte(before + after))
+}
+
+const atomNamespace = "http://www.w3.org/2005/Atom"
+
+// withoutUpdated cuts an entry where its update time is, or belongs: Atom's
+// element, which says it in RSS too.
+func withoutUpdated(element string) (before, after string) {
+	s := xmlscan.NewFragment(element, nil, xmlscan.Limits{
+		Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32, Elements: math.MaxInt32,
+	})
+	s.Next()
+	for depth := s.Depth(); s.Child(depth); {
+		if s.Space() == atomNamespace && s.Local() == "updated" {
+			start := s.Offset()
+			s.Skip()
+			return element[:start], element[s.End():]
+		}
+	}
+	end := max(strings.LastIndex(element, "</"), 0)
+	return element[:end], element[end:]
+}
+
+// dated returns an entry with another update time, and otherwise untouched.
+func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
+	before, after := withoutUpdated(string(e.XML()))
+	element := before + `<updated xmlns="` + atomNamespace + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
+	text := `<feed xmlns="` + atomNamespace + `">` + element + "</feed>"
+	if p.format() == feedhistory.RSS {
+		text = `<rss version="2.0"><channel>` + element + "</channel></rss>"
+	}
+	doc, err := parse(text)
+	if err != nil || len(doc.Entries) != 1 || !doc.Entries[0].Updated.Equal(t) {
+		return nil, ErrUnpublishable
+	}
+	return p.settle(doc.Entries[0])
+}
