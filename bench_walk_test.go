@@ -22,36 +22,40 @@ import (
 type slowSite struct {
 	n          int
 	wait, drip time.Duration
-	body       string // of a document, with a %d where its link's number goes
+	head, tail string // of a document: up to the end of its first entry, and the rest
 }
 
 func newSlowSite(n int, wait, drip time.Duration) *slowSite {
-	body := generated(Atom, 50, 4<<10)
-	return &slowSite{n, wait, drip, strings.Replace(body, "http://example.org/2003/10/index.atom", "NEXT", 1)}
+	head, tail, _ := strings.Cut(generated(Atom, 50, 4<<10), "</entry>")
+	return &slowSite{n, wait, drip, head, "</entry>" + tail}
 }
 
 func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	i, _ := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
-	body := strings.Replace(s.body, "NEXT", fmt.Sprintf("/%d", i+1), 1)
-	if i >= s.n {
-		body = strings.Replace(s.body, `<link rel="prev-archive" href="NEXT"/>`, "", 1)
-	}
+	head := strings.Replace(s.head, "urn:uuid:1225", fmt.Sprintf("urn:uuid:%d", i), 1)
 	if i == 1 { // the subscription document
-		body = strings.Replace(body, "<fh:archive/>", "", 1)
+		head = strings.Replace(head, "<fh:archive/>", "", 1)
 	}
-	body = strings.Replace(body, "urn:uuid:1225", fmt.Sprintf("urn:uuid:%d", i), 1)
+	if older := "http://example.org/2003/10/index.atom"; i < s.n {
+		head = strings.Replace(head, older, fmt.Sprintf("/%d", i+1), 1)
+	} else {
+		head = strings.Replace(head, `<link rel="prev-archive" href="`+older+`"/>`, "", 1)
+	}
 	w.Header().Set("Content-Type", "application/atom+xml")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	length := len(head) + len(s.tail)
+	w.Header().Set("Content-Length", strconv.Itoa(length))
+	start := time.Now() // sleeping overshoots: it must not add up
 	time.Sleep(s.wait)
+	body := io.MultiReader(strings.NewReader(head), strings.NewReader(s.tail))
 	if s.drip == 0 {
-		_, _ = io.WriteString(w, body)
+		_, _ = io.Copy(w, body)
 		return
 	}
 	const pieces = 20
 	for i := range pieces {
-		_, _ = io.WriteString(w, body[i*len(body)/pieces:(i+1)*len(body)/pieces])
+		time.Sleep(time.Until(start.Add(s.wait + s.drip*time.Duration(i)/(pieces-1))))
+		_, _ = io.CopyN(w, body, int64(length/pieces+1))
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(s.drip / (pieces - 1))
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *Publisher) accept(s *state, c change) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
-	var accepted []item
+	accepted := given[:0]
 	var refused []error
 	for _, it := range given {
 		old, ok := known[it.id]

@@ -73,6 +73,7 @@ func supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry)
 	for i, it := range items {
 		last[it.id] = i
 	}
+	log = make([]item, 0, len(s.log)+len(items))
 	for _, it := range s.log {
 		if _, ok := last[it.id]; !ok {
 			log = append(log, it)

@@ -17,7 +17,11 @@
 //	.lock, .feed.atom.next, .*.tmp   nothing for readers
 //
 // All state is there: a Publisher that is set up anew goes on where another
-// has ended, on whichever machine.
+// has ended, on whichever machine. What the documents themselves do not say
+// stands in a processing instruction of the subscription document.
+//
+// While there is no archive the subscription document is marked as complete
+// (5005#2), so that readers know it to be all there is.
 //
 // # Permanence
 //

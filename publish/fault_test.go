@@ -32,11 +32,15 @@ func history(t testing.TB) []deed {
 		}
 	}
 	late := day.Add(50 * time.Hour)
-	erase := func(id string) deed {
-		return deed{func(p *Publisher) error { return p.Erase(id) }, func(m model) { m.erase(id) }}
+	erase := func(ids ...string) deed {
+		return deed{func(p *Publisher) error { return p.Erase(ids...) }, func(m model) {
+			for _, id := range ids {
+				m.erase(id)
+			}
+		}}
 	}
 	return []deed{
-		add(1, 1), add(2, 2), add(4, 1), add(5, 9), add(14, 1),
+		add(1, 1), add(2, 2), add(4, 1), add(5, 9), add(14, 1), erase("e10", "e11", "e12"),
 		{func(p *Publisher) error { return p.Delete("e2", late) }, func(m model) { m.remove("e2", late) }},
 		{
 			func(p *Publisher) error { return p.Correct(entry(t, "e4", late, "corrected")) },

@@ -67,7 +67,8 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // the subscription document and, where the entry is not newer than everything
 // archived, with those of the archives, back to the first in which all is
 // older. So it costs the same however long the history is, except where
-// entries are given an old date.
+// entries have an old date, or archived ones had a date in the future: such
+// entries are best published together.
 //
 // An entry without update time, as RSS has them, counts as new or changed
 // unless the subscription document has the same.
@@ -118,8 +119,8 @@ func (p *Publisher) Correct(e *feedhistory.Entry) error {
 	return p.publish(change{entries: []*feedhistory.Entry{e}, correction: true})
 }
 
-// Archives are never read by name but by the links to them, so that their
-// names may change; but what Erase sweeps away is what looks like one.
+// Archives are found by the links to them, never by how they are called; but
+// what Erase sweeps away is what is called like one.
 var archiveName = regexp.MustCompile(`^(.+)-[0-9a-f]{16}(\.atom|\.rss)$`)
 
 func (p *Publisher) format() feedhistory.Format {

@@ -28,8 +28,9 @@ type exchange struct {
 }
 
 // exchange waits for its turn, sends a request and reads the headers of the
-// answer. The result must be ended.
-func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional bool) (*exchange, error) {
+// answer. The result must be ended. The hop is told the validators if it is
+// conditional, and the request's own header if it is of the first's origin.
+func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool) (*exchange, error) {
 	h, err := c.enter(ctx, u)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,9 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
 	x.guard.step.URL = location
 	r, err := c.newRequest(x.ctx, u, req, conditional)
+	if err == nil && first {
+		err = addHeader(r, req.Header)
+	}
 	if err == nil {
 		err = x.send(r)
 	}

@@ -99,6 +99,15 @@ type Request struct {
 	// that compares them with its own may say that nothing has changed while
 	// everything has. Empty: URL.
 	Validated string
+
+	// Header has further fields, of a protocol that says in them what it asks
+	// for. They go to the origin of URL only, as validators do; those that this
+	// package or the connection has a say in are refused. Nil: none.
+	Header http.Header
+
+	// Partial takes a 206 for an answer. False: it is a StatusError, for nobody
+	// asked for a part.
+	Partial bool
 }
 
 // A Response is an answer of success (2xx), or the news that nothing has

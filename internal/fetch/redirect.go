@@ -21,7 +21,7 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 	for u := first; ; {
 		location := u.String()
 		visited = append(visited, location)
-		x, err := c.exchange(ctx, u, location, req, owner != nil && sameOrigin(owner, u))
+		x, err := c.exchange(ctx, u, location, req, owner != nil && sameOrigin(owner, u), sameOrigin(first, u))
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +88,8 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		resp.keepValidators(req)
 		x.end()
 		return resp, nil
-	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent:
-		// Nobody asked for a part, so a 206 is not the document either.
+	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
+		// Where nobody asked for a part, a 206 is not the document either.
 		err := x.statusError(now, settled)
 		x.discard()
 		return nil, err
