@@ -1,0 +1,60 @@
+package publish
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+)
+
+// Everything that is published and served is free of findings but for notes:
+// at each step of a feed's life, in both formats, the whole chain.
+func TestPublishedIsClean(t *testing.T) {
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		t.Run(format.String(), func(t *testing.T) {
+			out := newMemory()
+			server := httptest.NewServer(http.StripPrefix("/feeds", &Handler{FS: out}))
+			defer server.Close()
+			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+			defer client.CloseIdle()
+			p := newPublisher(out)
+			p.Format, p.Base, p.Recent = format, server.URL+"/feeds/", 0
+
+			var log []*feedhistory.Entry
+			for i := range 25 {
+				at := day.Add(time.Duration(i) * time.Hour)
+				log = append(log, entry(t, fmt.Sprintf("urn:e%d", i), at, fmt.Sprintf("text %d", i)))
+			}
+			last, later := log[19].Updated, log[20:]
+			for i, e := range later {
+				later[i] = entry(t, e.ID, last.Add(time.Duration(3+i)*time.Hour), "later")
+			}
+			for n, step := range []func() error{
+				func() error { return p.Append(log[0]) },
+				func() error { return p.Append(log[1:4]...) },
+				func() error { return p.Append(log[4:20]...) },
+				func() error { return p.Correct(entry(t, log[2].ID, last.Add(time.Hour), "corrected")) },
+				func() error { return p.Delete(log[5].ID, last.Add(2*time.Hour)) },
+				func() error {
+					p.Split = feedhistory.Split{Period: feedhistory.Day}
+					return p.Append(later...)
+				},
+				func() error { return p.Erase(log[7].ID) },
+			} {
+				require.NoError(t, step(), "step %d", n)
+				var chain check.Chain
+				for finding, err := range chain.Walk(t.Context(), client, p.URL()) {
+					require.NoError(t, err)
+					require.Equal(t, check.Note, finding.Level, "step %d: %v", n, finding)
+				}
+				require.NotZero(t, chain.Documents())
+			}
+		})
+	}
+}
