@@ -94,6 +94,7 @@ type merger struct {
 	ranks   []int32 // the documents that the entries came from
 	docs    []rank
 	deleted map[string]deletion
+	last    *Document
 }
 
 // A rank orders documents by how recently they were updated.
@@ -132,6 +133,7 @@ func (m *merger) rank(doc *Document) int32 {
 }
 
 func (m *merger) add(doc *Document) {
+	m.last = doc
 	n := m.rank(doc)
 	if m.h.Head == nil {
 		head := doc.headOnly()
@@ -201,11 +203,17 @@ func (d deletion) deletes(e *Entry, doc rank) bool {
 	return !d.When.Before(e.Updated)
 }
 
-// interrupt leaves a gap where the documents ended early.
+// interrupt leaves a gap where the documents ended early: at the one that would
+// have come next, as far as that is known.
 func (m *merger) interrupt(err error) {
-	if m.h.Head != nil {
-		m.h.Gaps = append(m.h.Gaps, &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()})
+	if m.h.Head == nil {
+		return
 	}
+	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
+	if older, ok := m.last.older(m.h.Kind); ok {
+		gap.URL, gap.From = older.Href, m.last.URL
+	}
+	m.h.Gaps = append(m.h.Gaps, gap)
 }
 
 func (m *merger) history() *History {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -61,29 +59,10 @@ func (c *fetchCommand) history(w *world) (*feedhistory.History, error) {
 	p := w.newProgress()
 	h, err := feedhistory.Merge(p.watch(client.Walk(w.ctx, c.URL, nil)))
 	p.end()
-	switch {
-	case err == nil:
-		return h, nil
-	case h == nil:
+	if h == nil {
 		return nil, failure(c.URL, err)
-	case errors.Is(err, context.Canceled):
-		err = errors.New("interrupted")
 	}
-	h.Gaps = append(h.Gaps, p.rest(err))
-	return h, nil
-}
-
-// rest is the gap that a walk leaves which ended early.
-func (p *progress) rest(err error) *feedhistory.Gap {
-	g := &feedhistory.Gap{Reason: feedhistory.ReasonNetwork, Err: err, Found: time.Now()}
-	if p.last == nil {
-		return g
-	}
-	g.URL = p.last.URL
-	if older, ok := p.last.Older(); ok {
-		g.URL, g.From = older.Href, p.last.URL
-	}
-	return g
+	return h, nil // what else ended the walk is among the gaps
 }
 
 // print writes the history in the format that was asked for.

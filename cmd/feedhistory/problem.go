@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,6 +41,12 @@ func detail(err error) string {
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host " + e.Name + " cannot be looked up: " + e.Err
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "before it was read"
+	case errors.Is(err, io.EOF):
+		return "the server hung up without an answer"
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err.Error()
@@ -160,7 +167,7 @@ func networkRemedy(err error) string {
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
 		return "check the address"
-	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET):
+	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
 		return "try again later"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "check the address, or try again later"

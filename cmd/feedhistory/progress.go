@@ -18,7 +18,6 @@ type progress struct {
 	bar       *progressbar.ProgressBar // nil: not shown
 	documents int
 	entries   int
-	last      *feedhistory.Document // that was read
 }
 
 // newProgress shows itself if stderr is a terminal that nothing else is to be
@@ -45,7 +44,6 @@ func (p *progress) watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for doc, err := range docs {
 			if doc != nil {
-				p.last = doc
 				p.add(doc)
 			}
 			if !yield(doc, err) {
