@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mmcdole/gofeed"
+
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -85,6 +87,33 @@ func (w *writer) flush() {
 		_, w.err = io.WriteString(w.w, w.b.String())
 	}
 	w.b.Reset()
+}
+
+// entries writes a document's entries: those of the same format and namespace
+// with their own XML, the others by convert.
+func (w *writer) entries(d *Document, format Format, space string, convert func(*Entry)) {
+	for _, e := range d.Entries {
+		if e.isNative(format, space) {
+			w.b.Write(e.XML())
+			w.b.WriteByte('\n')
+		} else {
+			convert(e)
+		}
+		w.flush()
+	}
+}
+
+// decode returns what gofeed makes of an entry. Texts, times and links are
+// known without it, so it may be nothing.
+func (w *writer) decode(e *Entry) *gofeed.Item {
+	item, err := e.Decode()
+	if item == nil {
+		return &gofeed.Item{}
+	}
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return item
 }
 
 // element writes an element with text on a line of its own; name may be

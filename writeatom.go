@@ -3,8 +3,6 @@ package feedhistory
 import (
 	"io"
 	"time"
-
-	"github.com/mmcdole/gofeed"
 )
 
 // WriteAtom writes a document as Atom 1.0. Entries that were read from Atom 1.0
@@ -28,15 +26,7 @@ func WriteAtom(w io.Writer, d *Document) error {
 	}
 	out.flags(d)
 	out.headAs(d, Atom)
-	for _, e := range d.Entries {
-		if e.isNative(Atom, nsAtom) {
-			out.b.Write(e.XML())
-			out.b.WriteByte('\n')
-		} else {
-			out.atomEntry(e)
-		}
-		out.flush()
-	}
+	out.entries(d, Atom, nsAtom, out.atomEntry)
 	out.b.WriteString("</feed>\n")
 	out.flush()
 	return out.err
@@ -65,13 +55,7 @@ func (w *writer) author(p Person) {
 
 // atomEntry writes an entry of another format.
 func (w *writer) atomEntry(e *Entry) {
-	item, err := e.Decode()
-	if item == nil {
-		item, err = &gofeed.Item{}, nil // texts, times and links are known without gofeed
-	}
-	if err != nil && w.err == nil {
-		w.err = err
-	}
+	item := w.decode(e)
 	w.b.WriteString("<entry>\n")
 	w.element("id", e.ID)
 	w.text("title", e.Title())

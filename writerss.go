@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/mmcdole/gofeed"
 )
 
 // WriteRSS writes a document as RSS 2.0, with RFC 5005's elements as its
@@ -29,15 +27,7 @@ func WriteRSS(w io.Writer, d *Document) error {
 	}
 	out.flags(d)
 	out.headAs(d, RSS)
-	for _, e := range d.Entries {
-		if e.isNative(RSS, "") {
-			out.b.Write(e.XML())
-			out.b.WriteByte('\n')
-		} else {
-			out.rssItem(e)
-		}
-		out.flush()
-	}
+	out.entries(d, RSS, "", out.rssItem)
 	out.b.WriteString("</channel></rss>\n")
 	out.flush()
 	return out.err
@@ -45,13 +35,7 @@ func WriteRSS(w io.Writer, d *Document) error {
 
 // rssItem writes an entry of another format.
 func (w *writer) rssItem(e *Entry) {
-	item, err := e.Decode()
-	if item == nil {
-		item, err = &gofeed.Item{}, nil // texts, times and links are known without gofeed
-	}
-	if err != nil && w.err == nil {
-		w.err = err
-	}
+	item := w.decode(e)
 	w.b.WriteString("<item>\n")
 	w.element("title", e.Title().Plain())
 	w.element(`guid isPermaLink="false"`, e.ID)

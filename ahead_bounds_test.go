@@ -1,0 +1,288 @@
+package feedhistory
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// linear is an archived feed of n documents without faults. The links stand
+// before the entries, which are long.
+func linear(n int) *chain {
+	c := &chain{replies: map[string]reply{}, start: "http://a.example/0"}
+	for i := range n {
+		var b strings.Builder
+		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom">`)
+		if i+1 < n {
+			fmt.Fprintf(&b, `<link rel="prev-archive" href="/%d"/>`, i+1)
+		}
+		for j := range 20 {
+			fmt.Fprintf(&b, "<entry><id>urn:%d:%d</id><title>%s</title></entry>\n", i, j, strings.Repeat("text ", 100))
+		}
+		b.WriteString("</feed>")
+		c.replies["http://a.example/"+strconv.Itoa(i)] = reply{body: b.String()}
+	}
+	return c
+}
+
+// Whoever leaves early has caused no more than PerHost-1 requests that nobody
+// wanted, however long they stay, and never as many as PerHost at a time more.
+func TestAheadIsBounded(t *testing.T) {
+	for _, perHost := range []int{0, 1, 2, 3, 8} {
+		most := perHost
+		if most == 0 {
+			most = 4
+		}
+		for leave := 1; leave <= 12; leave += 3 {
+			synctest.Test(t, func(t *testing.T) {
+				l := linear(30).walk(t.Context(), perHost, 1, func(n int, doc *Document, err error) bool {
+					require.NoError(t, err)
+					require.Equal(t, "http://a.example/"+strconv.Itoa(n-1), doc.URL)
+					time.Sleep(time.Hour)
+					return n < leave
+				})
+				require.LessOrEqual(t, l.requested(), leave+most-1)
+				require.Equal(t, l.requests, slices.Compact(slices.Clone(l.requests)))
+				require.LessOrEqual(t, l.most, most)
+				require.Zero(t, l.pending)
+			})
+		}
+		synctest.Test(t, func(t *testing.T) {
+			yields, l := linear(30).all(perHost, 1)
+			require.Len(t, yields, 30)
+			require.Equal(t, 30, l.requested(), "each document once")
+			require.Equal(t, most, l.most, "as many at a time as allowed")
+		})
+	}
+}
+
+// What is on its way when a walk is left ends at once, though it would have
+// taken for ever.
+func TestAheadLeftEndsRequests(t *testing.T) {
+	c := linear(10)
+	for i := 1; i < 10; i++ {
+		url := "http://a.example/" + strconv.Itoa(i)
+		r := c.replies[url]
+		r.body, r.stalls = r.body[:len(r.body)/2], true
+		c.replies[url] = r
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var left time.Time
+		l := c.walk(t.Context(), 0, 1, func(n int, _ *Document, err error) bool {
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+			left = time.Now()
+			return false
+		})
+		require.Zero(t, time.Since(left))
+		require.Zero(t, l.pending)
+		require.Greater(t, l.requested(), 1, "nothing was on its way")
+	})
+}
+
+// Header fields that name other documents than the chain goes on with mislead
+// nobody: the document may overrule them until its end.
+func TestAheadMisled(t *testing.T) {
+	const count = 20
+	c := &chain{replies: map[string]reply{}, start: "http://a.example/0"}
+	want := make([]string, count)
+	for i := range count {
+		url := "http://a.example/" + strconv.Itoa(i)
+		body := fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:%d</id></entry>`, i)
+		if i+1 < count {
+			body += fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, i+1)
+		}
+		lie := fmt.Sprintf("/lie/%d", i)
+		c.replies[url] = reply{body: body + "</feed>", header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
+		c.replies["http://a.example"+lie] = reply{body: linear(1).replies[c.start].body, stalls: true}
+		want[i] = url
+	}
+	delete(c.replies, "http://a.example/lie/"+strconv.Itoa(count-1))
+	last := c.replies[want[count-1]]
+	last.header = nil
+	c.replies[want[count-1]] = last
+	for _, perHost := range []int{1, 2, 4, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &line{serve: c.server(), seed: 7}
+			client := &Client{HTTP: &http.Client{Transport: l}, Policy: Policy{PerHost: perHost}}
+			started := time.Now()
+			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
+			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
+			require.Zero(t, l.pending)
+			require.Equal(t, count, l.requested(), "a Link header that the document may overrule is not acted upon early")
+		})
+	}
+}
+
+// A chain that comes back on itself is not requested a second time, nor is what
+// has been processed, nor what the budget does not allow.
+func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
+	const count = 9
+	for _, turn := range []int{0, 1, count - 1} {
+		synctest.Test(t, func(t *testing.T) {
+			c := linear(count)
+			url := "http://a.example/" + strconv.Itoa(count-1)
+			link := fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, turn)
+			c.replies[url] = reply{body: strings.Replace(c.replies[url].body, "<entry>", link+"<entry>", 1)}
+			yields, l := c.all(0, 1)
+			require.Len(t, yields, count+1)
+			require.Contains(t, yields[count], "gap loop: http://a.example/"+strconv.Itoa(turn))
+			require.Equal(t, count, l.requested())
+
+			c.processed = []string{"http://a.example/5"}
+			yields, l = c.all(0, 1)
+			require.Len(t, yields, 5)
+			require.Equal(t, 5, l.requested())
+
+			c.processed, c.budget.Documents = nil, 6
+			yields, l = c.all(0, 1)
+			require.Len(t, yields, 7)
+			require.Contains(t, yields[6], "gap budget")
+			require.Equal(t, 6, l.requested())
+		})
+	}
+}
+
+// A host that asks to be left alone when a document is requested of it which
+// nobody wants in the end would be asked for the next one in vain. So what a
+// later link may overrule is not requested ahead.
+func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
+	c := linear(2)
+	c.replies[c.start] = reply{body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
+		`<entry><id>urn:1</id></entry><link rel="prev-archive" href="/1"/></feed>`}
+	c.replies["http://a.example/page"] = reply{status: 503, header: []string{"Retry-After: 3600"}}
+	var outcomes [2][]string
+	for i, perHost := range []int{1, 0} {
+		synctest.Test(t, func(*testing.T) { outcomes[i], _ = c.all(perHost, 1) })
+	}
+	require.Equal(t, outcomes[0], outcomes[1])
+}
+
+// Also where the transport has not answered yet.
+func TestAheadLeftBeforeAnAnswer(t *testing.T) {
+	c := linear(3)
+	synctest.Test(t, func(t *testing.T) {
+		answer := c.server()
+		l := &line{serve: answer}
+		client := &Client{HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path != "/0" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return l.RoundTrip(r)
+		})}}
+		started := time.Now()
+		for doc, err := range client.Walk(t.Context(), c.start, nil) {
+			require.NoError(t, err)
+			require.Len(t, doc.Entries, 20)
+			break
+		}
+		require.Zero(t, time.Since(started))
+		require.Zero(t, l.pending)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A walk requests nothing until it is ranged over, and to range again, or twice
+// at the same time, is to walk twice.
+func TestAheadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := linear(8)
+		l := &line{serve: c.server(), seed: 1}
+		client := &Client{HTTP: &http.Client{Transport: l}}
+		walk := client.Walk(t.Context(), c.start, nil)
+		synctest.Wait()
+		require.Zero(t, l.requested())
+
+		whole := documentsOf(walk)
+		require.Len(t, whole, 8)
+		require.Equal(t, 8, l.requested())
+		for doc := range walk { // and leave
+			require.Equal(t, c.start, doc.URL)
+			break
+		}
+		before := l.requested()
+		require.Equal(t, whole, documentsOf(walk))
+		require.Equal(t, before+8, l.requested())
+
+		var both [2][]string
+		var running sync.WaitGroup
+		for i := range both {
+			running.Go(func() { both[i] = documentsOf(walk) })
+		}
+		running.Wait()
+		require.Equal(t, [2][]string{whole, whole}, both)
+		require.LessOrEqual(t, l.most, 4, "politeness is kept per client")
+	})
+}
+
+func documentsOf(walk iter.Seq2[*Document, error]) (urls []string) {
+	for doc, err := range walk {
+		if err != nil {
+			return append(urls, err.Error())
+		}
+		urls = append(urls, doc.URL)
+	}
+	return urls
+}
+
+// The time that a chain takes is that of its first bytes, not of its bodies.
+func TestAheadOverlaps(t *testing.T) {
+	const first, piece, count = 20 * time.Millisecond, 10 * time.Millisecond, 50
+	took := func(perHost int) (d time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			c := linear(count)
+			client := &Client{Policy: Policy{PerHost: perHost}, HTTP: &http.Client{Transport: roundTrip(
+				func(r *http.Request) (*http.Response, error) {
+					body := c.replies[r.URL.String()].body
+					time.Sleep(first)
+					return &http.Response{
+						StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1,
+						Body: io.NopCloser(&drip{left: body, piece: len(body)/5 + 1, wait: piece}),
+					}, nil
+				})}}
+			started := time.Now()
+			require.Len(t, documentsOf(client.Walk(t.Context(), c.start, nil)), count)
+			d = time.Since(started)
+		})
+		return d
+	}
+	require.Equal(t, count*(first+4*piece), took(1))
+	require.Equal(t, count*first+4*piece, took(0)) // the figure aimed at is 1.15 times this
+}
+
+// A drip is a body whose pieces come at intervals: the first at once.
+type drip struct {
+	left  string
+	piece int
+	wait  time.Duration
+	begun bool
+}
+
+// Read implements io.Reader.
+func (d *drip) Read(b []byte) (int, error) {
+	if d.left == "" {
+		return 0, io.EOF
+	}
+	if d.begun {
+		time.Sleep(d.wait)
+	}
+	d.begun = true
+	n := copy(b[:min(len(b), d.piece)], d.left)
+	d.left = d.left[n:]
+	return n, nil
+}

@@ -1,0 +1,166 @@
+package feedhistory
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// archivedSites is an archived feed, each document with an ETag.
+func archivedSites() *sites {
+	return &sites{replies: map[string]reply{
+		feedURL:              {header: []string{`Etag: "3"`}, body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
+		"http://a.example/2": {header: []string{`Etag: "2"`}, body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="/1"/>`)},
+		"http://a.example/1": {header: []string{`Etag: "1"`}, body: feed("urn:1", `<fh:archive/>`)},
+	}}
+}
+
+// walked returns what comes of a walk, a word for each yield.
+func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
+	t.Helper()
+	for doc, err := range c.Walk(t.Context(), feedURL, opt) {
+		_, rest, _ := strings.Cut(yielded(doc, err), " ")
+		switch {
+		case err == nil:
+			yields = append(yields, doc.URL)
+		case is[*Unchanged](err):
+			url, _, _ := strings.Cut(rest, " ")
+			yields = append(yields, "unchanged "+url)
+		case is[*Gap](err):
+			yields = append(yields, "gap "+rest)
+		default:
+			yields = append(yields, "error "+err.Error())
+		}
+	}
+	return yields
+}
+
+// learn walks over the sites, and returns what is known afterwards. The server
+// answers with 304 from then on.
+func learn(t *testing.T, s *sites) map[string]Known {
+	t.Helper()
+	known := map[string]Known{}
+	for doc, err := range s.client().Walk(t.Context(), feedURL, nil) {
+		require.NoError(t, err)
+		known[doc.URL] = doc.Known()
+		s.replies[doc.URL] = reply{status: 304}
+	}
+	s.took()
+	return known
+}
+
+func knownOf(known map[string]Known) func(string) Known {
+	return func(url string) Known { return known[url] }
+}
+
+// A feed that has not changed leads on to an archive that is pending.
+func TestWalkUnchangedHead(t *testing.T) {
+	for _, perHost := range []int{0, 1} {
+		s := archivedSites()
+		known := learn(t, s)
+		delete(known, "http://a.example/2")
+		delete(known, "http://a.example/1")
+		fresh := archivedSites()
+		s.replies["http://a.example/2"], s.replies["http://a.example/1"] =
+			fresh.replies["http://a.example/2"], fresh.replies["http://a.example/1"]
+		client := s.client()
+		client.Policy.PerHost = perHost
+
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
+			walked(t, client, &WalkOptions{Known: knownOf(known)}))
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.took())
+
+		// What has been processed ends it; what is pending is gone on to.
+		processed := func(url string) bool { return url == "http://a.example/2" }
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{
+			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
+		}))
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.took())
+
+		// A feed that had nothing older still has not.
+		last := known[feedURL]
+		last.Older = ""
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &WalkOptions{
+			Known: func(string) Known { return last },
+		}))
+	}
+}
+
+// Archives that are known are passed conditionally, by 304 or by digest.
+func TestWalkKnownArchives(t *testing.T) {
+	for _, perHost := range []int{0, 1} {
+		for _, byDigest := range []bool{false, true} {
+			s := archivedSites()
+			known := learn(t, s)
+			grown := feed("urn:4", `<link rel="prev-archive" href="/2"/>`)
+			s.replies[feedURL] = reply{header: []string{`Etag: "4"`}, body: grown}
+			conditions := []string{feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, `http://a.example/1 If-None-Match: "1"`}
+			if byDigest {
+				conditions = []string{feedURL, "http://a.example/2", "http://a.example/1"}
+				for url, k := range known {
+					known[url] = Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
+				}
+				s.replies = archivedSites().replies
+				s.replies[feedURL] = reply{body: grown}
+			}
+			client := s.client()
+			client.Policy.PerHost = perHost
+			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
+				walked(t, client, &WalkOptions{Known: knownOf(known)}))
+			require.Equal(t, conditions, s.took())
+		}
+	}
+}
+
+// A loop that leads through documents which have not changed is noticed too.
+func TestWalkKnownLoop(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	k := known["http://a.example/1"]
+	k.Older = feedURL
+	known["http://a.example/1"] = k
+	yields := walked(t, s.client(), &WalkOptions{Known: knownOf(known)})
+	require.Len(t, yields, 4)
+	require.Contains(t, yields[3], "loop: "+feedURL)
+	require.Len(t, s.took(), 3)
+}
+
+// An archive that is not found has the feed asked once more, conditionally:
+// that it has not changed means that the archive is missing.
+func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	s.replies["http://a.example/2"] = reply{status: 404}
+	yields := walked(t, s.client(), &WalkOptions{Known: knownOf(known)})
+	require.Len(t, yields, 2)
+	require.Equal(t, "unchanged "+feedURL, yields[0])
+	require.Contains(t, yields[1], "status: http://a.example/2")
+	require.Equal(t, []string{
+		feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, feedURL + ` If-None-Match: "3"`,
+	}, s.took())
+}
+
+// Merge says that a document has not changed, and gives what else there is.
+func TestMergeUnchanged(t *testing.T) {
+	s := archivedSites()
+	known := learn(t, s)
+	client := s.client()
+	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	var unchanged *Unchanged
+	require.ErrorAs(t, err, &unchanged)
+	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
+	require.Nil(t, h, "nothing was read")
+
+	s.replies["http://a.example/2"] = archivedSites().replies["http://a.example/2"]
+	delete(known, "http://a.example/2")
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
+	require.ErrorAs(t, err, &unchanged)
+	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
+	require.Equal(t, 1, h.Documents)
+	require.Empty(t, h.Gaps)
+
+	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
+	require.ErrorAs(t, err, &unchanged)
+	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
+}
