@@ -19,15 +19,8 @@ func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *
 		return nil, 0, nil, err
 	}
 	defer resp.Body.Close()
-	text, cut := receive(resp.Body, resp.Header.Get("Content-Length"), nil)
-	if doc, err = (Parser{Limits: c.Limits, Header: resp.Header}).parse(text, resp.URL); doc != nil {
-		doc.Response = newResponse(resp)
-		doc.Response.Requested = url
-	}
-	if cut != nil {
-		err = cut // says more than that the document is truncated
-	}
-	return doc, resp.Status, resp.Header, err
+	l := c.read(resp, url, Known{}, nil)
+	return l.doc, resp.Status, resp.Header, l.err
 }
 
 // NewGap returns the gap that an error leaves, with the reason that Walk would

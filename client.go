@@ -152,29 +152,33 @@ func (l *loaded) finalURL() string {
 // load requests and reads a document. When its head section is there, before
 // the rest is, head is called with it, unless it is nil.
 func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
-	l := &loaded{url: url}
 	resp, err := c.requester().Do(ctx, fetch.Request{
 		URL: requestURL(url), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 	})
 	if err != nil {
-		l.err = err
-		return l
+		return &loaded{url: url, err: err}
 	}
 	defer resp.Body.Close()
-	if resp.URL == requestURL(url) {
-		resp.URL = withoutFragment(url) // as it was written
-	}
+	return c.read(resp, url, known, head)
+}
+
+// read reads the document that url was requested for.
+func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*Document)) *loaded {
+	l := &loaded{url: url}
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {
 		l.err = &Unchanged{known, response}
 		return l
 	}
+	base := resp.URL
+	if base == requestURL(url) {
+		base = withoutFragment(url) // as it was written
+	}
 	p := Parser{Limits: c.Limits, Header: resp.Header}
-	digest := newBodyDigest()
 	peek := func(prefix string) bool {
-		d, whole := p.peek(prefix, resp.URL)
+		d, whole := p.peek(prefix, base)
 		if whole {
 			head(d)
 		}
@@ -183,13 +187,14 @@ func (c *Client) load(ctx context.Context, url string, known Known, head func(*D
 	if head == nil || known.Digest != "" {
 		peek = nil
 	}
+	digest := newBodyDigest()
 	var cut error
 	l.text, cut = receive(io.TeeReader(resp.Body, digest), resp.Header.Get("Content-Length"), peek)
 	if response.Digest = digest.String(); cut == nil && response.Digest == known.Digest {
 		l.err = &Unchanged{known, response}
 		return l
 	}
-	if l.doc, l.err = p.parse(l.text, resp.URL); l.doc != nil {
+	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
 		l.doc.Response = response
 	}
 	if cut != nil {
