@@ -42,6 +42,7 @@ type commandLine struct {
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
 	Check   checkCommand   `cmd:"" help:"Say what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
+	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
 }
 

@@ -36,6 +36,8 @@ func TestScripts(t *testing.T) {
 			"await":  await,
 			"listen": listen,
 			"reach":  reach,
+
+			"collection": collection,
 		},
 	})
 }

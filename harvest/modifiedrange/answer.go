@@ -1,0 +1,188 @@
+package modifiedrange
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// An answer is what a server says to one request.
+type answer struct {
+	asked  Range
+	status int
+
+	covered *Range // that it names; nil: it names none
+
+	stamps   []time.Time // of all items that have one
+	fresh    int         // that had not come before in the same dialect in this dialect
+	oldest   time.Time   // of the entries; of the deletions if there are none
+	stranger string      // the ID of an item that is clearly outside of the range; "" for none
+	outside  bool        // an item is outside of the range, if only by a fraction of a second
+}
+
+// above counts the items that are not older than a time.
+func (a *answer) above(t time.Time) (n int) {
+	for _, at := range a.stamps {
+		if !at.Before(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// A stamped is an item's identity in one state (modified-range#5).
+type stamped struct {
+	id      string
+	deleted bool
+	at      time.Time
+}
+
+// ask makes one request, and hands on what is new in the answer.
+func (r *run) ask() (*answer, error) {
+	if r.requests >= r.limits.Requests {
+		return nil, r.limit("requests", int64(r.limits.Requests))
+	}
+	url, fields, err := r.dialects[0].request(r.c.URL, r.span)
+	if err != nil {
+		return nil, err
+	}
+	r.requests++
+	doc, status, header, err := r.http.Ask(r.ctx, url, fields)
+	if err != nil {
+		return nil, r.damaged(doc, header, err)
+	}
+	a := &answer{asked: r.span, status: status}
+	if covered, err := ParseRange(header.Get(fieldModifiedRange)); err == nil {
+		a.covered = &covered
+	}
+	if err := r.read(a, doc, header); err != nil {
+		r.hand(doc)
+		return nil, err
+	}
+	r.hand(doc)
+	if r.bytes += int64(len(doc.Text())); r.bytes > r.limits.Bytes {
+		return a, r.limit("bytes", r.limits.Bytes)
+	}
+	if len(r.seen) > r.limits.Items {
+		return a, r.limit("items", int64(r.limits.Items))
+	}
+	return a, nil
+}
+
+// damaged keeps what could be read of a document that is not whole.
+func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) error {
+	if doc == nil || !r.begun {
+		return err
+	}
+	if r.read(new(answer), doc, header) != nil {
+		return err
+	}
+	g := gap(r.c.URL, err)
+	g.Document = doc
+	return g
+}
+
+// read takes in the items of an answer, and leaves those in the document that
+// had not come before.
+func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) error {
+	if r.stamp == stampUnknown {
+		r.stamp = choose(doc.Entries)
+	}
+	for _, e := range doc.Entries {
+		if r.stamp.of(e).IsZero() {
+			return &StampError{URL: r.c.URL, ID: e.ID, Clause: clauseStamp}
+		}
+	}
+	if !r.begun {
+		r.Sync.next = r.following(doc, header)
+	}
+	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
+		at := r.stamp.of(e)
+		a.oldest = older(a.oldest, at)
+		return !r.take(a, stamped{e.ID, false, at.UTC()})
+	})
+	deletions := time.Time{}
+	doc.Deleted = slices.DeleteFunc(doc.Deleted, func(t feedhistory.Tombstone) bool {
+		if !t.When.IsZero() {
+			deletions = older(deletions, t.When)
+		}
+		return !r.take(a, stamped{t.Ref, true, t.When.UTC()})
+	})
+	a.oldest = cmp.Or(a.oldest, deletions)
+	return nil
+}
+
+// take notes an item, and reports whether it is new.
+func (r *run) take(a *answer, item stamped) bool {
+	last, again := r.seen[item]
+	if r.seen[item] = r.dialects[0]; last != r.dialects[0] {
+		a.fresh++
+	}
+	if !item.at.IsZero() {
+		a.stamps = append(a.stamps, item.at)
+		r.weigh(a, item)
+	}
+	return !again && (item.deleted || !r.changed(item))
+}
+
+// changed reports whether an entry that has come was modified since. That comes
+// with the next sync; nothing comes twice within one (modified-range#9).
+func (r *run) changed(item stamped) bool {
+	came, ok := r.ids[item.id]
+	if !ok {
+		r.ids[item.id] = r.requests
+		return false
+	}
+	next := r.Sync.next.Since
+	return came != r.requests && !next.IsZero() && !item.at.Before(next)
+}
+
+// weigh looks at an item's stamp.
+func (r *run) weigh(a *answer, item stamped) {
+	if unit := unitOf(item.at); r.unit == 0 || unit < r.unit {
+		r.unit = unit
+	}
+	if item.at.After(r.newest) {
+		r.newest = item.at
+	}
+	if a.covered != nil && a.covered.Contains(item.at) {
+		return // a superset is safe
+	}
+	if !a.asked.Contains(item.at) {
+		a.outside = true
+	}
+	if a.asked.beyond(item.at, time.Second) {
+		a.stranger = item.id
+	}
+}
+
+// following is the state that comes after this sync: the server's time at its
+// beginning, less the overlap (modified-range#8). Where a server does not tell
+// the time, the newest stamp stands for it: the client's clock may be wrong.
+func (r *run) following(doc *feedhistory.Document, header http.Header) State {
+	overlap := max(cmp.Or(r.c.Overlap, time.Minute), 0)
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		return State{date.UTC().Add(-overlap)}
+	}
+	var newest time.Time
+	for _, e := range doc.Entries {
+		if at := r.stamp.of(e); at.After(newest) {
+			newest = at
+		}
+	}
+	if newest.IsZero() {
+		return r.from
+	}
+	return State{newest.UTC().Add(-overlap)}
+}
+
+// older returns the earlier of two times; a zero time is none.
+func older(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,110 @@
+package modifiedrange
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A PossibleLossError says that a sync cannot go on without perhaps leaving
+// items out: the server answers with a part that cannot be cut down further,
+// because it cuts through a group of items with the same stamp, or because the
+// part has no items at all.
+type PossibleLossError struct {
+	URL    string
+	Asked  Range     // what the last request asked for
+	At     time.Time // the stamp of the group; zero if there were no items
+	Clause string
+}
+
+// Error says where something may be missing.
+func (e *PossibleLossError) Error() string {
+	if e.At.IsZero() {
+		return fmt.Sprintf("possible loss: %s: the part of %s that came has no items, so what is left cannot be told (%s)",
+			e.URL, e.Asked, e.Clause)
+	}
+	return fmt.Sprintf("possible loss: %s: of the items modified at %s only some come, so others may be missing (%s)",
+		e.URL, formatTime(e.At), e.Clause)
+}
+
+// An IgnoredError says that the server does not heed the range: it answers with
+// items from outside of it. What it sends may be everything or not.
+type IgnoredError struct {
+	URL    string
+	Tried  []Dialect // all of which it ignores
+	Asked  Range     // what the last request asked for
+	ID     string    // of an item clearly outside of it; "" if none can be named
+	Clause string
+}
+
+// Error says what was ignored.
+func (e *IgnoredError) Error() string {
+	var tried []string
+	for _, d := range e.Tried {
+		tried = append(tried, d.String())
+	}
+	s := fmt.Sprintf("%s: the server ignores the range (%s)", e.URL, strings.Join(tried, ", "))
+	if e.ID != "" {
+		s += fmt.Sprintf(": asked for %s it sent %s", e.Asked, clip(e.ID))
+	}
+	return s + " (" + e.Clause + ")"
+}
+
+// A StampError says that an item does not tell when it was last modified, or
+// not by the element that the others tell it by.
+type StampError struct {
+	URL    string
+	ID     string // of the item
+	Clause string
+}
+
+// Error names the item.
+func (e *StampError) Error() string {
+	return fmt.Sprintf("%s: %s does not say when it was last modified, or not as the others do (%s)",
+		e.URL, clip(e.ID), e.Clause)
+}
+
+// A LimitError says that a sync needs more than Limits allow.
+type LimitError struct {
+	URL    string
+	Limit  string // "requests", "items" or "bytes"
+	Max    int64  // what was allowed
+	Clause string
+}
+
+// Error names the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: the sync takes more %s than the %d that are allowed (%s)", e.URL, e.Limit, e.Max, e.Clause)
+}
+
+// What the errors cite.
+const (
+	clauseTies    = "modified-range#5: a server never cuts through a group of equal stamps"
+	clauseSubset  = "modified-range#4: a part has the most recent items of the range"
+	clauseHeed    = "modified-range#3: an answer has items of the range"
+	clauseStamp   = "modified-range#6: each item has a stamp, of one kind throughout"
+	clauseBounded = "modified-range#12: every loop is bounded"
+)
+
+// gap is what an error leaves of a sync that has begun.
+func gap(url string, err error) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, err)
+	var loss *PossibleLossError
+	var ignored *IgnoredError
+	var stamp *StampError
+	var limit *LimitError
+	switch {
+	case errors.As(err, &loss):
+		g.Reason = feedhistory.ReasonBarren
+	case errors.As(err, &ignored): // what came is no more than a window
+		g.Reason = feedhistory.ReasonMissedWindow
+	case errors.As(err, &stamp):
+		g.Reason = feedhistory.ReasonMalformed
+	case errors.As(err, &limit):
+		g.Reason = feedhistory.ReasonBudget
+	}
+	return g
+}

@@ -1,0 +1,152 @@
+package modifiedrange
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A foreign server is one that is not ours: it does not name the range that it
+// covers, understands one dialect at most, and may break the rules.
+type foreign struct {
+	*store
+	dialect Dialect // that it understands; Probe: none
+	limit   int
+	cuts    bool // through groups of equal stamps (modified-range#5)
+	claims  bool // 200 for parts, too (modified-range#3)
+	strict  bool // refuses the dialects that it does not understand
+	undated bool // has no Date
+}
+
+// ServeHTTP implements http.Handler.
+func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	within, ok := f.asked(r)
+	if !ok && f.strict {
+		http.Error(w, "what?", http.StatusBadRequest)
+		return
+	}
+	found := f.within(within)
+	n := min(f.limit, len(found))
+	for !f.cuts && n > 0 && n < len(found) && found[n].at.Equal(found[n-1].at) {
+		n++
+	}
+	var items []Item
+	for _, v := range found[:n] {
+		items = append(items, v.item())
+	}
+	w.Header()["Date"] = nil
+	if !f.undated {
+		w.Header().Set("Date", f.now.UTC().Format(http.TimeFormat))
+	}
+	if n < len(found) && !f.claims {
+		w.WriteHeader(http.StatusPartialContent)
+	}
+	_ = feedhistory.WriteAtom(w, new(Handler).document(items))
+}
+
+// asked reads the range in the server's dialect.
+func (f *foreign) asked(r *http.Request) (Range, bool) {
+	own := r.Clone(r.Context())
+	if f.dialect != ModifiedRange {
+		own.Header.Del(fieldModifiedRange)
+	}
+	if f.dialect != RangeUpdated {
+		own.Header.Del(fieldRange)
+	}
+	if f.dialect != GData {
+		own.URL.RawQuery = ""
+	}
+	within, err := asked(own)
+	heard := len(own.Header[fieldModifiedRange])+len(own.Header[fieldRange])+len(own.URL.RawQuery) > 0
+	return within, err == nil && heard
+}
+
+// groups returns a store with a group of items for each size, a minute apart.
+func groups(sizes ...int) *store {
+	s := &store{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	for i, size := range sizes {
+		when := s.now.Add(-time.Duration(i+1) * time.Minute)
+		for j := range size {
+			s.put(fmt.Sprintf("urn:%d:%d", i, j), "text", when)
+		}
+	}
+	return s
+}
+
+// Whatever a foreign server does, the sync ends: with all there is, or with an
+// error that says why not.
+func TestForeignServers(t *testing.T) {
+	const whole, loss, ignored = "", "loss", "ignored"
+	for _, test := range []struct {
+		name     string
+		server   foreign
+		ask      Dialect
+		sizes    []int
+		want     string
+		requests int
+	}{
+		{"honest", foreign{dialect: ModifiedRange, limit: 3}, Probe, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
+		{"one request", foreign{dialect: ModifiedRange, limit: 9}, Probe, []int{1, 1, 1}, whole, 2},
+		{"empty", foreign{dialect: ModifiedRange, limit: 9}, Probe, nil, whole, 1},
+		{"limit of one", foreign{dialect: ModifiedRange, limit: 1}, Probe, []int{1, 1, 1, 1}, whole, 10},
+		{"groups kept", foreign{dialect: ModifiedRange, limit: 2}, Probe, []int{5, 4, 1, 3}, whole, 7},
+		{"groups cut, of less than the limit", foreign{dialect: ModifiedRange, limit: 5, cuts: true}, Probe, []int{2, 4, 3, 4, 1, 2}, whole, 5},
+		{"groups cut", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{1, 5, 2}, loss, 3},
+		{"groups cut, at the start", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{5}, loss, 3},
+		{"closed interval", foreign{dialect: RangeUpdated, limit: 3}, RangeUpdated, []int{1, 1, 1, 1, 2, 1}, whole, 3},
+		{"closed interval, probed", foreign{dialect: RangeUpdated, limit: 3}, Probe, []int{1, 1, 1, 1, 2, 1}, whole, 5},
+		{"closed interval, others refused", foreign{dialect: RangeUpdated, limit: 9, strict: true}, Probe, []int{1, 1}, whole, 3},
+		{"parameters", foreign{dialect: GData, limit: 3, claims: true}, GData, []int{1, 1, 1, 1, 1, 1, 1}, whole, 5},
+		{"parameters, probed", foreign{dialect: GData, limit: 3, claims: true}, Probe, []int{1, 1, 1, 1, 1, 1, 1}, whole, 9},
+		{"parameters, groups cut", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, GData, []int{1, 2, 2, 1, 2, 1}, whole, 7},
+		{"ignored", foreign{limit: 3, claims: true}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
+		{"ignored, and all is there", foreign{limit: 9, claims: true}, ModifiedRange, []int{1, 1}, ignored, 2},
+		{"ignored, one item", foreign{limit: 9, claims: true}, ModifiedRange, []int{1}, ignored, 2},
+		{"all ignored", foreign{limit: 3, claims: true}, Probe, []int{1, 1, 1, 1, 1}, ignored, 6},
+		{"ignored, and a part", foreign{limit: 3}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
+		{"without a date", foreign{dialect: ModifiedRange, limit: 3, undated: true}, Probe, []int{1, 1}, whole, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := test.server
+			server.store = groups(test.sizes...)
+			w := &wire{handler: &server}
+			c := w.client()
+			c.Dialect = test.ask
+			sync := c.Sync(t.Context(), State{})
+			h, err := feedhistory.Merge(sync.Documents())
+			require.NoError(t, err)
+			next, ended := sync.State()
+			if !assert.Equal(t, test.requests, sync.Requests()) {
+				t.Log(w.log.String())
+			}
+			switch {
+			case test.want != whole:
+				assert.False(t, ended)
+				assert.Zero(t, next)
+				require.Len(t, h.Gaps, 1)
+				assert.NotEmpty(t, h.Gaps[0].Error())
+				var lost *PossibleLossError
+				var deaf *IgnoredError
+				assert.Equal(t, test.want == loss, errors.As(h.Gaps[0], &lost))
+				assert.Equal(t, test.want == ignored, errors.As(h.Gaps[0], &deaf))
+			default:
+				assert.True(t, ended)
+				assert.Empty(t, h.Gaps)
+				assert.Len(t, h.Entries, len(server.items), w.log.String())
+				if server.dialect != Probe && len(test.sizes) > 0 {
+					assert.Equal(t, server.dialect, sync.Dialect())
+				}
+				if test.sizes != nil {
+					assert.False(t, next.Since.IsZero())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package modifiedrange
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Handler serves a collection by ranges of modification times, in all the
+// dialects. The items come from a query.
+type Handler struct {
+	// Query finds the items that were modified within a range. It is required.
+	Query Query
+
+	// Limit is how many items an answer has. An answer with more is one that
+	// would have to cut through a group of equal stamps (modified-range#5).
+	// Zero: 100.
+	Limit int
+
+	// Partial is the status of an answer that is only a part. It is from 201 to
+	// 299; the proposal leaves open which (modified-range#3). Zero: 206.
+	Partial int
+
+	// Head describes the feed: ID, Title, Authors, Links … It must not be
+	// changed while it is in use. Nil: there is nothing to say.
+	Head *feedhistory.Document
+
+	Format feedhistory.Format // Atom or RSS; zero: Atom
+	Now    func() time.Time   // the clock that the stamps are of; nil: time.Now
+	Logger *slog.Logger       // is told of malformed ranges and failed queries; nil: nobody is
+}
+
+// A Query returns the items of a collection that were last modified at or after
+// the start and before the end, the most recently modified first, and no more
+// than the limit. A zero time is no bound, nor is a limit of zero. It is called
+// from many goroutines.
+//
+// In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
+type Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+
+// ServeHTTP answers with the items of the range that is asked for, or the most
+// recent of them.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		return
+	}
+	// The next sync starts at this time, so it may not be later than the query
+	// (modified-range#8).
+	w.Header().Set("Date", h.now().UTC().Format(http.TimeFormat))
+	asked, err := asked(r)
+	if err != nil {
+		h.log(r, slog.LevelWarn, "a malformed range is ignored", err)
+		asked = Range{}
+	}
+	p, err := h.page(r.Context(), asked)
+	if err == nil {
+		err = h.write(w, r, p)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+func (h *Handler) now() time.Time {
+	if h.Now == nil {
+		return time.Now()
+	}
+	return h.Now()
+}
+
+// A part is what an answer has: the items, and the range of which they are all.
+type part struct {
+	items   []Item
+	covered Range
+	whole   bool
+}
+
+// page finds the most recent items of a range.
+func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
+	if asked.IsEmpty() {
+		return part{covered: asked, whole: true}, nil
+	}
+	limit := cmp.Or(max(h.Limit, 0), 100)
+	items, err := h.query(ctx, asked, limit+1)
+	if err != nil || len(items) <= limit {
+		return part{items, asked, true}, err
+	}
+	oldest := items[limit-1].Modified
+	p := part{items: items[:limit], covered: Range{oldest, asked.End}}
+	if !items[limit].Modified.Equal(oldest) {
+		return p, nil
+	}
+	return h.complete(ctx, asked, p)
+}
+
+// complete adds what is missing of the group of equal stamps at a part's end.
+// With that there may be nothing left.
+func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, error) {
+	oldest := p.covered.Start
+	group, err := h.query(ctx, Range{oldest, oldest.Add(tick)}, 0)
+	if err != nil {
+		return part{}, err
+	}
+	newer := p.items
+	for len(newer) > 0 && newer[len(newer)-1].Modified.Equal(oldest) {
+		newer = newer[:len(newer)-1]
+	}
+	p.items = slices.Concat(newer, group)
+	rest := Range{asked.Start, oldest}
+	if !rest.IsEmpty() {
+		older, err := h.query(ctx, rest, 1)
+		if err != nil || len(older) > 0 {
+			return p, err
+		}
+	}
+	p.covered, p.whole = asked, true
+	return p, nil
+}
+
+// query asks for items and checks them.
+func (h *Handler) query(ctx context.Context, within Range, limit int) ([]Item, error) {
+	items, err := h.Query(ctx, within.Start, within.End, limit)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range items {
+		if err := item.check(within); err != nil {
+			return nil, err
+		}
+		if i > 0 && item.Modified.After(items[i-1].Modified) {
+			return nil, fmt.Errorf("%s: it is newer than the item before it, but should not be", item.id())
+		}
+	}
+	return items, nil
+}
+
+// document makes the feed document of an answer.
+func (h *Handler) document(items []Item) *feedhistory.Document {
+	doc := &feedhistory.Document{}
+	if h.Head != nil {
+		*doc = *h.Head
+	}
+	doc.Entries, doc.Deleted = nil, nil
+	for _, item := range items {
+		if item.Entry != nil {
+			doc.Entries = append(doc.Entries, item.Entry)
+		} else {
+			doc.Deleted = append(doc.Deleted, feedhistory.Tombstone{Ref: item.Deleted, When: item.Modified})
+		}
+	}
+	return doc
+}
+
+// write sends an answer, which names the range that it covers
+// (modified-range#3).
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
+	var body bytes.Buffer
+	write, kind := feedhistory.WriteAtom, "application/atom+xml"
+	if h.Format == feedhistory.RSS {
+		write, kind = feedhistory.WriteRSS, "application/rss+xml"
+	}
+	if err := write(&body, h.document(p.items)); err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", kind+"; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	header.Set("Cache-Control", "no-cache")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set(fieldModifiedRange, p.covered.String())
+	header.Add("Vary", fieldModifiedRange)
+	header.Add("Vary", fieldRange)
+	w.WriteHeader(h.status(p))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body.Bytes()) // the client has gone, then
+	}
+	return nil
+}
+
+func (h *Handler) status(p part) int {
+	switch {
+	case p.whole:
+		return http.StatusOK
+	case h.Partial <= http.StatusOK || h.Partial > 299:
+		return http.StatusPartialContent
+	}
+	return h.Partial
+}
+
+// fail says that there is no answer; not to somebody who has gone.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+	h.log(r, slog.LevelError, "a range cannot be answered", err)
+}
+
+func (h *Handler) log(r *http.Request, level slog.Level, message string, err error) {
+	if h.Logger != nil {
+		h.Logger.Log(r.Context(), level, message, "url", r.URL.String(), "err", err)
+	}
+}

@@ -1,0 +1,178 @@
+package modifiedrange
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A machine drives a client against a server with writers at work.
+type machine struct {
+	*store
+	t      *rapid.T
+	wire   *wire
+	client *Client
+	skew   time.Duration // of the server's clock against that of the stamps
+	kind   string        // of the server
+
+	state State
+	copy  map[string]version // what the client has
+	count int
+}
+
+const mostRequests = 400
+
+// TestModel: whatever writers do between requests, whatever the limit, however
+// many stamps are equal and whichever responses are lost, no item comes twice
+// within a sync; every sync ends; and once the writers rest, one more sync makes
+// the copy equal to the collection. Against a server that breaks the rules, the
+// same holds of every sync that says it is whole.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		for range rapid.IntRange(1, 4).Draw(t, "syncs") {
+			m.write("before", 12)
+			m.busy()
+			m.sync()
+		}
+		m.rest()
+		if m.sync(); m.kind == "ours" {
+			require.True(t, m.equal(), "%v\nwant %v\n%s", m.copy, m.items, m.wire.log.String())
+		}
+	})
+}
+
+func newMachine(t *rapid.T) *machine {
+	m := &machine{
+		store: &store{items: map[string]version{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
+		t:     t, copy: map[string]version{},
+		skew: time.Duration(rapid.Int64Range(-int64(30*time.Second), int64(30*time.Second)).Draw(t, "skew")),
+		kind: rapid.SampledFrom([]string{"ours", "ours", "kept", "cuts", "claims", "claims, cuts", "deaf"}).Draw(t, "server"),
+	}
+	dialect := rapid.SampledFrom([]Dialect{Probe, ModifiedRange, RangeUpdated, GData}).Draw(t, "dialect")
+	limit := rapid.IntRange(1, 5).Draw(t, "limit")
+	theirs := &foreign{
+		store: m.store, dialect: max(dialect, ModifiedRange), limit: limit,
+		cuts: strings.Contains(m.kind, "cuts"), claims: strings.Contains(m.kind, "claims"),
+	}
+	if m.kind == "deaf" {
+		theirs.dialect, theirs.claims = Probe, rapid.Bool().Draw(t, "claims")
+	}
+	m.wire = &wire{handler: theirs}
+	if m.kind == "ours" {
+		m.wire.handler = &Handler{Query: m.query, Limit: limit, Now: func() time.Time { return m.now.Add(m.skew) }}
+	}
+	m.client = m.wire.client()
+	m.client.Dialect = dialect
+	m.client.Limits.Requests = mostRequests
+	return m
+}
+
+// busy lets writers work between requests, and responses be lost.
+func (m *machine) busy() {
+	m.wire.before = func(*http.Request) { m.write("between", 3) }
+	m.wire.lose = func() bool { return rapid.IntRange(0, 9).Draw(m.t, "lost") == 9 }
+}
+
+func (m *machine) rest() { m.wire.before, m.wire.lose = nil, nil }
+
+// write makes up to a number of changes. Often no time passes between them.
+func (m *machine) write(label string, most int) {
+	for range rapid.IntRange(0, most).Draw(m.t, label) {
+		m.now = m.now.Add(time.Duration(rapid.SampledFrom([]int64{
+			0, 0, 0, 1, int64(time.Millisecond), int64(time.Second), int64(time.Hour),
+		}).Draw(m.t, "later")))
+		m.count++
+		id := fmt.Sprintf("urn:%d", rapid.IntRange(1, 9).Draw(m.t, "id"))
+		if _, there := m.items[id]; there && rapid.IntRange(0, 3).Draw(m.t, "what") == 0 {
+			m.remove(id, m.now)
+		} else {
+			m.put(id, fmt.Sprintf("text %d", m.count), m.now)
+		}
+	}
+}
+
+// sync syncs once, and stores what came together with the state.
+func (m *machine) sync() {
+	sync := m.client.Sync(m.t.Context(), m.state)
+	came := map[string]bool{}
+	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) {
+		for doc, err := range sync.Documents() {
+			if doc != nil {
+				m.once(came, doc)
+			}
+			if !yield(doc, err) {
+				return
+			}
+		}
+	})
+	next, whole := sync.State()
+	require.Less(m.t, sync.Requests(), mostRequests)
+	require.Equal(m.t, err == nil && len(h.Gaps) == 0, whole, "%v", err)
+	if err == nil {
+		m.known(h.Gaps)
+		m.apply(h)
+	}
+	m.state = next
+	// A server that cuts through a group, and says that this is everything, cannot
+	// be found out if there is nothing else.
+	if whole && m.wire.before == nil && m.kind != "claims, cuts" {
+		require.True(m.t, m.equal(), "%v\nwant %v\n%s", m.copy, m.items, m.wire.log.String())
+	}
+}
+
+// once checks that no entry has come before in this sync.
+func (m *machine) once(came map[string]bool, doc *feedhistory.Document) {
+	for _, e := range doc.Entries {
+		require.False(m.t, came[e.ID], "%s came twice\n%s", e.ID, m.wire.log.String())
+		came[e.ID] = true
+	}
+}
+
+// known checks that a sync ends for one of the reasons there are.
+func (m *machine) known(gaps []*feedhistory.Gap) {
+	for _, g := range gaps {
+		var loss *PossibleLossError
+		var ignored *IgnoredError
+		switch {
+		case errors.Is(g, errLost) && m.wire.lose != nil:
+		case errors.As(g, &loss):
+			require.Contains(m.t, []string{"kept", "cuts", "claims", "claims, cuts", "deaf"}, m.kind)
+		case errors.As(g, &ignored):
+			require.Contains(m.t, []string{"deaf"}, m.kind, m.wire.log.String())
+		default:
+			require.NoError(m.t, g)
+		}
+	}
+}
+
+// apply brings the copy up to date.
+func (m *machine) apply(h *feedhistory.History) {
+	var all []version
+	for _, e := range h.Entries {
+		all = append(all, version{id: e.ID, text: e.Title().Body, at: e.Updated.UTC()})
+	}
+	for _, t := range h.Deleted {
+		all = append(all, version{id: t.Ref, at: t.When.UTC(), deleted: true})
+	}
+	for _, v := range all {
+		if !v.at.Before(m.copy[v.id].at) {
+			m.copy[v.id] = v
+		}
+	}
+}
+
+func (m *machine) equal() bool {
+	want := m.within(Range{})
+	have := (&store{items: m.copy}).within(Range{})
+	return slices.Equal(want, have)
+}
