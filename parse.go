@@ -181,7 +181,10 @@ func (r *reader) addHeader(h http.Header) {
 	if h == nil {
 		return
 	}
-	if t, err := http.ParseTime(h.Get("Last-Modified")); err == nil {
+	modified := h.Get("Last-Modified")
+	if t, err := http.ParseTime(modified); err == nil {
+		r.doc.LastModified = t
+	} else if t, ok := r.dates.read(modified); ok { // such as a day of one digit
 		r.doc.LastModified = t
 	}
 	own := r.doc.Links

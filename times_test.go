@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,4 +47,19 @@ func TestTimesGiveUp(t *testing.T) {
 	require.False(t, ok)
 	_, ok = d.read("Tue, 03 Jun 2003 09:39:21 GMT")
 	require.True(t, ok)
+}
+
+// HTTP wants two digits for the day (RFC 9110 §5.6.7), but servers write one.
+func TestLastModified(t *testing.T) {
+	for text, want := range map[string]time.Time{
+		"Sun, 06 Nov 1994 08:49:37 GMT":  time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
+		"Sun, 6 Nov 1994 08:49:37 GMT":   time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
+		"Sunday, 06-Nov-94 08:49:37 GMT": time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
+		"Sun Nov  6 08:49:37 1994":       time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
+		"recently":                       {},
+	} {
+		doc, err := Parser{Header: http.Header{"Last-Modified": {text}}}.Parse(strings.NewReader("<rss><channel/></rss>"), "")
+		require.NoError(t, err)
+		require.True(t, want.Equal(doc.LastModified), "%s: %v", text, doc.LastModified)
+	}
 }
