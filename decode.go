@@ -115,23 +115,19 @@ type skeleton struct {
 
 // decode gives the skeleton to gofeed.
 func (k *skeleton) decode(format Format) (*gofeed.Item, error) {
+	root, entry, end := "rss version=\"2.0\"", "<channel><item>", "</item></channel></rss>"
+	if format == Atom {
+		root, entry, end = "feed xmlns=\""+nsAtom+"\"", "<entry>", "</entry></feed>"
+	}
 	var b strings.Builder
 	b.Grow(k.b.Len() + 512)
-	open, end := "<rss version=\"2.0\"", "<channel><item>"
-	if format == Atom {
-		open, end = "<feed xmlns=\""+nsAtom+"\"", "<entry>"
-	}
-	b.WriteString(open)
+	b.WriteString("<" + root)
 	for _, ns := range k.namespaces {
 		writeAttr(&b, "xmlns:"+ns.Prefix, ns.URI)
 	}
-	b.WriteString(">" + end)
+	b.WriteString(">" + entry)
 	b.WriteString(k.b.String())
-	if format == Atom {
-		b.WriteString("</entry></feed>")
-	} else {
-		b.WriteString("</item></channel></rss>")
-	}
+	b.WriteString(end)
 	return readItem(b.String(), format)
 }
 

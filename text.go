@@ -2,7 +2,6 @@ package feedhistory
 
 import (
 	"encoding/base64"
-	"math"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -82,15 +81,10 @@ func (e *Entry) text(what string) Text {
 	return best
 }
 
-// unlimited is for entries read again: the document's limits have passed them.
-var unlimited = xmlscan.Limits{
-	Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32, Elements: math.MaxInt32,
-}
-
 // reader returns a reader that stands at the entry's start tag.
 func (e *Entry) reader() *reader {
 	r := &reader{
-		s:    xmlscan.NewFragment(e.raw, e.scope.bindings, unlimited),
+		s:    xmlscan.NewFragment(e.raw, e.scope.bindings, xmlscan.Unlimited()),
 		text: e.raw,
 		doc:  &Document{URL: e.scope.base, Format: e.format()},
 		lang: e.scope.lang,

@@ -173,7 +173,6 @@ func (w *walk) yieldDocument(l *loaded) {
 	if w.used.Barren++; fresh {
 		w.used.Barren = 0
 	}
-	l.text = "" // an archive given first is held while the others are read
 	if l.err != nil {
 		w.fail(l, l.from)
 	} else {

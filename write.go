@@ -24,7 +24,7 @@ func (e *Entry) XML() []byte {
 
 // standalone returns an element with its surroundings' contribution on it.
 func (sc *scope) standalone(raw string, lenient bool) string {
-	s := xmlscan.NewFragment(raw, sc.bindings, unlimited)
+	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
 	s.Next()
 	var attrs strings.Builder
 	declared := s.Bindings()[len(sc.bindings):]

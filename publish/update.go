@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -209,9 +208,7 @@ const atomNamespace = "http://www.w3.org/2005/Atom"
 // withoutUpdated cuts an entry where its update time is, or belongs: Atom's
 // element, which says it in RSS too.
 func withoutUpdated(element string) (before, after string) {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Limits{
-		Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32, Elements: math.MaxInt32,
-	})
+	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
 		if s.Space() == atomNamespace && s.Local() == "updated" {

@@ -15,7 +15,10 @@
 // [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
 package xmlscan
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // Limits bounds what a document may ask for. A zero field means its default.
 type Limits struct {
@@ -33,6 +36,9 @@ func (l Limits) withDefaults() Limits {
 		Elements:   cmp.Or(l.Elements, 1_000_000),
 	}
 }
+
+// Unlimited returns the limits for what has passed others before.
+func Unlimited() Limits { return Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt} }
 
 // A Token is a kind of token.
 type Token uint8

@@ -3,7 +3,6 @@ package xmlscan
 import (
 	"bytes"
 	"html"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,7 @@ import (
 // Each place where the scanner is lenient is repaired, so that any XML parser
 // reads there what the scanner reads. Nothing else is changed.
 func Standalone(fragment string, outer []Binding, attrs string) string {
-	unlimited := Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	unlimited := Unlimited()
 	given := NewFragment("<a"+attrs+"/>", outer, unlimited)
 	if given.Next() != Start || !given.empty {
 		return Standalone(fragment, outer, "")
