@@ -3,7 +3,6 @@ package feedhistory
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -59,7 +58,7 @@ func (d Draft) Entry() (*Entry, error) {
 		w.link("link", l)
 	}
 	w.b.WriteString("</entry>")
-	return readEntry(w.b.String())
+	return ReadEntry(Atom, w.b.String(), "")
 }
 
 // draftText writes a text construct; a title even if it is empty.
@@ -105,16 +104,4 @@ func wellFormed(element string) error {
 		return fmt.Errorf("not well-formed: %s", notes[0].Message)
 	}
 	return nil
-}
-
-// readEntry reads an Atom entry that was just written.
-func readEntry(text string) (*Entry, error) {
-	doc, err := Parse(strings.NewReader("<feed xmlns=\""+nsAtom+"\">"+text+"</feed>"), "")
-	if err != nil {
-		return nil, err
-	}
-	if len(doc.Entries) != 1 {
-		return nil, errors.New("not one entry")
-	}
-	return doc.Entries[0], nil
 }

@@ -70,14 +70,6 @@ const (
 // String returns "plain", "complete", "paged" or "archived".
 func (k Kind) String() string { return name(k, "plain", "complete", "paged", "archived") }
 
-// name returns the name of an enumeration's value.
-func name[T ~uint8](value T, names ...string) string {
-	if int(value) < len(names) {
-		return names[value]
-	}
-	return "unknown"
-}
-
 // A Document is one feed document.
 type Document struct {
 	URL          string // where it was read: the base of its references; "" if unknown

@@ -21,14 +21,20 @@ type WalkOptions struct {
 	// over the walk.
 	Processed func(url string) bool
 
+	// Last reports whether to end the pages of a paged feed with one that was
+	// just yielded: pages do not stay what they are, so that only their entries
+	// tell whether what is older is known. Nil: they are all read. If it is set,
+	// no page is requested ahead.
+	Last func(page *Document) bool
+
 	// Known returns what is known of a document from an earlier reading; its
 	// zero value for nothing. Such a document is requested conditionally. If it
 	// is unchanged the walk yields a nil document and an *Unchanged, and goes on
 	// where Known.Older leads. It is called as Processed is.
 	Known func(url string) Known
 
-	// Pending are archive documents where earlier walks were cut short. The
-	// walk goes on there when it has come to its end.
+	// Pending are archive documents, or pages, where earlier walks were cut
+	// short. The walk goes on there when it has come to its end.
 	Pending []string
 }
 
@@ -103,7 +109,11 @@ func (w *walk) run(url string) {
 	for _, url := range w.opt.Pending {
 		if url = withoutFragment(url); !w.ended && !w.seen(url) && !w.processed(url) {
 			w.begin(Archived)
-			w.follow(w.next(url, ""))
+			l := w.next(url, "")
+			if l != nil && l.doc != nil && l.doc.Kind() == Paged {
+				w.kind = Paged
+			}
+			w.follow(l)
 		}
 	}
 }
@@ -156,7 +166,7 @@ func (w *walk) follow(l *loaded) {
 	for l != nil && !w.ended {
 		w.yieldDocument(l)
 		older, ok := l.older(w.kind)
-		if !ok || w.ended || w.kind == Archived && (w.processed(older) || w.wasProcessed(l)) {
+		if !ok || w.ended || w.kind == Archived && (w.processed(older) || w.wasProcessed(l)) || w.isLast(l) {
 			return
 		}
 		l = w.next(withoutFragment(older), l.finalURL())
@@ -274,7 +284,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 	link, ok := head.older(kind)
 	url := withoutFragment(link.Href)
 	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
-		kind == Archived && w.processed(url) {
+		kind == Archived && w.processed(url) || kind == Paged && w.opt.Last != nil {
 		return "", false
 	}
 	return url, true
@@ -339,6 +349,11 @@ func (w *walk) wasProcessed(l *loaded) bool {
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
 	return w.processed(l.doc.URL) || ok && sameOrigin(self.Href, l.doc.URL) && w.processed(self.Href)
+}
+
+// isLast reports whether the caller wants no page beyond one.
+func (w *walk) isLast(l *loaded) bool {
+	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
 }
 
 // fail yields what happened to a document that could not be read whole.

@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -184,4 +185,45 @@ func TestWalkManyEntries(t *testing.T) {
 	v.walk(t.Context())
 	require.NoError(t, v.err)
 	require.Len(t, v.history.Entries, 2150)
+}
+
+// threePages are a paged feed.
+const threePages = `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/><entry><id>urn:3</id></entry></feed>
+-- /2.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/1.atom"/><entry><id>urn:2</id></entry></feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom"><link rel="previous" href="/2.atom"/><entry><id>urn:1</id></entry></feed>
+`
+
+// Last ends the pages, and nothing is requested beyond.
+func TestLastEndsThePages(t *testing.T) {
+	for last := 1; last <= 3; last++ {
+		site := feedtest.Serve(t, threePages)
+		v := newVisit(t, site, "")
+		yielded := 0
+		for page, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{
+			Last: func(page *Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
+		}) {
+			require.NoError(t, err)
+			require.NotNil(t, page)
+			yielded++
+		}
+		require.Equal(t, last, yielded)
+		require.Len(t, site.Requests(), last)
+	}
+}
+
+// Pages that were left out once can be gone on to, even so.
+func TestPendingPages(t *testing.T) {
+	site := feedtest.Serve(t, threePages)
+	v := newVisit(t, site, "")
+	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{
+		Last:    func(page *Document) bool { return page.URL == v.url },
+		Pending: []string{site.URL + "/2.atom"},
+	}))
+	require.NoError(t, err)
+	require.Len(t, h.Entries, 3)
+	require.Len(t, site.Requests(), 3)
 }

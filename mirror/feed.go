@@ -1,0 +1,123 @@
+package mirror
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Feed is the state of a mirrored feed. What it has beside, entries and
+// documents, is asked for at the Store.
+type Feed struct {
+	URL     string `json:"url"` // that was subscribed to: it names the feed in the store
+	Version int64  `json:"-"`   // how many changes were committed; zero: it is not stored
+
+	// Address is where the feed is asked for: where permanent redirects lead,
+	// or from an archive to its subscription document (5005#13). "": at URL.
+	Address string `json:"address,omitempty"`
+
+	Title   string              `json:"title,omitempty"`
+	Kind    feedhistory.Kind    `json:"kind"`
+	Verdict feedhistory.Verdict `json:"verdict"` // on the mirror as it stands; Partial until a document was read
+
+	// Head is the head section of the subscription document, as an Atom
+	// document without entries; "" if none was read. See Feed.Document.
+	Head string `json:"head,omitempty"`
+
+	// Known is the subscription document as it was last read whole.
+	Known feedhistory.Known `json:"known,omitzero"`
+
+	Entries   int64 `json:"entries"`   // that are live
+	Deleted   int64 `json:"deleted"`   // that were, and are not
+	Documents int64 `json:"documents"` // archive documents that have been processed
+
+	Polls    int64     `json:"polls"`              // begun
+	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
+	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero: at any time
+	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
+	Failures int       `json:"failures,omitempty"` // of polls in a row that brought no subscription document
+	Error    string    `json:"error,omitempty"`    // of the last one; "" if it did
+	Gone     bool      `json:"gone,omitempty"`     // the publisher has withdrawn it (410): it is no longer due
+
+	Pending []Pending `json:"pending,omitempty"` // documents that are still to be read
+	Gaps    []Gap     `json:"gaps,omitempty"`    // what is missing beside those
+
+	// Shown are the entries of the subscription document of an archived feed,
+	// as it was last read. Sought are those that were shown there once, and have
+	// been found in no document since (5005#9).
+	Shown  []string `json:"shown,omitempty"`
+	Sought []string `json:"sought,omitempty"`
+
+	// Unfinished says that the pages of a paged feed have not been read to where
+	// they are known.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	// Source says where the history comes from, if not from the feed's own
+	// documents, as a word: "wordpress". Mark is what that remembers from one
+	// poll to the next.
+	Source string          `json:"source,omitempty"`
+	Mark   json.RawMessage `json:"mark,omitempty"`
+}
+
+// Document returns the head section of the feed's subscription document,
+// without entries. The error matches ErrNotFound if none was ever read.
+func (f *Feed) Document() (*feedhistory.Document, error) {
+	if f.Head == "" {
+		return nil, ErrNotFound
+	}
+	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
+}
+
+// Missing returns the gaps of the mirror: those of the pending documents that could
+// not be had, and of what else is missing.
+func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
+	for _, p := range f.Pending {
+		gaps = append(gaps, p.gap())
+	}
+	for _, g := range f.Gaps {
+		gaps = append(gaps, g.gap())
+	}
+	return gaps
+}
+
+// A Pending document is one that a link was seen to, and that has not been
+// processed (5005#19).
+type Pending struct {
+	Gap
+	Rank  Rank      `json:"rank"`           // of its newer neighbour; the document's own Place is one less
+	Tries int       `json:"tries"`          // that failed
+	Retry time.Time `json:"retry,omitzero"` // not before; zero: at the next poll
+}
+
+// A Gap is a feedhistory.Gap that can be stored.
+type Gap struct {
+	URL     string             `json:"url"`
+	From    string             `json:"from,omitempty"`
+	Reason  feedhistory.Reason `json:"reason"`
+	Message string             `json:"message"`
+	Found   time.Time          `json:"found"`
+}
+
+func (g Gap) gap() *feedhistory.Gap {
+	return &feedhistory.Gap{
+		URL: g.URL, From: g.From, Reason: g.Reason, Err: errors.New(g.Message), Found: g.Found,
+	}
+}
+
+// A Document is a processed archive document.
+type Document struct {
+	URL   string   // by which it was requested
+	Names []string // URLs that it is known by: this one, where it redirected to, its self
+	Known feedhistory.Known
+	Rank  Rank
+
+	First, Last int64     // the polls that read it first, and last
+	Read        time.Time // when that was
+	Entries     int       // in it
+	Digest      string    // of the set of its entries (5005#9)
+
+	Oldest, Newest time.Time // of its entries, by Record.Time; zero if it has none
+}

@@ -1,0 +1,152 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+var (
+	// ErrNotFound says that a Store does not have the feed, or the document.
+	ErrNotFound = errors.New("not in the store")
+	// ErrConflict says that another mirror has changed, made or removed the
+	// feed since it was read. Nothing was committed.
+	ErrConflict = errors.New("the feed has been changed by another mirror")
+)
+
+// A Store holds feeds: the state of each, its entries and documents. It decides
+// nothing; what is to be stored comes out of a Mirror.
+//
+// All methods may be called at the same time, also by other processes with a
+// store over the same data. None of them ever sees a part of a Change. A
+// context that ends, ends the call, with the context's error.
+//
+// Sequences may be ranged over again, and then start afresh. While one is ranged
+// over, other methods may be called by the same goroutine, Commit too; whether
+// the rest of the sequence shows its effects is open. An error ends a sequence.
+//
+// Package storetest proves an implementation.
+type Store interface {
+	// Feed returns the state of a feed. The error matches ErrNotFound if there
+	// is none with this URL.
+	Feed(ctx context.Context, url string) (*Feed, error)
+
+	// Feeds yields the feeds that a query asks for.
+	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
+
+	// Records returns what is known of entries, by their IDs, those included
+	// that are not live. IDs that are not known are missing in the result.
+	// Contents are left out: Content is the zero value.
+	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
+
+	// Document returns the document that has a URL among its Names. The error
+	// matches ErrNotFound if there is none.
+	Document(ctx context.Context, feed, url string) (*Document, error)
+
+	// Documents yields all documents of a feed, by Rank, the newest first.
+	Documents(ctx context.Context, feed string) iter.Seq2[*Document, error]
+
+	// Commit stores a change, all of it or nothing. It is durable: what Commit
+	// has returned nil for survives a loss of power. After an error either may
+	// be the case, unless it matches ErrConflict: then nothing is stored.
+	//
+	// The change is made only if the store has the feed at the version which
+	// Change.Feed has; at zero, only if it does not have the feed. What is
+	// stored has the next version, and so has Change.Feed afterwards.
+	Commit(ctx context.Context, c *Change) error
+
+	// Entries yields the records that a query asks for, with their contents.
+	// Text that cannot be searched for is an error which matches
+	// errors.ErrUnsupported.
+	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
+
+	// Versions yields the earlier versions of an entry that are kept, the newest
+	// first. The current one is not among them.
+	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
+
+	// Remove removes a feed with all that belongs to it. The error matches
+	// ErrNotFound if there is none.
+	Remove(ctx context.Context, url string) error
+}
+
+// A Change is what one commit changes of one feed.
+type Change struct {
+	// Feed is its new state, but for Version, which is that of the state it
+	// was made from.
+	Feed *Feed
+
+	// Put are records with contents, new or changed. What they replace becomes
+	// a version, if it has contents and Keep allows.
+	Put []*Record
+
+	// Mark are records whose content stays as it is stored. Their Content is
+	// disregarded.
+	Mark []*Record
+
+	// Versions are earlier versions of entries. One with an entry's ID and a
+	// Digest that is among the versions already is left out.
+	Versions []*Version
+
+	// Keep is how many versions of an entry are kept: of the entries that the
+	// change touches, the oldest by Copy.Compare beyond that are dropped. Zero:
+	// none are kept.
+	Keep int
+
+	// Documents are documents that have been processed. A document replaces the
+	// one with the same URL. If several have a name, it is that of the last one
+	// that was committed with it.
+	Documents []*Document
+
+	// Forget drops all documents that were stored before this change.
+	Forget bool
+}
+
+// A FeedQuery says which feeds are asked for. The zero value asks for all, in
+// the order of their URLs, by bytes.
+type FeedQuery struct {
+	// Due, if not zero, leaves out feeds that are Gone and those whose Next is
+	// later, and orders by Next, then URL.
+	Due time.Time
+
+	// After, if not "", begins after this URL. It goes with the order by URL
+	// only: a query with both Due and After is an error.
+	After string
+
+	Limit int // how many at most; zero: all
+}
+
+// A Query says which entries are asked for. The zero value asks for all that
+// are live, of all feeds, the newest first: by Record.Time, then Feed, then ID,
+// all descending.
+type Query struct {
+	Feed string // of one feed; "": of all
+
+	Since time.Time // with a Record.Time not before this one; zero: any
+	Until time.Time // with a Record.Time before this one; zero: any
+
+	// Search, if not "", asks for entries whose title or content has all of its
+	// words, whatever their case. What a word is, is up to the database. It is
+	// text as people type it: no character in it is an operator.
+	Search string
+
+	// Changes, if not nil, asks for what changed after the given Version of the
+	// feed, in the order of Record.Change and then ID, both ascending. Feed must
+	// be set.
+	Changes *int64
+
+	// Beyond, if not nil, begins beyond a place: older than it, or, with
+	// Changes, changed after it.
+	Beyond *Cursor
+
+	Deleted bool // also those that are not live, but have a Content
+	Limit   int  // how many at most; zero: all
+}
+
+// A Cursor is the place of a Record in a Query's order.
+type Cursor struct {
+	Time   time.Time // Record.Time; not used with Query.Changes
+	Feed   string    // likewise
+	Change int64     // Record.Change; used with Query.Changes only
+	ID     string
+}
