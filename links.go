@@ -3,6 +3,8 @@ package feedhistory
 import (
 	"slices"
 	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // The link relations that tie a logical feed's documents together (RFC 5005
@@ -95,7 +97,7 @@ func headerLinks(fields []string, base string) (links Links) {
 		for len(links) < 1000 {
 			var target string
 			var params map[string]string
-			if target, params, field = headerLink(field); params == nil {
+			if target, params, field = weblink.Cut(field); params == nil {
 				break
 			}
 			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
@@ -111,58 +113,4 @@ func headerLinks(fields []string, base string) (links Links) {
 		}
 	}
 	return links
-}
-
-// headerLink reads one link-value, and returns what follows it. The first of
-// a parameter's values counts (RFC 8288 §3.3). No link gives nil params.
-func headerLink(field string) (target string, params map[string]string, rest string) {
-	open := strings.IndexByte(field, '<')
-	if open < 0 {
-		return "", nil, ""
-	}
-	end := strings.IndexByte(field[open:], '>')
-	if end < 0 {
-		return "", nil, ""
-	}
-	target, rest = field[open+1:open+end], field[open+end+1:]
-	params = map[string]string{}
-	for {
-		rest = strings.TrimLeft(rest, " \t")
-		if !strings.HasPrefix(rest, ";") {
-			return target, params, rest
-		}
-		var name, value string
-		name, value, rest = headerParam(rest[1:])
-		if _, seen := params[name]; !seen {
-			params[name] = value
-		}
-	}
-}
-
-// headerParam reads `name`, `name=token` or `name="quoted"`.
-func headerParam(s string) (name, value, rest string) {
-	s = strings.TrimLeft(s, " \t")
-	i := strings.IndexAny(s, "=;,")
-	if i < 0 {
-		return strings.ToLower(strings.TrimSpace(s)), "", ""
-	}
-	name = strings.ToLower(strings.TrimSpace(s[:i]))
-	if s[i] != '=' {
-		return name, "", s[i:]
-	}
-	s = strings.TrimLeft(s[i+1:], " \t")
-	if !strings.HasPrefix(s, `"`) {
-		if i = strings.IndexAny(s, ";,"); i < 0 {
-			return name, strings.TrimSpace(s), ""
-		}
-		return name, strings.TrimSpace(s[:i]), s[i:]
-	}
-	var b strings.Builder
-	for i = 1; i < len(s) && s[i] != '"'; i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return name, b.String(), s[min(i+1, len(s)):]
 }

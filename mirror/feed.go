@@ -51,10 +51,6 @@ type Feed struct {
 	Shown  []string `json:"shown,omitempty"`
 	Sought []string `json:"sought,omitempty"`
 
-	// Unfinished says that the pages of a paged feed have not been read to where
-	// they are known.
-	Unfinished bool `json:"unfinished,omitempty"`
-
 	// Source says where the history comes from, if not from the feed's own
 	// documents, as a word: "wordpress". Mark is what that remembers from one
 	// poll to the next.

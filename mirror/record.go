@@ -28,6 +28,9 @@ type Record struct {
 	Copy    Copy    // the one that counts; zero if Unseen
 	Content Content // of that copy
 
+	// Archived says that an archive document has this copy, or one as new.
+	Archived bool
+
 	// Tombstone is the latest of those that name the entry; zero if none does.
 	Tombstone Tombstone
 

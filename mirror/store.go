@@ -36,8 +36,8 @@ type Store interface {
 	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 
 	// Records returns what is known of entries, by their IDs, those included
-	// that are not live. IDs that are not known are missing in the result.
-	// Contents are left out: Content is the zero value.
+	// that are not live. IDs that are not known are missing in the result. Of
+	// their contents only Format, Updated and Published are there.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
 	// Document returns the document that has a URL among its Names. The error

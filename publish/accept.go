@@ -95,7 +95,9 @@ func (it item) same(old item) bool {
 func (p *Publisher) known(s *state, given []item, c change) (map[string]item, error) {
 	known := make(map[string]item, len(s.log)+len(s.recent))
 	for _, it := range s.items() {
-		known[it.id] = it
+		if _, ok := known[it.id]; !ok {
+			known[it.id] = it
+		}
 	}
 	want := map[string]time.Time{}
 	for _, it := range given {
@@ -118,10 +120,11 @@ func (p *Publisher) known(s *state, given []item, c change) (map[string]item, er
 	return known, p.find(s, want, known)
 }
 
-// items returns what the subscription document has. An entry without a time
-// counts as updated when the document was.
+// items returns what the subscription document has, of one id the newest first.
+// An entry without a time counts as updated when the document was.
 func (s *state) items() []item {
 	items := slices.Clone(s.log)
+	slices.Reverse(items)
 	for _, e := range s.recent {
 		items = append(items, entryItem(e))
 	}

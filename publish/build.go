@@ -17,7 +17,7 @@ func (p *Publisher) publish(c change) error {
 		if err != nil {
 			return err
 		}
-		if s.doc == nil && len(accepted) == 0 {
+		if s.doc == nil && len(accepted) == 0 && !p.Chronological {
 			return nil // a feed begins with its first entry
 		}
 		return p.build(s, accepted)
@@ -48,10 +48,13 @@ func (p *Publisher) exclusively(f func(*state) error) (err error) {
 
 // build publishes items, the oldest first, on top of what is there.
 func (p *Publisher) build(s *state, items []item) error {
+	if err := p.late(s, items); err != nil {
+		return err
+	}
 	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
 	b.mark.before, b.mark.next, b.mark.erase = "", "", false
 	b.advance(items)
-	log, recent := supersede(s, items)
+	log, recent := p.supersede(s, items)
 	closed, open := p.cut(log, b.mark.archives)
 	for _, part := range closed {
 		if err := b.close(part); err != nil {
@@ -66,23 +69,38 @@ func (p *Publisher) build(s *state, items []item) error {
 	return b.commit(open, recent)
 }
 
+// late refuses what is older than what is archived, where the order of time is
+// kept.
+func (p *Publisher) late(s *state, items []item) (err error) {
+	for _, it := range items {
+		if p.Chronological && it.change().Before(s.latest) {
+			err = errors.Join(err, &EntryError{ID: it.id, Given: it.time, Published: s.latest, Err: ErrLate})
+		}
+	}
+	return err
+}
+
 // supersede adds new items to the log. What they replace leaves the
-// subscription document: of one id there is one version in it, or a deletion.
-func supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
+// subscription document: of one id there is one version in it, or a deletion,
+// unless all versions are kept.
+func (p *Publisher) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
 	last := make(map[string]int, len(items))
 	for i, it := range items {
 		last[it.id] = i
 	}
 	log = make([]item, 0, len(s.log)+len(items))
 	for _, it := range s.log {
-		if _, ok := last[it.id]; !ok {
+		if _, ok := last[it.id]; !ok || p.Versions {
 			log = append(log, it)
 		}
 	}
 	for i, it := range items {
-		if last[it.id] == i {
+		if last[it.id] == i || p.Versions {
 			log = append(log, it)
 		}
+	}
+	if p.Chronological {
+		slices.SortStableFunc(log, func(a, b item) int { return a.change().Compare(b.change()) })
 	}
 	for _, e := range s.recent {
 		if _, ok := last[e.ID]; !ok {

@@ -31,7 +31,10 @@ func (b *builder) advance(items []item) {
 		b.updated = later(b.updated, it.change())
 	}
 	if was := b.s.updated(); timeless && !b.updated.After(was) {
-		b.updated = later(was.Add(time.Second), time.Unix(0, 0))
+		b.updated = later(was.Add(time.Second), epoch)
+	}
+	if b.updated.IsZero() { // an empty feed's
+		b.updated = epoch
 	}
 	b.updated = b.p.resolution(b.updated)
 }
@@ -117,6 +120,7 @@ func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string
 	}
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.mark.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
-	d.Complete = b.mark.prev == "" // as it is, as yet (5005#2): readers can tell that nothing is missing
+	// As it is, as yet (5005#2): readers can tell that nothing is missing.
+	d.Complete = b.mark.prev == "" && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)
 }

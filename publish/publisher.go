@@ -50,6 +50,21 @@ type Publisher struct {
 	// no other document. Zero: 10; negative: none beyond those not archived.
 	Recent int
 
+	// Chronological keeps documents in the order of time: no archive is newer
+	// than an entry of a document after it, as Atom-PMH asks. An entry, or
+	// deletion, that is older than what is archived is refused (ErrLate), and
+	// Recent does not show again what is archived. An empty feed is published
+	// too. It is to be set from a feed's beginning on.
+	Chronological bool
+
+	// Versions keeps all versions of an entry. Otherwise a new one takes the
+	// place of the one before, as long as that is not archived.
+	Versions bool
+
+	// Complete says whether the subscription document, while it has all there
+	// is, is marked as complete (5005#2). Nil: it is.
+	Complete func(*feedhistory.Document) bool
+
 	mu    sync.Mutex
 	cache *state // as of the last call; it counts if the output still has it
 }
@@ -152,10 +167,10 @@ func (p *Publisher) url(name string) string {
 
 func (p *Publisher) recent() int {
 	switch {
+	case p.Recent < 0 || p.Chronological:
+		return 0
 	case p.Recent == 0:
 		return 10
-	case p.Recent < 0:
-		return 0
 	}
 	return p.Recent
 }
