@@ -33,9 +33,10 @@ type WalkOptions struct {
 	// where Known.Older leads. It is called as Processed is.
 	Known func(url string) Known
 
-	// Pending are archive documents, or pages, where earlier walks were cut
-	// short. The walk goes on there when it has come to its end.
-	Pending []string
+	// Pending are archive documents where earlier walks were cut short. The
+	// walk goes on there when it has come to its end, in this order; then, with
+	// the PendingPages of a paged feed.
+	Pending, PendingPages []string
 }
 
 // Walk yields the documents of the feed at url, newest first: its subscription
@@ -106,15 +107,19 @@ func (w *walk) run(url string) {
 		w.begin(w.held.doc.Kind())
 		w.follow(w.next(w.held.url, ""))
 	}
-	for _, url := range w.opt.Pending {
-		if url = withoutFragment(url); !w.ended && !w.seen(url) && !w.processed(url) {
-			w.begin(Archived)
-			l := w.next(url, "")
-			if l != nil && l.doc != nil && l.doc.Kind() == Paged {
-				w.kind = Paged
-			}
-			w.follow(l)
+	w.resume(Archived, w.opt.Pending)
+	w.resume(Paged, w.opt.PendingPages)
+}
+
+// resume goes on where earlier walks were cut short.
+func (w *walk) resume(kind Kind, pending []string) {
+	for _, url := range pending {
+		url = withoutFragment(url)
+		if w.ended || w.seen(url) || kind == Archived && w.processed(url) {
+			continue
 		}
+		w.begin(kind)
+		w.follow(w.next(url, ""))
 	}
 }
 

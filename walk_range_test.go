@@ -220,8 +220,8 @@ func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")
 	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{
-		Last:    func(page *Document) bool { return page.URL == v.url },
-		Pending: []string{site.URL + "/2.atom"},
+		Last:         func(page *Document) bool { return page.URL == v.url },
+		PendingPages: []string{site.URL + "/2.atom"},
 	}))
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 3)

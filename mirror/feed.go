@@ -3,6 +3,7 @@ package mirror
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,8 @@ type Feed struct {
 	Entries   int64 `json:"entries"`   // that are live
 	Deleted   int64 `json:"deleted"`   // that were, and are not
 	Documents int64 `json:"documents"` // archive documents that have been processed
+
+	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // what the feed says of when to poll
 
 	Polls    int64     `json:"polls"`              // begun
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
@@ -83,9 +86,11 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 // processed (5005#19).
 type Pending struct {
 	Gap
-	Rank  Rank      `json:"rank"`           // of its newer neighbour; the document's own Place is one less
-	Tries int       `json:"tries"`          // that failed
-	Retry time.Time `json:"retry,omitzero"` // not before; zero: at the next poll
+	Page    bool      `json:"page,omitempty"`    // it is a page, not an archive document
+	Rank    Rank      `json:"rank"`              // of its newer neighbour; the document's own Place is one less
+	Tries   int       `json:"tries"`             // that failed
+	Missing bool      `json:"missing,omitempty"` // the last one with 404 or 410 (5005#18)
+	Retry   time.Time `json:"retry,omitzero"`    // not before; zero: at the next poll
 }
 
 // A Gap is a feedhistory.Gap that can be stored.
@@ -116,4 +121,42 @@ type Document struct {
 	Digest      string    // of the set of its entries (5005#9)
 
 	Oldest, Newest time.Time // of its entries, by Record.Time; zero if it has none
+}
+
+func newGap(g *feedhistory.Gap) Gap {
+	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: g.Err.Error(), Found: g.Found}
+}
+
+// pending finds a pending document; -1 if it is none.
+func (f *Feed) pending(url string) int {
+	return slices.IndexFunc(f.Pending, func(p Pending) bool { return p.URL == url })
+}
+
+// takePending removes a document that is pending no more.
+func (f *Feed) takePending(url string) {
+	f.Pending = slices.DeleteFunc(f.Pending, func(p Pending) bool { return p.URL == url })
+}
+
+// gapLimit is how many windows that were missed are remembered.
+const gapLimit = 100
+
+// addGap adds a gap, in place of an earlier one at the same place. Each window
+// that was missed is one of its own.
+func (f *Feed) addGap(g Gap) {
+	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
+	i := slices.IndexFunc(f.Gaps, same)
+	switch {
+	case i < 0 || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < gapLimit:
+		f.Gaps = append(f.Gaps, g)
+	case g.Reason != feedhistory.ReasonMissedWindow:
+		f.Gaps[i] = g
+	}
+}
+
+// clearGaps removes the gaps that were found before a poll at links of a
+// document which it has read anew, by any of its names.
+func (f *Feed) clearGaps(poll time.Time, names ...string) {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+		return g.Found.Before(poll) && slices.Contains(names, g.From)
+	})
 }

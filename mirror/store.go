@@ -80,8 +80,8 @@ type Change struct {
 	// a version, if it has contents and Keep allows.
 	Put []*Record
 
-	// Mark are records whose content stays as it is stored. Their Content is
-	// disregarded.
+	// Mark are records whose content stays as it is stored, or that have none.
+	// Their Content is disregarded.
 	Mark []*Record
 
 	// Versions are earlier versions of entries. One with an entry's ID and a

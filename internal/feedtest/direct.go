@@ -1,0 +1,41 @@
+package feedtest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+)
+
+// Direct is an http.RoundTripper that asks a handler, without a network. A
+// handler that aborts breaks its body off.
+type Direct struct{ Handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (d Direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w, end := httptest.NewRecorder(), error(nil)
+	func() {
+		defer func() {
+			if fault := recover(); fault == http.ErrAbortHandler {
+				end = io.ErrUnexpectedEOF
+			} else if fault != nil {
+				panic(fault)
+			}
+		}()
+		d.Handler.ServeHTTP(w, r)
+	}()
+	resp := w.Result()
+	resp.Request = r
+	if end != nil {
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(w.Body.Bytes()), broken{end}))
+	}
+	return resp, nil
+}
+
+// broken is where a body breaks off.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

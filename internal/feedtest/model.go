@@ -1,0 +1,281 @@
+package feedtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Model is a publisher in memory, and its web server: it adds, edits and
+// deletes entries, closes archives, splits its log anew under other names,
+// changes the kind of its feed, and fails, all at random. What it has published
+// is known at any time. Make one with NewModel.
+type Model struct {
+	Path string // of the subscription document; everything else is below it
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	kind     string // "archived", "complete", "paged" or "plain"
+	clock    time.Time
+	log      []logged          // all that ever happened, the oldest first
+	live     map[string]string // what is published: an id's text
+	ids      int
+	archives []span // closed parts of the log, the oldest first
+	named    int    // names used
+	recent   int    // how much of the archived log the subscription document repeats
+	faults   float64
+	requests int
+}
+
+// A logged is an entry as published, or a deletion.
+type logged struct {
+	id, text string
+	deleted  bool
+	at       time.Time
+}
+
+// A span is an archive: a part of the log under a name.
+type span struct {
+	name     string
+	from, to int
+}
+
+// NewModel returns a model publisher that has published nothing yet.
+func NewModel(path string, seed uint64) *Model {
+	return &Model{
+		Path: path, random: rand.New(rand.NewPCG(seed, 5005)), kind: "archived",
+		clock: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), live: map[string]string{}, recent: int(seed % 4),
+	}
+}
+
+// Published returns what is part of the feed: the text of each entry by its id.
+func (m *Model) Published() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	published := make(map[string]string, len(m.live))
+	for id, text := range m.live {
+		published[id] = text
+	}
+	return published
+}
+
+// Requests returns how many requests there were.
+func (m *Model) Requests() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.requests
+}
+
+// Fail has a share of the answers fail from now on.
+func (m *Model) Fail(share float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = share
+}
+
+// Become changes the kind of the feed: "archived", "complete", "paged", "plain".
+func (m *Model) Become(kind string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kind = kind
+	m.clock = m.clock.Add(time.Second)
+}
+
+// Step does something at random, and says what.
+func (m *Model) Step() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock = m.clock.Add(time.Duration(1+m.random.IntN(90)) * time.Second)
+	switch n := m.random.IntN(100); {
+	case n < 50 || len(m.live) == 0:
+		for range 1 + m.random.IntN(5) {
+			m.ids++
+			m.write("urn:x:" + strconv.Itoa(m.ids))
+		}
+		return "add"
+	case n < 65:
+		m.write(m.any())
+		return "edit"
+	case n < 75:
+		id := m.any()
+		delete(m.live, id)
+		m.log = append(m.log, logged{id: id, deleted: true, at: m.clock})
+		return "delete"
+	case n < 95:
+		m.close()
+		return "close"
+	default:
+		m.split(1 + m.random.IntN(6))
+		return "split anew"
+	}
+}
+
+func (m *Model) any() string {
+	ids := make([]string, 0, len(m.live))
+	for id := range m.live {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids[m.random.IntN(len(ids))]
+}
+
+func (m *Model) write(id string) {
+	m.clock = m.clock.Add(time.Second)
+	m.live[id] = fmt.Sprintf("text %d of %s", len(m.log), id)
+	m.log = append(m.log, logged{id: id, text: m.live[id], at: m.clock})
+}
+
+func (m *Model) archived() int {
+	if len(m.archives) == 0 {
+		return 0
+	}
+	return m.archives[len(m.archives)-1].to
+}
+
+// close makes an archive of what is not archived yet.
+func (m *Model) close() {
+	if from := m.archived(); from < len(m.log) {
+		m.named++
+		m.archives = append(m.archives, span{fmt.Sprintf("/archive-%d", m.named), from, len(m.log)})
+	}
+}
+
+// split replaces all archives by others of the given size; the old names are
+// not found any more.
+func (m *Model) split(size int) {
+	to := m.archived()
+	m.archives = nil
+	for from := 0; from < to; from += size {
+		m.named++
+		m.archives = append(m.archives, span{fmt.Sprintf("/archive-%d", m.named), from, min(from+size, to)})
+	}
+}
+
+// ServeHTTP serves the feed, with faults.
+func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests++
+	body := m.document(r)
+	fault := ""
+	if m.random.Float64() < m.faults {
+		fault = []string{"status", "abort", "cut", "damage"}[m.random.IntN(4)]
+	}
+	switch {
+	case fault == "status":
+		http.Error(w, "out of order", http.StatusInternalServerError)
+		return
+	case body == "":
+		http.NotFound(w, r)
+		return
+	}
+	sum := sha256.Sum256([]byte(body))
+	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Content-Type", "application/xml")
+	if fault == "" && r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	part := len(body) * m.random.IntN(100) / 100
+	switch fault {
+	case "abort":
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		body = body[:part]
+	case "cut":
+		body = body[:part]
+	case "damage":
+		part += strings.IndexByte(body[part:], '>') + 1 // not within a link, which would be another one then
+		body = body[:part] + "<<" + body[part:]
+	}
+	_, _ = w.Write([]byte(body))
+	if fault == "abort" {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// pageSize is how many entries a page has.
+const pageSize = 4
+
+// document renders what a request asks for; "" if there is no such document.
+func (m *Model) document(r *http.Request) string {
+	name := strings.TrimPrefix(r.URL.Path, m.Path)
+	i := slices.IndexFunc(m.archives, func(s span) bool { return s.name == name })
+	switch {
+	case i >= 0:
+		s := m.archives[i]
+		head := `<fh:archive/>` + m.link("current", "")
+		if i > 0 {
+			head += m.link("prev-archive", m.archives[i-1].name)
+		}
+		return m.render(head, m.log[s.from:s.to], m.log[s.to-1].at)
+	case name != "":
+		return ""
+	}
+	switch m.kind {
+	case "complete":
+		return m.render("<fh:complete/>", m.current(), m.clock)
+	case "paged":
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		return m.page(max(page, 1))
+	}
+	head := ""
+	if n := len(m.archives); n > 0 && m.kind == "archived" {
+		head = m.link("prev-archive", m.archives[n-1].name)
+	} else if m.kind == "archived" { // it is all there is
+		head = "<fh:complete/>"
+	}
+	return m.render(head, m.log[max(0, m.archived()-m.recent):], m.clock)
+}
+
+// current returns what is published, the oldest first.
+func (m *Model) current() (entries []logged) {
+	for _, l := range m.log {
+		if !l.deleted && m.live[l.id] == l.text {
+			entries = append(entries, l)
+		}
+	}
+	return entries
+}
+
+func (m *Model) page(n int) string {
+	entries := m.current()
+	to := len(entries) - (n-1)*pageSize
+	if to < 0 || to == 0 && n > 1 {
+		return ""
+	}
+	from := max(0, to-pageSize)
+	head := m.link("first", "")
+	if from > 0 {
+		head += m.link("next", "?page="+strconv.Itoa(n+1))
+	}
+	return m.render(head, entries[from:to], m.clock)
+}
+
+func (m *Model) link(rel, name string) string {
+	return fmt.Sprintf(`<a:link xmlns:a="http://www.w3.org/2005/Atom" rel="%s" href="%s%s"/>`, rel, m.Path, name)
+}
+
+// render renders a document, the newest of its items first.
+func (m *Model) render(head string, items []logged, updated time.Time) string {
+	var b strings.Builder
+	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0">`)
+	fmt.Fprintf(&b, "<id>urn:x</id><title>A model</title><updated>%s</updated>%s\n", updated.Format(time.RFC3339), head)
+	for _, l := range slices.Backward(items) {
+		at := l.at.Format(time.RFC3339)
+		if l.deleted {
+			fmt.Fprintf(&b, "<at:deleted-entry ref=\"%s\" when=\"%s\"/>\n", l.id, at)
+			continue
+		}
+		fmt.Fprintf(&b, "<entry><id>%s</id><title>%s</title><updated>%s</updated></entry>\n", l.id, l.text, at)
+	}
+	b.WriteString("</feed>\n")
+	return b.String()
+}

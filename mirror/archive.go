@@ -1,0 +1,251 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// older takes an archive document or a page.
+func (p *poll) older(ctx context.Context, doc *feedhistory.Document) error {
+	p.changes.Documents++
+	requested := doc.Response.Requested
+	known := p.document(requested)
+	rank := p.rankOf(doc, p.neighbour(requested, known))
+	p.rank = rank
+	page := p.isPage(requested)
+	p.feed.takePending(requested)
+	p.feed.clearGaps(p.now, doc.URL, requested)
+	if page {
+		return p.page(ctx, doc, rank)
+	}
+	return p.archive(ctx, doc, rank, known)
+}
+
+// neighbour returns the rank that a document has but for its own time.
+func (p *poll) neighbour(url string, known *Document) Rank {
+	rank := p.rank
+	if i := p.feed.pending(url); i >= 0 {
+		rank = p.feed.Pending[i].Rank
+	}
+	rank.Place--
+	if known != nil {
+		rank.Place = known.Rank.Place
+	}
+	return rank
+}
+
+// isPage reports whether the document at a URL is read as a page: as it was
+// linked to, or as the feed is.
+func (p *poll) isPage(url string) bool {
+	if i := p.feed.pending(url); i >= 0 {
+		return p.feed.Pending[i].Page
+	}
+	return p.feed.Kind == feedhistory.Paged
+}
+
+func (p *poll) page(ctx context.Context, doc *feedhistory.Document, rank Rank) error {
+	m, err := p.merge(ctx, source{doc: doc, rank: rank})
+	if err != nil {
+		return err
+	}
+	p.held, p.fresh = &m.change, m.fresh
+	if p.fresh || p.whole || p.resumed {
+		return p.link(doc, feedhistory.Paged)
+	}
+	return nil
+}
+
+func (p *poll) archive(ctx context.Context, doc *feedhistory.Document, rank Rank, known *Document) error {
+	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: true})
+	if err != nil {
+		return err
+	}
+	for id, r := range m.records {
+		if r.Archived || r.State != Live {
+			delete(p.sought, id)
+		}
+	}
+	d := p.newDocument(doc, rank)
+	switch {
+	case known == nil:
+		p.feed.Documents++
+	case known.Digest != d.Digest:
+		p.changes.Altered++
+		fallthrough
+	default:
+		d.URL, d.First = known.URL, known.First
+	}
+	m.change.Documents = append(m.change.Documents, d)
+	p.held, p.changed = &m.change, true
+	return p.link(doc, feedhistory.Archived)
+}
+
+// newDocument returns what is to be known of an archive document.
+func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
+	d := &Document{
+		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank,
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
+	}
+	older, _ := olderOf(doc, feedhistory.Archived)
+	d.Known.Kind, d.Known.Older = feedhistory.Archived, older
+	d.Names = []string{d.URL}
+	if doc.URL != d.URL {
+		d.Names = append(d.Names, doc.URL)
+	}
+	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && p.isOwnName(self.Href, doc) {
+		d.Names = append(d.Names, withoutFragment(self.Href))
+	}
+	for _, e := range doc.Entries {
+		at := cmp.Or(e.Updated, e.Published)
+		if at.IsZero() {
+			continue
+		}
+		if d.Oldest.IsZero() || at.Before(d.Oldest) {
+			d.Oldest = at
+		}
+		d.Newest = later(d.Newest, at)
+	}
+	return d
+}
+
+// isOwnName reports whether what a document calls itself is a name for it: not
+// the feed's, as in sites that give all documents that one, nor another's.
+func (p *poll) isOwnName(self string, doc *feedhistory.Document) bool {
+	self = withoutFragment(self)
+	if self == doc.URL || self == doc.Response.Requested || !sameOrigin(self, doc.URL) ||
+		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL}, self) {
+		return false
+	}
+	other := p.document(self)
+	return other == nil || other.Digest == digestOf(doc)
+}
+
+func sameOrigin(a, b string) bool {
+	ua, errA := url.Parse(a)
+	ub, errB := url.Parse(b)
+	return errA == nil && errB == nil && strings.EqualFold(ua.Scheme, ub.Scheme) && strings.EqualFold(ua.Host, ub.Host)
+}
+
+// digestOf returns a digest of the set of a document's entries: what should not
+// change in an archive (5005#9). Its links may.
+func digestOf(doc *feedhistory.Document) string {
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.Digest() + " " + e.ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// olderOf returns where the next document back in time is, in a chain of the
+// given kind.
+func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
+	rel := map[feedhistory.Kind]string{
+		feedhistory.Archived: feedhistory.RelPrevArchive, feedhistory.Paged: feedhistory.RelNext,
+	}[kind]
+	link, ok := doc.Links.Rel(rel)
+	return withoutFragment(link.Href), ok && rel != ""
+}
+
+// link makes what a document links to pending, unless it has been processed.
+func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
+	url, ok := olderOf(doc, kind)
+	p.linked = url
+	if !ok || url == doc.URL || url == doc.Response.Requested {
+		return p.err
+	}
+	if kind == feedhistory.Archived && p.document(url) != nil {
+		return p.err
+	}
+	f := p.feed
+	if i := f.pending(url); i >= 0 {
+		if f.Pending[i].Rank.Compare(p.rank) < 0 {
+			f.Pending[i].Rank = p.rank
+		}
+		return p.err
+	}
+	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Gap: Gap{
+		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
+	}})
+	return p.err
+}
+
+// gap takes a hole in the chain. What is left of a damaged document counts, and
+// so does its link.
+func (p *poll) gap(ctx context.Context, g *feedhistory.Gap) error {
+	p.changed = true
+	p.cut = p.cut || isPassing(g)
+	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
+	if !p.read {
+		p.feed.addGap(newGap(g))
+		return nil
+	}
+	if g.Document != nil {
+		if err := p.damaged(ctx, g.Document); err != nil {
+			return err
+		}
+	}
+	i := p.feed.pending(g.URL)
+	switch {
+	case i < 0 && g.Reason != feedhistory.ReasonLoop && p.document(g.URL) != nil:
+		return p.err // what it has is there; it could not be read anew
+	case i < 0:
+		p.feed.addGap(newGap(g))
+		return p.err
+	}
+	pending := &p.feed.Pending[i]
+	from := pending.From
+	pending.Gap = newGap(g)
+	pending.From = cmp.Or(pending.From, from)
+	if g.Reason != feedhistory.ReasonBudget {
+		pending.Tries++
+	}
+	pending.Missing = isMissing(g)
+	pending.Retry = time.Time{}
+	if !isPassing(g) && pending.Tries > 1 {
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 7*24*time.Hour))
+	}
+	return nil
+}
+
+// isPassing reports whether the next poll may well succeed.
+func isPassing(g *feedhistory.Gap) bool {
+	switch g.Reason {
+	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
+		return false
+	}
+	return !isMissing(g)
+}
+
+// isMissing reports whether a document is not there (5005#18).
+func isMissing(err error) bool {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+}
+
+func (p *poll) damaged(ctx context.Context, doc *feedhistory.Document) error {
+	known := p.document(doc.Response.Requested)
+	rank := p.rankOf(doc, p.neighbour(doc.Response.Requested, known))
+	page := p.isPage(doc.Response.Requested)
+	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: !page})
+	if err != nil {
+		return err
+	}
+	p.rank, p.held, p.fresh = rank, &m.change, true
+	kind := feedhistory.Archived
+	if page {
+		kind = feedhistory.Paged
+	}
+	return p.link(doc, kind)
+}

@@ -1,0 +1,88 @@
+package mirror
+
+import (
+	"context"
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// checkChain follows the chain of archives through what is stored, from the
+// subscription document to its end. If it gets there, nothing that the feed
+// still has is missing: what stays pending because it is not there any more,
+// and gaps in older chains, are forgotten. If the chain leads back into itself,
+// which no single walk may have seen, that is a gap.
+func (p *poll) checkChain(ctx context.Context) error {
+	f := p.feed
+	chain, err := p.chain(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	from := f.Known.URL
+	for url := f.Known.Older; url != ""; {
+		d, ok := chain[url]
+		switch {
+		case !ok:
+			p.ensurePending(url, from)
+			return nil
+		case seen[d.url]:
+			f.addGap(Gap{
+				URL: url, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
+				Message: "the chain of archives leads back to this document",
+			})
+			return nil
+		}
+		seen[d.url] = true
+		from, url = d.url, d.older
+	}
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+		return g.Found.Before(p.now) || g.From != "" && g.From != f.Known.URL && !seen[g.From]
+	})
+	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })
+	return nil
+}
+
+// A step is a document in the chain.
+type step struct{ url, older string }
+
+// chain returns the documents by all of their names, those included that are
+// to be committed next.
+func (p *poll) chain(ctx context.Context) (map[string]step, error) {
+	steps := map[string]step{}
+	add := func(d *Document) {
+		for _, name := range d.Names {
+			if _, ok := steps[name]; !ok || name == d.URL {
+				steps[name] = step{d.URL, d.Known.Older}
+			}
+		}
+	}
+	if p.held != nil {
+		for _, d := range p.held.Documents {
+			add(d)
+		}
+	}
+	for d, err := range p.store.Documents(ctx, p.feed.URL) {
+		if err != nil {
+			return nil, err
+		}
+		if steps[d.URL].url != d.URL {
+			add(d)
+		}
+	}
+	return steps, nil
+}
+
+// ensurePending keeps the rule that every link is processed or pending.
+func (p *poll) ensurePending(url, from string) {
+	if p.feed.pending(url) >= 0 {
+		return
+	}
+	missing := func(g Gap) bool { return g.URL == url }
+	if slices.ContainsFunc(p.feed.Gaps, missing) {
+		return
+	}
+	p.feed.Pending = append(p.feed.Pending, Pending{Rank: p.rank, Gap: Gap{
+		URL: url, From: from, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
+	}})
+}

@@ -1,0 +1,89 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Source brings documents of a feed in another way than along its own links:
+// by a sibling protocol, or by what a server offers beside.
+type Source struct {
+	Name string // of the way, as a word: "wordpress"; it becomes the feed's Source
+
+	// Documents yields documents as Client.Walk does: the newest first, gaps as
+	// errors. One that is Complete replaces all that is there (5005#1).
+	Documents iter.Seq2[*feedhistory.Document, error]
+
+	// Mark returns what the source wants to remember, which becomes the feed's
+	// Mark in the same commit as the last document. It is called after the last
+	// one; nil leaves the Mark as it is. May be nil.
+	Mark func() json.RawMessage
+}
+
+// Merge merges what a source brings into a feed, which becomes one of the
+// Store's if it is not yet. Each document is committed as it comes. A *Gap among
+// the errors is noted; any other error ends it, is returned, and leaves the
+// Mark as it was.
+//
+// The feed's own polls, and what they know, are not affected.
+func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
+	p, err := m.begin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	f := p.feed
+	f.Source = src.Name
+	f.clearGaps(p.now, "source:"+src.Name)
+	for doc, err := range src.Documents {
+		if err := p.flush(ctx); err != nil {
+			return p.stop(ctx, err)
+		}
+		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+			g := newGap(gap)
+			g.From = "source:" + src.Name
+			f.addGap(g)
+			doc, err = gap.Document, nil
+		}
+		if err != nil {
+			return p.stop(ctx, err)
+		}
+		if doc == nil {
+			continue
+		}
+		if err := p.ingest(ctx, doc); err != nil {
+			return p.stop(ctx, err)
+		}
+	}
+	if src.Mark != nil {
+		if mark := src.Mark(); mark != nil {
+			f.Mark = mark
+		}
+	}
+	return p.finish(ctx)
+}
+
+func (p *poll) ingest(ctx context.Context, doc *feedhistory.Document) error {
+	rank := p.rankOf(doc, p.rank)
+	p.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
+	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
+	if err != nil {
+		return err
+	}
+	p.changes.Documents++
+	p.held = &m.change
+	f := p.feed
+	if f.Title == "" {
+		f.Title = doc.Title
+	}
+	if f.Head == "" {
+		f.Head = headOf(doc)
+	}
+	if doc.Complete {
+		return p.complete(ctx, m)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// Package words splits what entries say, and what people search for, into words.
+package words
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+const (
+	maxWord  = 64      // bytes of a word that count: the rest is noise, and indexes have limits
+	maxWords = 256 << 10 // bytes of an entry's words altogether: PostgreSQL takes a megabyte
+)
+
+// A Set is a set of words. The zero value is empty.
+type Set struct {
+	seen map[string]struct{}
+	list []string
+	size int
+	word []byte
+}
+
+// Split returns the words of a text, each once: runs of letters, digits and
+// marks, in lower case, without diacritics. In scripts that set no spaces
+// between words each character counts as one.
+func Split(text string) []string {
+	var s Set
+	s.Add(text)
+	return s.Words()
+}
+
+// Words returns the words in the order in which they were added first. They
+// are valid until the next Reset.
+func (s *Set) Words() []string { return s.list }
+
+// Reset empties the set.
+func (s *Set) Reset() {
+	clear(s.seen)
+	s.list, s.size = s.list[:0], 0
+}
+
+// AddEntry adds what an entry says: its content, else its summary.
+func (s *Set) AddEntry(e *feedhistory.Entry) {
+	text := cmp.Or(e.Content(), e.Summary())
+	switch kind := strings.ToLower(text.Type); {
+	case kind == feedhistory.TextHTML || kind == feedhistory.TextXHTML:
+		s.addMarkup(text.Body)
+	case kind == "" || kind == feedhistory.TextPlain || strings.HasPrefix(kind, "text/"):
+		s.Add(text.Body)
+	}
+}
+
+// addMarkup adds the words of HTML. A tag ends a word.
+func (s *Set) addMarkup(body string) {
+	if !strings.ContainsAny(body, "<&") {
+		s.Add(body)
+		return
+	}
+	z := html.NewTokenizer(strings.NewReader(body))
+	for skip := false; ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			skip = string(name) == "script" || string(name) == "style"
+		case html.EndTagToken:
+			skip = false
+		case html.TextToken:
+			if !skip {
+				s.Add(string(z.Text()))
+			}
+		}
+	}
+}
+
+// Add adds the words of a plain text.
+func (s *Set) Add(text string) {
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			i += s.addRune(text[i:])
+			continue
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			s.word = append(s.word, c)
+		case 'A' <= c && c <= 'Z':
+			s.word = append(s.word, c+'a'-'A')
+		default:
+			s.end()
+		}
+		i++
+	}
+	s.end()
+}
+
+// addRune adds the character that text begins with, and returns its length.
+func (s *Set) addRune(text string) int {
+	r, n := utf8.DecodeRuneInString(text)
+	switch {
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		s.end()
+		s.word = utf8.AppendRune(s.word, r)
+		s.end()
+	case unicode.IsMark(r):
+	case unicode.IsLetter(r) || unicode.IsNumber(r):
+		for _, part := range norm.NFKD.String(string(r)) {
+			if !unicode.IsMark(part) {
+				s.word = utf8.AppendRune(s.word, unicode.ToLower(part))
+			}
+		}
+	default:
+		s.end()
+	}
+	return n
+}
+
+// end ends a word.
+func (s *Set) end() {
+	if len(s.word) == 0 {
+		return
+	}
+	word := s.word[:min(len(s.word), maxWord)]
+	for !utf8.Valid(word) {
+		word = word[:len(word)-1]
+	}
+	s.word = s.word[:0]
+	if _, ok := s.seen[string(word)]; ok || s.size+len(word) > maxWords {
+		return
+	}
+	if s.seen == nil {
+		s.seen = map[string]struct{}{}
+	}
+	w := string(word)
+	s.seen[w] = struct{}{}
+	s.list = append(s.list, w)
+	s.size += len(w) + 1
+}
+
+// Contains reports whether all words of another list are in the set.
+func (s *Set) Contains(all []string) bool {
+	return !slices.ContainsFunc(all, func(w string) bool {
+		_, ok := s.seen[w]
+		return !ok
+	})
+}

@@ -1,0 +1,328 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/feedhistory/feedhistory/mirror/internal/words"
+)
+
+// A Memory is a Store in memory, for tests and for programs that start afresh
+// each time. The zero value is empty. A Memory must not be copied.
+type Memory struct {
+	mu    sync.RWMutex
+	feeds map[string]*memoryFeed
+}
+
+type memoryFeed struct {
+	state     *Feed
+	records   map[string]*Record
+	versions  map[string][]*Version // of an entry, the newest first
+	documents []*Document           // in the order in which they were committed
+}
+
+// Feed implements Store.
+func (m *Memory) Feed(ctx context.Context, url string) (*Feed, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f, err := m.feed(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return f.state.clone(), nil
+}
+
+func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f := m.feeds[url]; f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("%s: %w", url, ErrNotFound)
+}
+
+// Feeds implements Store.
+func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
+	return sequence(ctx, m, (*Feed).clone, func() (found []*Feed, err error) {
+		if q.After != "" && !q.Due.IsZero() {
+			return nil, errors.New("mirror: feeds are asked for with both Due and After")
+		}
+		for url, f := range m.feeds {
+			if url > q.After && (q.Due.IsZero() || !f.state.Gone && !f.state.Next.After(q.Due)) {
+				found = append(found, f.state)
+			}
+		}
+		slices.SortFunc(found, func(a, b *Feed) int {
+			if q.Due.IsZero() {
+				return cmp.Compare(a.URL, b.URL)
+			}
+			return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.URL, b.URL))
+		})
+		return limited(found, q.Limit), nil
+	})
+}
+
+// Records implements Store.
+func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := map[string]*Record{}
+	f, err := m.feed(ctx, feed)
+	if err != nil {
+		return found, ctx.Err()
+	}
+	for _, id := range ids {
+		if r := f.records[id]; r != nil {
+			r = clone(r)
+			r.Content = Content{}
+			found[id] = r
+		}
+	}
+	return found, nil
+}
+
+// Document implements Store.
+func (m *Memory) Document(ctx context.Context, feed, url string) (*Document, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f, err := m.feed(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range slices.Backward(f.documents) {
+		if slices.Contains(d.Names, url) {
+			return d.clone(), nil
+		}
+	}
+	return nil, fmt.Errorf("document %s: %w", url, ErrNotFound)
+}
+
+// Documents implements Store.
+func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document, error] {
+	return sequence(ctx, m, (*Document).clone, func() ([]*Document, error) {
+		f := m.feeds[feed]
+		if f == nil {
+			return nil, nil
+		}
+		return slices.SortedFunc(slices.Values(f.documents), func(a, b *Document) int {
+			return cmp.Or(b.Rank.Compare(a.Rank), cmp.Compare(b.URL, a.URL))
+		}), nil
+	})
+}
+
+// Entries implements Store.
+func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+	return sequence(ctx, m, clone, func() (found []*Record, err error) {
+		if q.Changes != nil && q.Feed == "" {
+			return nil, errors.New("mirror: the changes of no feed are asked for")
+		}
+		search := words.Split(q.Search)
+		if q.Search != "" && len(search) == 0 {
+			return nil, fmt.Errorf("mirror: no words in %q: %w", q.Search, errors.ErrUnsupported)
+		}
+		for url, f := range m.feeds {
+			if q.Feed != "" && q.Feed != url {
+				continue
+			}
+			for _, r := range f.records {
+				if q.has(r) && r.says(search) {
+					found = append(found, r)
+				}
+			}
+		}
+		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Cursor(), b.Cursor()) })
+		return limited(found, q.Limit), nil
+	})
+}
+
+// has reports whether the query asks for a record, but for Search.
+func (q *Query) has(r *Record) bool {
+	asked := r.State == Live || q.Deleted && r.Content.Format != 0
+	return asked && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
+		(q.Changes == nil || r.Change > *q.Changes) &&
+		(q.Beyond == nil || q.compare(r.Cursor(), q.Beyond) > 0)
+}
+
+// compare orders places as the query does.
+func (q *Query) compare(a, b *Cursor) int {
+	if q.Changes != nil {
+		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
+	}
+	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
+}
+
+// says reports whether the title and the content have all of the words.
+func (r *Record) says(all []string) bool {
+	if len(all) == 0 {
+		return true
+	}
+	var s words.Set
+	s.Add(r.Content.Title)
+	if e, err := r.Entry(); err == nil {
+		s.AddEntry(e)
+	}
+	return s.Contains(all)
+}
+
+// Versions implements Store.
+func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
+	return sequence(ctx, m, clone, func() ([]*Version, error) {
+		if f := m.feeds[feed]; f != nil {
+			return slices.Clone(f.versions[id]), nil
+		}
+		return nil, nil
+	})
+}
+
+// Remove implements Store.
+func (m *Memory) Remove(ctx context.Context, url string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.feed(ctx, url); err != nil {
+		return err
+	}
+	delete(m.feeds, url)
+	return nil
+}
+
+// Commit implements Store.
+func (m *Memory) Commit(ctx context.Context, c *Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := m.feed(ctx, c.Feed.URL)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		f = &memoryFeed{state: &Feed{}, records: map[string]*Record{}, versions: map[string][]*Version{}}
+	}
+	if f.state.Version != c.Feed.Version {
+		return fmt.Errorf("%s: %w", c.Feed.URL, ErrConflict)
+	}
+	if m.feeds == nil {
+		m.feeds = map[string]*memoryFeed{}
+	}
+	m.feeds[c.Feed.URL] = f
+	c.Feed.Version++
+	f.state = c.Feed.clone()
+	f.put(c)
+	f.file(c)
+	return nil
+}
+
+// put stores the entries of a change.
+func (f *memoryFeed) put(c *Change) {
+	touched := map[string]bool{}
+	for _, r := range c.Put {
+		if old := f.records[r.ID]; old != nil && old.Content.Format != 0 {
+			f.add(&Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
+		}
+		f.set(c, r, r.Content)
+		touched[r.ID] = true
+	}
+	for _, r := range c.Mark {
+		var content Content
+		if old := f.records[r.ID]; old != nil {
+			content = old.Content
+		}
+		f.set(c, r, content)
+		touched[r.ID] = true
+	}
+	for _, v := range c.Versions {
+		f.add(v)
+		touched[v.ID] = true
+	}
+	for id := range touched {
+		f.prune(id, c.Keep)
+	}
+}
+
+func (f *memoryFeed) set(c *Change, r *Record, content Content) {
+	r = clone(r)
+	r.Feed, r.Content = c.Feed.URL, content
+	f.records[r.ID] = r
+}
+
+func (f *memoryFeed) add(v *Version) {
+	same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
+	if !slices.ContainsFunc(f.versions[v.ID], same) {
+		f.versions[v.ID] = append(f.versions[v.ID], clone(v))
+	}
+}
+
+// prune leaves the newest versions of an entry, without the current one.
+func (f *memoryFeed) prune(id string, keep int) {
+	current := f.records[id]
+	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
+		return current != nil && current.Content.Format != 0 && current.Copy.Digest == v.Copy.Digest
+	})
+	slices.SortFunc(kept, func(a, b *Version) int {
+		return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
+	})
+	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
+}
+
+// file stores the documents of a change.
+func (f *memoryFeed) file(c *Change) {
+	if c.Forget {
+		f.documents = nil
+	}
+	for _, d := range c.Documents {
+		f.documents = slices.DeleteFunc(f.documents, func(o *Document) bool { return o.URL == d.URL })
+		f.documents = append(f.documents, d.clone())
+	}
+}
+
+// sequence yields copies of what find returns, as it is when the ranging begins.
+func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		m.mu.RLock()
+		found, err := find()
+		m.mu.RUnlock()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, v := range found {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(copied(v), nil) {
+				return
+			}
+		}
+	}
+}
+
+func limited[T any](list []T, limit int) []T {
+	if limit > 0 && limit < len(list) {
+		return list[:limit]
+	}
+	return list
+}
+
+func clone[T any](v *T) *T {
+	twin := *v
+	return &twin
+}
+
+func (f *Feed) clone() *Feed {
+	twin := clone(f)
+	twin.Pending, twin.Gaps = slices.Clone(f.Pending), slices.Clone(f.Gaps)
+	twin.Shown, twin.Sought = slices.Clone(f.Shown), slices.Clone(f.Sought)
+	twin.Mark = slices.Clone(f.Mark)
+	return twin
+}
+
+func (d *Document) clone() *Document {
+	twin := clone(d)
+	twin.Names = slices.Clone(d.Names)
+	return twin
+}

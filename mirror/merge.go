@@ -1,0 +1,226 @@
+package mirror
+
+import (
+	"context"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721 §2), for
+// documents that come over many polls in any order: the same as
+// feedhistory.Merge has for those of one walk.
+
+// state says what a record's copy, tombstone and absence come to.
+func (r *Record) state() State {
+	switch {
+	case r.Copy.Digest == "":
+		return Unseen
+	case r.Absence != 0:
+		return Absent
+	case r.isBuried():
+		return Deleted
+	}
+	return Live
+}
+
+// isBuried reports whether the tombstone holds: it is not older than the
+// entry's update or, where either has no time, its document not older.
+func (r *Record) isBuried() bool {
+	switch t := r.Tombstone; {
+	case t.IsZero():
+		return false
+	case t.When.IsZero() || r.Content.Updated.IsZero():
+		return r.Copy.Rank.Compare(t.Rank) <= 0
+	default:
+		return !t.When.Before(r.Content.Updated)
+	}
+}
+
+// An effect is what a document did to a record.
+type effect struct {
+	content bool     // it has other words
+	touched bool     // or something else has changed that is to be stored
+	version *Version // it turned out to be, or has, an earlier version
+}
+
+// take merges a copy of the entry, which counts in any case if it is to replace
+// what is known. A record that a complete document lacks takes any copy that
+// was published since.
+func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
+	back := r.Absence != 0 && c.Rank.Place > r.Absence
+	known := r.Copy.Digest != ""
+	switch {
+	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
+		did.touched = r.Copy.Compare(c) != 0 || back
+		if did.content = r.Copy.Digest != c.Digest; did.content {
+			r.Content, r.Archived = newContent(e), false
+		}
+		r.Copy, r.Absence = c, 0
+	case c.Digest != r.Copy.Digest:
+		did.version = &Version{ID: r.ID, Copy: c, Content: newContent(e)}
+	}
+	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
+	if from.archive && asNew && !r.Archived {
+		r.Archived, did.touched = true, true
+	}
+	return did
+}
+
+// bury merges a tombstone.
+func (r *Record) bury(t Tombstone) (touched bool) {
+	old := r.Tombstone
+	if old.When.After(t.When) {
+		t.When = old.When
+	}
+	if old.Rank.Compare(t.Rank) > 0 {
+		t.Rank = old.Rank
+	}
+	r.Tombstone = t
+	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
+}
+
+// A source is a document from which entries are merged.
+type source struct {
+	doc      *feedhistory.Document
+	rank     Rank
+	archive  bool // its entries stay there
+	replaces bool // it is complete: what it has is what counts
+}
+
+func (s source) copyOf(e *feedhistory.Entry) Copy {
+	c := Copy{At: e.Updated, Rank: s.rank, Digest: e.Digest()}
+	if c.At.IsZero() {
+		c.At = s.rank.Time
+	}
+	return c
+}
+
+// entries returns the document's entries, each once: the most recently updated
+// copy, else the first.
+func (s source) entries() []*feedhistory.Entry {
+	index := make(map[string]int, len(s.doc.Entries))
+	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
+	at := func(e *feedhistory.Entry) time.Time {
+		if e.Updated.IsZero() {
+			return s.rank.Time
+		}
+		return e.Updated
+	}
+	for _, e := range s.doc.Entries {
+		if i, ok := index[e.ID]; !ok {
+			index[e.ID] = len(list)
+			list = append(list, e)
+		} else if at(e).After(at(list[i])) {
+			list[i] = e
+		}
+	}
+	return list
+}
+
+// A merged is what a document changes.
+type merged struct {
+	change  Change
+	records map[string]*Record // that the document is about, as they are now
+	fresh   bool               // it brought something new
+	known   map[string]bool    // entries of the document that were stored before
+}
+
+// merge merges a source into what the store has, and counts what it did.
+func (p *poll) merge(ctx context.Context, s source) (*merged, error) {
+	entries := s.entries()
+	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	for _, t := range s.doc.Deleted {
+		ids = append(ids, t.Ref)
+	}
+	records, err := p.store.Records(ctx, p.feed.URL, ids)
+	if err != nil {
+		return nil, err
+	}
+	m := &merged{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: p.keep}}
+	before := make(map[string]State, len(ids))
+	effects := make(map[string]*effect, len(ids))
+	for _, id := range ids {
+		r := records[id]
+		if r == nil {
+			r = &Record{Feed: p.feed.URL, ID: id, State: Unseen}
+			records[id] = r
+		}
+		if m.known[id] = r.Copy.Digest != ""; effects[id] == nil {
+			before[id], effects[id] = r.State, &effect{}
+		}
+		if s.replaces {
+			effects[id].touched = effects[id].touched || !r.Tombstone.IsZero()
+			r.Tombstone = Tombstone{}
+		}
+	}
+	for _, e := range entries {
+		did := records[e.ID].take(s.copyOf(e), e, s)
+		did.touched = did.touched || effects[e.ID].touched
+		*effects[e.ID] = did
+	}
+	for _, t := range s.doc.Deleted {
+		touched := records[t.Ref].bury(Tombstone{When: t.When, Rank: s.rank})
+		effects[t.Ref].touched = effects[t.Ref].touched || touched
+	}
+	done := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if !done[id] {
+			done[id] = true
+			p.settle(m, records[id], before[id], effects[id])
+		}
+	}
+	return m, nil
+}
+
+// settle puts a record that a document was about into the change.
+func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
+	r.State = r.state()
+	if did.version != nil && p.keep > 0 {
+		m.change.Versions = append(m.change.Versions, did.version)
+	}
+	if r.State != before || did.content {
+		p.count(r, before)
+		r.Change, r.Changed = p.next(), p.now
+		m.fresh = true
+	}
+	if r.First == 0 && r.Copy.Digest != "" {
+		r.First, r.Added = p.next(), p.now
+	}
+	switch {
+	case did.content:
+		m.change.Put = append(m.change.Put, r)
+	case did.touched || r.State != before:
+		m.change.Mark = append(m.change.Mark, r)
+	}
+}
+
+// count counts a record that has changed, in content or from another state.
+func (p *poll) count(r *Record, before State) {
+	f, c := p.feed, p.changes
+	added := r.First == 0 || r.First > p.from // in this poll
+	switch {
+	case r.State == Live && before != Live:
+		f.Entries++
+		if before != Unseen {
+			f.Deleted--
+		}
+		c.Added++
+	case r.State != Live && before == Live:
+		f.Entries--
+		f.Deleted++
+		if added {
+			c.Added--
+		} else {
+			c.Deleted++
+		}
+	case r.State == Live && r.Change <= p.from: // not counted in this poll yet
+		c.Changed++
+	case r.State != Live && before == Unseen: // deleted before it came
+		f.Deleted++
+	}
+	f.Changed = p.now
+}

@@ -1,0 +1,124 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Mirror keeps the feeds in a Store current. Only Store must be set. Several
+// mirrors, also in different processes, may share one: where two are at work on
+// the same feed, one gives way with ErrConflict.
+//
+// A Mirror must not be copied or changed after its first use. Many goroutines
+// may use it at the same time.
+type Mirror struct {
+	Store  Store
+	Client *feedhistory.Client // makes the requests; nil: one with the default settings
+
+	// Every is the time between two polls of a feed, if it does not ask for
+	// more. Zero: an hour.
+	Every time.Duration
+
+	// Versions is how many earlier versions of an entry are kept. Zero: 10;
+	// negative: none.
+	Versions int
+
+	// Revalidate has an Update ask for every archive document anew, by
+	// conditional requests, also where an earlier try gave little hope.
+	Revalidate bool
+
+	client feedhistory.Client // if Client is nil
+}
+
+// Changes are what a poll of a feed came to.
+type Changes struct {
+	URL     string              // of the feed, as it was subscribed to
+	Kind    feedhistory.Kind    // as its subscription document says
+	Verdict feedhistory.Verdict // on the mirror as it now stands
+
+	Added, Changed, Deleted int // entries
+
+	Documents int // that were read to their end
+	Altered   int // archive documents of those whose entries are no longer what they were (5005#9)
+
+	Gaps []*feedhistory.Gap // what is missing, as it now stands
+	Next time.Time          // when the next poll is welcome
+	More bool               // the Budget ended the poll: the next one goes on where it did
+
+	Moved string // where permanent redirects lead: the feed is asked for there from now on; "" if nowhere
+	Gone  bool   // the publisher has withdrawn the feed (410)
+}
+
+// Update polls a feed, which becomes one of the Store's if it is not yet.
+//
+// With an error, what was read until then is in the Store, and in the changes,
+// which are nil only if the Store could not be read. The error is that of the
+// subscription document, as Client.Get returns it, the Store's, or the
+// context's. Whatever else could not be read is among the Gaps.
+func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
+	p, err := m.begin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	for doc, err := range m.http().Walk(ctx, p.address(), p.options()) {
+		if err := p.take(ctx, doc, err); err != nil {
+			return p.stop(ctx, err)
+		}
+	}
+	return p.finish(ctx)
+}
+
+func (m *Mirror) http() *feedhistory.Client {
+	if m.Client != nil {
+		return m.Client
+	}
+	return &m.client
+}
+
+func (m *Mirror) every() time.Duration { return cmp.Or(m.Every, time.Hour) }
+
+// keep is how many versions the store is to keep.
+func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
+
+// begin begins a poll.
+func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
+	url = withoutFragment(strings.TrimSpace(url))
+	feed, err := m.Store.Feed(ctx, url)
+	if errors.Is(err, ErrNotFound) {
+		feed, err = &Feed{URL: url, Verdict: feedhistory.Partial}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &poll{
+		m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
+		changes: &Changes{URL: url},
+		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
+		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
+		resumes: map[string]bool{}, sought: map[string]bool{},
+	}
+	feed.Polls++
+	feed.Polled = p.now
+	p.rank = Rank{Time: p.now, Place: feed.Polls << 32}
+	for _, id := range feed.Sought {
+		p.sought[id] = true
+	}
+	slices.SortStableFunc(feed.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
+	for _, pending := range feed.Pending {
+		if m.Revalidate || !pending.Retry.After(p.now) {
+			p.resumes[pending.URL] = true
+		}
+	}
+	return p, nil
+}
+
+func withoutFragment(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	return url
+}

@@ -1,0 +1,297 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A poll is one Update under way. What a document brings is held until the next
+// one comes, so that the last is committed together with the poll's end.
+type poll struct {
+	m       *Mirror
+	store   Store
+	keep    int
+	feed    *Feed // its state as it is to be committed next
+	from    int64 // the version that the poll began with
+	now     time.Time
+	changes *Changes
+	held    *Change
+	failure error // of the subscription document
+	err     error // the store's, in a callback
+
+	read    bool   // the subscription document has come
+	start   string // the URL that it was requested by
+	linked  string // what the document that came last links to
+	rank    Rank   // of the document that came last
+	changed bool   // the chain of archives may not be what it was
+	cut     bool   // the walk did not come to its end
+
+	whole   bool            // pages are read to the end, not to what is known
+	fresh   bool            // the page that came last brought something new
+	resumes map[string]bool // pending documents that the walk goes on to
+	resumed bool            // and has
+	dropped bool            // to one that is pending no more
+	sought  map[string]bool // entries that stand nowhere (5005#9)
+}
+
+// address is where to ask for the feed.
+func (p *poll) address() string {
+	if p.feed.Address != "" {
+		return p.feed.Address
+	}
+	return p.feed.URL
+}
+
+// next is the version of the feed that the next commit makes.
+func (p *poll) next() int64 { return p.feed.Version + 1 }
+
+func (p *poll) options() *feedhistory.WalkOptions {
+	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
+	for _, pending := range p.feed.Pending { // what was tried least comes first
+		switch {
+		case !p.resumes[pending.URL]:
+		case pending.Page:
+			opt.PendingPages = append(opt.PendingPages, pending.URL)
+		default:
+			opt.Pending = append(opt.Pending, pending.URL)
+		}
+	}
+	if !p.whole {
+		opt.Last = func(*feedhistory.Document) bool { return !p.fresh && !p.resumed }
+	}
+	return opt
+}
+
+// processed reports whether an archive document has been processed in an
+// earlier poll. While an entry is sought none has.
+func (p *poll) processed(url string) bool {
+	if p.m.Revalidate || len(p.sought) > 0 {
+		return false
+	}
+	d := p.document(url)
+	return d != nil && d.First < p.feed.Polls
+}
+
+// known returns what to make a request conditional with. The second page of
+// pages that have not changed is not asked for.
+func (p *poll) known(url string) feedhistory.Known {
+	if url == withoutFragment(p.address()) {
+		known := p.feed.Known
+		if p.feed.Kind == feedhistory.Paged {
+			known.Older = ""
+		}
+		return known
+	}
+	if d := p.document(url); d != nil {
+		return d.Known
+	}
+	return feedhistory.Known{}
+}
+
+// document returns a processed document; nil if it is none.
+func (p *poll) document(url string) *Document {
+	if p.feed.Documents == 0 || p.err != nil {
+		return nil
+	}
+	d, err := p.store.Document(context.Background(), p.feed.URL, url)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		p.err = err
+	}
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// take takes what the walk yields next.
+func (p *poll) take(ctx context.Context, doc *feedhistory.Document, err error) error {
+	if p.err != nil {
+		return p.err
+	}
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
+	switch {
+	case isGap && p.goesOn(gap.URL):
+		return p.gap(ctx, gap)
+	case isUnchanged && p.goesOn(unchanged.Response.Requested):
+		p.unchanged(unchanged)
+		return nil
+	case isGap || isUnchanged || doc != nil && !p.goesOn(doc.Response.Requested):
+		return nil
+	case err != nil && (p.read || ctx.Err() != nil):
+		return err
+	case err != nil:
+		return p.failed(ctx, doc, err)
+	case !p.read || doc.Response.Requested == p.start:
+		return p.subscription(ctx, doc)
+	default:
+		return p.older(ctx, doc)
+	}
+}
+
+// goesOn reports whether a document is wanted: what was pending when the poll
+// began may not be any more, and so neither is what it leads to.
+func (p *poll) goesOn(url string) bool {
+	if p.resumes[url] {
+		p.resumed = true
+		p.dropped = p.feed.pending(url) < 0
+	}
+	return !p.dropped
+}
+
+// flush commits what is held.
+func (p *poll) flush(ctx context.Context) error {
+	if p.held == nil {
+		return nil
+	}
+	p.held.Feed = p.feed
+	p.feed.Verdict = p.verdict()
+	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
+	err := p.store.Commit(ctx, p.held)
+	p.held = nil
+	return err
+}
+
+// unchanged notes that a document is what it was.
+func (p *poll) unchanged(u *feedhistory.Unchanged) {
+	if p.read {
+		return
+	}
+	p.read, p.start = true, u.Response.Requested
+	p.readAt(u.Response)
+}
+
+// readAt notes that, and where, the subscription document was read.
+func (p *poll) readAt(r feedhistory.Response) {
+	f := p.feed
+	address := f.Address
+	switch {
+	case r.Permanent != "":
+		f.Address, p.changes.Moved = r.Permanent, r.Permanent
+	default:
+		f.Address = r.Requested
+	}
+	if f.Address == f.URL {
+		f.Address = ""
+	}
+	if f.Address == address {
+		p.changes.Moved = ""
+	}
+	f.Failures, f.Error, f.Gone = 0, "", false
+	f.Next = p.later(f.Schedule.Next(r))
+}
+
+// failed notes that there is no subscription document, or a damaged one, whose
+// entries count all the same.
+func (p *poll) failed(ctx context.Context, doc *feedhistory.Document, err error) error {
+	f := p.feed
+	f.Failures++
+	f.Error = err.Error()
+	p.failure, p.cut = err, true
+	f.Next = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour)))
+	if status, ok := errors.AsType[*feedhistory.StatusError](err); ok {
+		f.Gone = status.Gone
+		f.Next = later(f.Next, status.At)
+	}
+	if doc == nil {
+		return nil
+	}
+	m, err := p.merge(ctx, source{doc: doc, rank: p.rankOf(doc, p.rank)})
+	if err == nil {
+		p.held = &m.change
+	}
+	return err
+}
+
+// later is when the next poll is welcome, given when the feed wants it.
+func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(p.m.every())) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// backoff doubles a wait with each try, up to a limit.
+func backoff(wait time.Duration, tries int, limit time.Duration) time.Duration {
+	for ; tries > 1 && wait < limit; tries-- {
+		wait *= 2
+	}
+	return min(wait, limit)
+}
+
+// rankOf returns the rank of a document with the given place, that has the time
+// of its newer neighbour if it has none of its own.
+func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
+	for _, t := range []time.Time{doc.Updated, doc.LastModified} {
+		if !t.IsZero() {
+			neighbour.Time = t
+			break
+		}
+	}
+	return neighbour
+}
+
+// stop ends the poll with an error that is not the feed's own.
+func (p *poll) stop(ctx context.Context, err error) (*Changes, error) {
+	if ctx.Err() != nil && p.held != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, p.flush(ctx))
+	}
+	return p.report(), err
+}
+
+// finish commits how the poll ended.
+func (p *poll) finish(ctx context.Context) (*Changes, error) {
+	if p.err != nil {
+		return p.stop(ctx, p.err)
+	}
+	if !p.cut {
+		clear(p.sought)
+	}
+	if p.changed && p.feed.Kind == feedhistory.Archived {
+		if err := p.checkChain(ctx); err != nil {
+			return p.stop(ctx, err)
+		}
+	}
+	p.changed = false
+	if p.held == nil {
+		p.held = &Change{}
+	}
+	if err := p.flush(ctx); err != nil {
+		return p.report(), err
+	}
+	return p.report(), p.failure
+}
+
+// verdict is what can be said of the mirror while the chain is not checked.
+func (p *poll) verdict() feedhistory.Verdict {
+	f := p.feed
+	switch {
+	case f.Known.URL == "" && f.Source == "" || len(f.Pending) > 0 || len(f.Gaps) > 0:
+		return feedhistory.Partial
+	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "":
+		return feedhistory.Lossy
+	case f.Kind == feedhistory.Plain:
+		return feedhistory.Window
+	case f.Kind == feedhistory.Archived && p.changed:
+		return feedhistory.Partial
+	}
+	return feedhistory.Whole
+}
+
+func (p *poll) report() *Changes {
+	c, f := p.changes, p.feed
+	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
+	return c
+}

@@ -1,0 +1,188 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// subscription takes the subscription document, or a second copy of it, which
+// is newer than the first.
+func (p *poll) subscription(ctx context.Context, doc *feedhistory.Document) error {
+	f, kind, known := p.feed, doc.Kind(), p.feed.Known.URL != ""
+	rank := p.rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
+	if p.read { // as an archive is not there: the chain may have moved
+		rank.Place += 1 << 31
+		if i := f.pending(p.linked); i >= 0 {
+			f.Pending[i].Missing = true
+		}
+	}
+	m, err := p.merge(ctx, source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
+	if err != nil {
+		return err
+	}
+	p.rank, p.held, p.fresh = rank, &m.change, m.fresh
+	p.changes.Documents++
+	p.whole = p.whole || f.Kind != feedhistory.Paged
+	f.clearGaps(p.now, doc.URL, doc.Response.Requested)
+	switch kind {
+	case feedhistory.Complete:
+		err = p.complete(ctx, m)
+	case feedhistory.Archived:
+		err = p.seek(ctx, doc)
+	case feedhistory.Plain:
+		if known && !p.read && !overlaps(doc, m.known) {
+			f.addGap(missedWindow(doc, p))
+		}
+	}
+	if kind != feedhistory.Archived {
+		f.Shown = nil
+		clear(p.sought)
+	}
+	if kind != feedhistory.Paged {
+		f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Page })
+	}
+	if err != nil {
+		return err
+	}
+	if f.Known.Older != doc.Known().Older || f.Kind != kind {
+		p.changed = true
+	}
+	p.read, p.start = true, doc.Response.Requested
+	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
+	f.Head = headOf(doc)
+	p.readAt(doc.Response)
+	if kind == feedhistory.Paged && !p.fresh && !p.whole {
+		return nil
+	}
+	return p.link(doc, kind)
+}
+
+// headOf returns a document's head section as Atom.
+func headOf(doc *feedhistory.Document) string {
+	head := *doc
+	head.Entries, head.Deleted = nil, nil
+	var b strings.Builder
+	if feedhistory.WriteAtom(&b, &head) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// complete makes the document all there is (5005#1). What links led to before
+// is forgotten: if the feed becomes an archived one again it is read again.
+func (p *poll) complete(ctx context.Context, m *merged) error {
+	f := p.feed
+	f.Pending, f.Gaps, f.Documents = nil, nil, 0
+	m.change.Forget = true
+	live := int64(0)
+	for _, r := range m.records {
+		if r.State == Live {
+			live++
+		}
+	}
+	if live == f.Entries { // nothing else is
+		return nil
+	}
+	for r, err := range p.store.Entries(ctx, Query{Feed: f.URL}) {
+		if err != nil {
+			return err
+		}
+		if m.records[r.ID] != nil {
+			continue
+		}
+		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, Tombstone{}, false
+		before := r.State
+		r.State = r.state()
+		p.count(r, before)
+		r.Change, r.Changed = p.next(), p.now
+		r.Content.Data = ""
+		m.change.Mark = append(m.change.Mark, r)
+	}
+	return nil
+}
+
+// shownLimit is how many entries of a subscription document are remembered.
+const shownLimit = 10_000
+
+// seek looks for entries that have left the subscription document, and stand in
+// no archive that is known: in those that will be read, and if they are not
+// there, in those that are known (5005#9).
+func (p *poll) seek(ctx context.Context, doc *feedhistory.Document) error {
+	f := p.feed
+	shown := make(map[string]bool, len(doc.Entries))
+	ids := make([]string, 0, len(doc.Entries))
+	for _, e := range doc.Entries {
+		if !shown[e.ID] && len(ids) < shownLimit {
+			ids = append(ids, e.ID)
+		}
+		shown[e.ID] = true
+		delete(p.sought, e.ID)
+	}
+	left := slices.DeleteFunc(f.Shown, func(id string) bool { return shown[id] })
+	f.Shown = ids
+	for _, t := range doc.Deleted {
+		left = slices.DeleteFunc(left, func(id string) bool { return id == t.Ref })
+		delete(p.sought, t.Ref)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	records, err := p.store.Records(ctx, f.URL, left)
+	if err != nil {
+		return err
+	}
+	for id, r := range records {
+		if r.State == Live && !r.Archived {
+			p.sought[id] = true
+		}
+	}
+	return nil
+}
+
+// overlaps reports whether a window still reaches back to what is known: a
+// known entry follows all new ones. One that is pinned before them does not
+// count, unless the entries are in no order at all.
+func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
+	isKnown := func(e *feedhistory.Entry) bool { return known[e.ID] }
+	entries := doc.Entries
+	if len(entries) == 0 {
+		return true
+	}
+	rising, falling := 0, 0
+	for i, e := range entries[1:] {
+		switch timeOf(e).Compare(timeOf(entries[i])) {
+		case 1:
+			rising++
+		case -1:
+			falling++
+		}
+	}
+	switch {
+	case 2*min(rising, falling) > max(rising, falling):
+		return slices.ContainsFunc(entries, isKnown)
+	case rising > falling: // the oldest come first
+		return isKnown(entries[0])
+	}
+	return isKnown(entries[len(entries)-1])
+}
+
+// timeOf is what feeds are usually in the order of.
+func timeOf(e *feedhistory.Entry) time.Time {
+	if e.Published.IsZero() {
+		return e.Updated
+	}
+	return e.Published
+}
+
+func missedWindow(doc *feedhistory.Document, p *poll) Gap {
+	return Gap{
+		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
+		Message: fmt.Sprintf("none of its %d entries follows on those known before: others may have come and gone since the last poll",
+			len(doc.Entries)),
+	}
+}

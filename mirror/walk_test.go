@@ -1,0 +1,83 @@
+package mirror_test
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, names, "no file matches %s", pattern)
+	return names
+}
+
+// Of every site that does not change, a mirror has what a single walk finds,
+// and says the same of it: after one poll, and after many with a budget of four
+// documents each.
+func TestMirrorIsWhatAWalkFinds(t *testing.T) {
+	for _, file := range glob(t, "../testdata/walk/*.txtar") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		archive := feedtest.Parse(string(text))
+		changes := slices.ContainsFunc(archive.Files, func(f feedtest.File) bool {
+			return strings.Contains(f.Name, "#") || strings.Contains(f.Data, "{{count}}")
+		})
+		if _, options := archive.File("options"); changes || options {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name+"/at once", func(t *testing.T) { testAsWalked(t, string(text), 0) })
+		t.Run(name+"/bit by bit", func(t *testing.T) { testAsWalked(t, string(text), 4) })
+	}
+}
+
+func testAsWalked(t *testing.T, text string, budget int) {
+	site := feedtest.Serve(t, text)
+	url := site.URL + "/feed.atom"
+	client := func() *feedhistory.Client {
+		return &feedhistory.Client{
+			HTTP:  &http.Client{Transport: feedtest.Direct{Handler: site}},
+			Retry: feedhistory.Retry{Tries: 1},
+		}
+	}
+	want, err := client().Fetch(t.Context(), url)
+	store := &mirror.Memory{}
+	m := &mirror.Mirror{Store: store, Client: client()}
+	m.Client.Budget.Documents = budget
+	changes, updateErr := m.Update(t.Context(), url)
+	for polls := 0; budget > 0 && updateErr == nil && changes.More && polls < 100; polls++ {
+		changes, updateErr = m.Update(t.Context(), url)
+	}
+	if err != nil {
+		require.Error(t, updateErr)
+		require.Equal(t, err.Error(), updateErr.Error())
+		return
+	}
+	require.NoError(t, updateErr)
+	require.Equal(t, titles(want), held(t, store, url))
+	require.Equal(t, want.Verdict().String(), changes.Verdict.String(), "%v, not %v", changes.Gaps, want.Gaps)
+	require.Equal(t, want.Kind, changes.Kind)
+}
+
+func titles(h *feedhistory.History) map[string]string {
+	return maps.Collect(func(yield func(string, string) bool) {
+		for _, e := range h.Entries {
+			if !yield(e.ID, e.Title().Plain()) {
+				return
+			}
+		}
+	})
+}
