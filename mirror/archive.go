@@ -75,38 +75,46 @@ func (p *poll) archive(ctx context.Context, doc *feedhistory.Document, rank Rank
 			delete(p.sought, id)
 		}
 	}
-	d := p.newDocument(doc, rank)
+	d, renamed := p.newDocument(doc, rank), false
+	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
+		known, renamed = other, true
+	} else if self != "" {
+		d.Names = append(d.Names, self)
+	}
 	switch {
 	case known == nil:
 		p.feed.Documents++
-	case known.Digest != d.Digest:
-		p.changes.Altered++
-		fallthrough
 	default:
+		if known.Digest != d.Digest {
+			p.changes.Altered++
+		}
 		d.URL, d.First = known.URL, known.First
+		d.Names = append(known.Names, d.Names...)
+		slices.Sort(d.Names)
+		d.Names = slices.Compact(d.Names)
 	}
 	m.change.Documents = append(m.change.Documents, d)
 	p.held, p.changed = &m.change, true
+	if renamed { // and so is what it links to
+		d.Known.Older = known.Known.Older
+		return p.err
+	}
 	return p.link(doc, feedhistory.Archived)
 }
 
 // newDocument returns what is to be known of an archive document.
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	d := &Document{
-		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank,
+		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
 		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
 	}
-	older, _ := olderOf(doc, feedhistory.Archived)
-	d.Known.Kind, d.Known.Older = feedhistory.Archived, older
-	d.Names = []string{d.URL}
+	d.Known.Kind = feedhistory.Archived
+	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
 	}
-	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && p.isOwnName(self.Href, doc) {
-		d.Names = append(d.Names, withoutFragment(self.Href))
-	}
 	for _, e := range doc.Entries {
-		at := cmp.Or(e.Updated, e.Published)
+		at := timeOf(e)
 		if at.IsZero() {
 			continue
 		}
@@ -118,16 +126,23 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	return d
 }
 
-// isOwnName reports whether what a document calls itself is a name for it: not
-// the feed's, as in sites that give all documents that one, nor another's.
-func (p *poll) isOwnName(self string, doc *feedhistory.Document) bool {
-	self = withoutFragment(self)
-	if self == doc.URL || self == doc.Response.Requested || !sameOrigin(self, doc.URL) ||
-		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL}, self) {
-		return false
+// ownName returns what a document calls itself, if that is a name for it: not
+// the feed's, as in sites that give all documents that one, nor another's. If
+// it is that of a document with the same entries, they are one.
+func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
+	link, ok := doc.Links.Rel(feedhistory.RelSelf)
+	self = withoutFragment(link.Href)
+	if !ok || !sameOrigin(self, doc.URL) ||
+		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
+		return "", nil
 	}
-	other := p.document(self)
-	return other == nil || other.Digest == digestOf(doc)
+	switch other := p.document(self); {
+	case other == nil:
+		return self, nil
+	case other.Digest == digest:
+		return "", other
+	}
+	return "", nil
 }
 
 func sameOrigin(a, b string) bool {
@@ -228,10 +243,10 @@ func isPassing(g *feedhistory.Gap) bool {
 	return !isMissing(g)
 }
 
-// isMissing reports whether a document is not there (5005#18).
+// isMissing reports whether a document is refused for good (5005#18).
 func isMissing(err error) bool {
 	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+	return ok && slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}, status.Status)
 }
 
 func (p *poll) damaged(ctx context.Context, doc *feedhistory.Document) error {

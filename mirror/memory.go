@@ -80,7 +80,7 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 	for _, id := range ids {
 		if r := f.records[id]; r != nil {
 			r = clone(r)
-			r.Content = Content{}
+			r.Content = Content{Format: r.Content.Format, Updated: r.Content.Updated, Published: r.Content.Published}
 			found[id] = r
 		}
 	}

@@ -1,0 +1,106 @@
+package mirror_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+var update = flag.Bool("update", false, "write what came out as what is wanted")
+
+// Each file in testdata is a website that changes from request to request
+// ("/feed.atom#2" is what "/feed.atom" has become at its second), and "polls":
+// a line for each poll, an hour apart, empty or with words about it. "want" is
+// what came of it.
+func TestFixtures(t *testing.T) {
+	for _, file := range glob(t, "testdata/*.txtar") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			site := feedtest.Serve(t, string(text)) // outside of the bubble, where nothing is asked over the network
+			synctest.Test(t, func(t *testing.T) { testFixture(t, file, site, feedtest.Parse(string(text))) })
+		})
+	}
+}
+
+func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedtest.Archive) {
+	want, _ := archive.File("want")
+	polls, ok := archive.File("polls")
+	require.True(t, ok, "no polls")
+	store := &mirror.Memory{}
+	var got strings.Builder
+	for words := range strings.Lines(polls) {
+		time.Sleep(time.Hour)
+		before := len(site.Requests())
+		m := &mirror.Mirror{
+			Store: store, Revalidate: strings.Contains(words, "revalidate"),
+			Client: &feedhistory.Client{
+				HTTP: &http.Client{Transport: feedtest.Direct{Handler: site}}, Retry: feedhistory.Retry{Tries: 1},
+			},
+		}
+		if strings.Contains(words, "budget") {
+			_, _ = fmt.Sscanf(words[strings.Index(words, "budget"):], "budget %d", &m.Client.Budget.Documents)
+		}
+		c, err := m.Update(t.Context(), site.URL+"/feed.atom")
+		got.WriteString(describe(site, c, err))
+		for _, r := range site.Requests()[before:] {
+			fmt.Fprintf(&got, "  %s %s\n", r.Method, site.Path(r.URL))
+		}
+		live := held(t, store, site.URL+"/feed.atom")
+		for _, id := range slices.Sorted(maps.Keys(live)) {
+			fmt.Fprintf(&got, "  %s %s\n", id, live[id])
+		}
+	}
+	if *update {
+		archive.Set("want", got.String())
+		require.NoError(t, os.WriteFile(file, []byte(archive.String()), 0o666))
+		want = got.String()
+	}
+	require.Equal(t, want, got.String())
+}
+
+// describe says what a poll came to, with a "+" for each number that is not 0.
+func describe(site *feedtest.Site, c *mirror.Changes, err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %v", c.Kind, c.Verdict)
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"added", c.Added}, {"changed", c.Changed}, {"deleted", c.Deleted}, {"altered", c.Altered}} {
+		if n.n != 0 {
+			fmt.Fprintf(&b, ", %d %s", n.n, n.name)
+		}
+	}
+	if c.Moved != "" {
+		b.WriteString(", moved to " + site.Path(c.Moved))
+	}
+	if c.Gone {
+		b.WriteString(", gone")
+	}
+	if c.More {
+		b.WriteString(", more to come")
+	}
+	fmt.Fprintf(&b, ", next in %v", time.Until(c.Next).Round(time.Second))
+	if err != nil {
+		b.WriteString(", failed")
+	}
+	b.WriteByte('\n')
+	for _, g := range c.Gaps {
+		fmt.Fprintf(&b, "  %v %s\n", g.Reason, site.Path(g.URL))
+	}
+	return b.String()
+}
