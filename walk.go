@@ -277,7 +277,9 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 
 // guess says which document will be wanted after one whose head is known. It
 // does not where a link that comes later could still make another one wanted: a
-// request that turns out to be in vain could have the host bar the others.
+// request that turns out to be in vain could have the host bar the others. Nor
+// does it where a document is known: whether that is wanted may depend on what
+// comes before it.
 func (w *walk) guess(head *Document) (string, bool) {
 	if w.start == "" && (head.Kind() != Archived || !head.isSubscription()) {
 		return "", false
@@ -289,7 +291,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 	link, ok := head.older(kind)
 	url := withoutFragment(link.Href)
 	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
-		kind == Archived && w.processed(url) || kind == Paged && w.opt.Last != nil {
+		kind == Archived && w.processed(url) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
 		return "", false
 	}
 	return url, true

@@ -24,8 +24,7 @@ func (p *poll) checkChain(ctx context.Context) error {
 		d, ok := chain[url]
 		switch {
 		case !ok:
-			p.ensurePending(url, from)
-			return nil
+			return nil // it is pending
 		case seen[d.url]:
 			f.addGap(Gap{
 				URL: url, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
@@ -36,6 +35,7 @@ func (p *poll) checkChain(ctx context.Context) error {
 		seen[d.url] = true
 		from, url = d.url, d.older
 	}
+	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.Found.Before(p.now) || g.From != "" && g.From != f.Known.URL && !seen[g.From]
 	})
@@ -71,18 +71,4 @@ func (p *poll) chain(ctx context.Context) (map[string]step, error) {
 		}
 	}
 	return steps, nil
-}
-
-// ensurePending keeps the rule that every link is processed or pending.
-func (p *poll) ensurePending(url, from string) {
-	if p.feed.pending(url) >= 0 {
-		return
-	}
-	missing := func(g Gap) bool { return g.URL == url }
-	if slices.ContainsFunc(p.feed.Gaps, missing) {
-		return
-	}
-	p.feed.Pending = append(p.feed.Pending, Pending{Rank: p.rank, Gap: Gap{
-		URL: url, From: from, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
-	}})
 }

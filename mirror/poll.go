@@ -264,7 +264,6 @@ func (p *poll) finish(ctx context.Context) (*Changes, error) {
 			return p.stop(ctx, err)
 		}
 	}
-	p.changed = false
 	if p.held == nil {
 		p.held = &Change{}
 	}
