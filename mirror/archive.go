@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,7 +15,7 @@ import (
 )
 
 // older takes an archive document or a page.
-func (p *poll) older(ctx context.Context, doc *feedhistory.Document) error {
+func (p *poll) older(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	requested := doc.Response.Requested
 	known := p.document(requested)
@@ -26,9 +25,9 @@ func (p *poll) older(ctx context.Context, doc *feedhistory.Document) error {
 	p.feed.takePending(requested)
 	p.feed.clearGaps(p.now, doc.URL, requested)
 	if page {
-		return p.page(ctx, doc, rank)
+		return p.page(doc, rank)
 	}
-	return p.archive(ctx, doc, rank, known)
+	return p.archive(doc, rank, known)
 }
 
 // neighbour returns the rank that a document has but for its own time.
@@ -53,8 +52,8 @@ func (p *poll) isPage(url string) bool {
 	return p.feed.Kind == feedhistory.Paged
 }
 
-func (p *poll) page(ctx context.Context, doc *feedhistory.Document, rank Rank) error {
-	m, err := p.merge(ctx, source{doc: doc, rank: rank})
+func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
+	m, err := p.merge(source{doc: doc, rank: rank})
 	if err != nil {
 		return err
 	}
@@ -65,8 +64,8 @@ func (p *poll) page(ctx context.Context, doc *feedhistory.Document, rank Rank) e
 	return nil
 }
 
-func (p *poll) archive(ctx context.Context, doc *feedhistory.Document, rank Rank, known *Document) error {
-	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: true})
+func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
+	m, err := p.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 
 // gap takes a hole in the chain. What is left of a damaged document counts, and
 // so does its link.
-func (p *poll) gap(ctx context.Context, g *feedhistory.Gap) error {
+func (p *poll) gap(g *feedhistory.Gap) error {
 	p.changed = true
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
@@ -207,7 +206,7 @@ func (p *poll) gap(ctx context.Context, g *feedhistory.Gap) error {
 		return nil
 	}
 	if g.Document != nil {
-		if err := p.damaged(ctx, g.Document); err != nil {
+		if err := p.damaged(g.Document); err != nil {
 			return err
 		}
 	}
@@ -249,11 +248,11 @@ func isMissing(err error) bool {
 	return ok && slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}, status.Status)
 }
 
-func (p *poll) damaged(ctx context.Context, doc *feedhistory.Document) error {
+func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.document(doc.Response.Requested)
 	rank := p.rankOf(doc, p.neighbour(doc.Response.Requested, known))
 	page := p.isPage(doc.Response.Requested)
-	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: !page})
+	m, err := p.merge(source{doc: doc, rank: rank, archive: !page})
 	if err != nil {
 		return err
 	}

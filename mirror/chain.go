@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
@@ -12,9 +11,9 @@ import (
 // still has is missing: what stays pending because it is not there any more,
 // and gaps in older chains, are forgotten. If the chain leads back into itself,
 // which no single walk may have seen, that is a gap.
-func (p *poll) checkChain(ctx context.Context) error {
+func (p *poll) checkChain() error {
 	f := p.feed
-	chain, err := p.chain(ctx)
+	chain, err := p.chain()
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ type step struct{ url, older string }
 
 // chain returns the documents by all of their names, those included that are
 // to be committed next.
-func (p *poll) chain(ctx context.Context) (map[string]step, error) {
+func (p *poll) chain() (map[string]step, error) {
 	steps := map[string]step{}
 	add := func(d *Document) {
 		for _, name := range d.Names {
@@ -62,7 +61,7 @@ func (p *poll) chain(ctx context.Context) (map[string]step, error) {
 			add(d)
 		}
 	}
-	for d, err := range p.store.Documents(ctx, p.feed.URL) {
+	for d, err := range p.store.Documents(p.ctx, p.feed.URL) {
 		if err != nil {
 			return nil, err
 		}

@@ -58,6 +58,7 @@ type Feed struct {
 	// documents, as a word: "wordpress". Mark is what that remembers from one
 	// poll to the next.
 	Source string          `json:"source,omitempty"`
+	Proven bool            `json:"proven,omitempty"` // the source has brought all there is
 	Mark   json.RawMessage `json:"mark,omitempty"`
 }
 

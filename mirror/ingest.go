@@ -18,6 +18,10 @@ type Source struct {
 	// errors. One that is Complete replaces all that is there (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
+	// Proven says that what the source brings, and has brought before, is all
+	// there is: unless there is a gap the verdict is Whole. Else it is Lossy.
+	Proven bool
+
 	// Mark returns what the source wants to remember, which becomes the feed's
 	// Mark in the same commit as the last document. It is called after the last
 	// one; nil leaves the Mark as it is. May be nil.
@@ -36,11 +40,11 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		return nil, err
 	}
 	f := p.feed
-	f.Source = src.Name
+	f.Source, f.Proven = src.Name, src.Proven
 	f.clearGaps(p.now, "source:"+src.Name)
 	for doc, err := range src.Documents {
 		if err := p.flush(ctx); err != nil {
-			return p.stop(ctx, err)
+			return p.stop(err)
 		}
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 			g := newGap(gap)
@@ -49,13 +53,13 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 			doc, err = gap.Document, nil
 		}
 		if err != nil {
-			return p.stop(ctx, err)
+			return p.stop(err)
 		}
 		if doc == nil {
 			continue
 		}
-		if err := p.ingest(ctx, doc); err != nil {
-			return p.stop(ctx, err)
+		if err := p.ingest(doc); err != nil {
+			return p.stop(err)
 		}
 	}
 	if src.Mark != nil {
@@ -63,13 +67,13 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 			f.Mark = mark
 		}
 	}
-	return p.finish(ctx)
+	return p.finish()
 }
 
-func (p *poll) ingest(ctx context.Context, doc *feedhistory.Document) error {
+func (p *poll) ingest(doc *feedhistory.Document) error {
 	rank := p.rankOf(doc, p.rank)
 	p.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
-	m, err := p.merge(ctx, source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
+	m, err := p.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func (p *poll) ingest(ctx context.Context, doc *feedhistory.Document) error {
 		f.Head = headOf(doc)
 	}
 	if doc.Complete {
-		return p.complete(ctx, m)
+		return p.complete(m)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -127,7 +126,7 @@ type merged struct {
 }
 
 // merge merges a source into what the store has, and counts what it did.
-func (p *poll) merge(ctx context.Context, s source) (*merged, error) {
+func (p *poll) merge(s source) (*merged, error) {
 	entries := s.entries()
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
 	for _, e := range entries {
@@ -136,7 +135,7 @@ func (p *poll) merge(ctx context.Context, s source) (*merged, error) {
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := p.store.Records(ctx, p.feed.URL, ids)
+	records, err := p.store.Records(p.ctx, p.feed.URL, ids)
 	if err != nil {
 		return nil, err
 	}

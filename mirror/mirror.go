@@ -67,11 +67,11 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 		return nil, err
 	}
 	for doc, err := range m.http().Walk(ctx, p.address(), p.options()) {
-		if err := p.take(ctx, doc, err); err != nil {
-			return p.stop(ctx, err)
+		if err := p.take(doc, err); err != nil {
+			return p.stop(err)
 		}
 	}
-	return p.finish(ctx)
+	return p.finish()
 }
 
 func (m *Mirror) http() *feedhistory.Client {
@@ -97,7 +97,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		return nil, err
 	}
 	p := &poll{
-		m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
+		ctx: ctx, m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
 		changes: &Changes{URL: url},
 		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
 		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",

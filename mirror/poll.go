@@ -13,6 +13,7 @@ import (
 // A poll is one Update under way. What a document brings is held until the next
 // one comes, so that the last is committed together with the poll's end.
 type poll struct {
+	ctx     context.Context
 	m       *Mirror
 	store   Store
 	keep    int
@@ -98,7 +99,7 @@ func (p *poll) document(url string) *Document {
 	if p.feed.Documents == 0 || p.err != nil {
 		return nil
 	}
-	d, err := p.store.Document(context.Background(), p.feed.URL, url)
+	d, err := p.store.Document(p.ctx, p.feed.URL, url)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		p.err = err
 	}
@@ -109,31 +110,31 @@ func (p *poll) document(url string) *Document {
 }
 
 // take takes what the walk yields next.
-func (p *poll) take(ctx context.Context, doc *feedhistory.Document, err error) error {
+func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if p.err != nil {
 		return p.err
 	}
-	if err := p.flush(ctx); err != nil {
+	if err := p.flush(p.ctx); err != nil {
 		return err
 	}
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
 	switch {
 	case isGap && p.goesOn(gap.URL):
-		return p.gap(ctx, gap)
+		return p.gap(gap)
 	case isUnchanged && p.goesOn(unchanged.Response.Requested):
 		p.unchanged(unchanged)
 		return nil
 	case isGap || isUnchanged || doc != nil && !p.goesOn(doc.Response.Requested):
 		return nil
-	case err != nil && (p.read || ctx.Err() != nil):
+	case err != nil && (p.read || p.ctx.Err() != nil):
 		return err
 	case err != nil:
-		return p.failed(ctx, doc, err)
+		return p.failed(doc, err)
 	case !p.read || doc.Response.Requested == p.start:
-		return p.subscription(ctx, doc)
+		return p.subscription(doc)
 	default:
-		return p.older(ctx, doc)
+		return p.older(doc)
 	}
 }
 
@@ -191,7 +192,7 @@ func (p *poll) readAt(r feedhistory.Response) {
 
 // failed notes that there is no subscription document, or a damaged one, whose
 // entries count all the same.
-func (p *poll) failed(ctx context.Context, doc *feedhistory.Document, err error) error {
+func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	f := p.feed
 	f.Failures++
 	f.Error = err.Error()
@@ -204,7 +205,7 @@ func (p *poll) failed(ctx context.Context, doc *feedhistory.Document, err error)
 	if doc == nil {
 		return nil
 	}
-	m, err := p.merge(ctx, source{doc: doc, rank: p.rankOf(doc, p.rank)})
+	m, err := p.merge(source{doc: doc, rank: p.rankOf(doc, p.rank)})
 	if err == nil {
 		p.held = &m.change
 	}
@@ -242,9 +243,9 @@ func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 }
 
 // stop ends the poll with an error that is not the feed's own.
-func (p *poll) stop(ctx context.Context, err error) (*Changes, error) {
-	if ctx.Err() != nil && p.held != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+func (p *poll) stop(err error) (*Changes, error) {
+	if p.ctx.Err() != nil && p.held != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, p.flush(ctx))
 	}
@@ -252,22 +253,22 @@ func (p *poll) stop(ctx context.Context, err error) (*Changes, error) {
 }
 
 // finish commits how the poll ended.
-func (p *poll) finish(ctx context.Context) (*Changes, error) {
+func (p *poll) finish() (*Changes, error) {
 	if p.err != nil {
-		return p.stop(ctx, p.err)
+		return p.stop(p.err)
 	}
 	if !p.cut {
 		clear(p.sought)
 	}
 	if p.changed && p.feed.Kind == feedhistory.Archived {
-		if err := p.checkChain(ctx); err != nil {
-			return p.stop(ctx, err)
+		if err := p.checkChain(); err != nil {
+			return p.stop(err)
 		}
 	}
 	if p.held == nil {
 		p.held = &Change{}
 	}
-	if err := p.flush(ctx); err != nil {
+	if err := p.flush(p.ctx); err != nil {
 		return p.report(), err
 	}
 	return p.report(), p.failure
@@ -279,9 +280,9 @@ func (p *poll) verdict() feedhistory.Verdict {
 	switch {
 	case f.Known.URL == "" && f.Source == "" || len(f.Pending) > 0 || len(f.Gaps) > 0:
 		return feedhistory.Partial
-	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "":
+	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "" && !f.Proven:
 		return feedhistory.Lossy
-	case f.Kind == feedhistory.Plain:
+	case f.Kind == feedhistory.Plain && f.Source == "":
 		return feedhistory.Window
 	case f.Kind == feedhistory.Archived && p.changed:
 		return feedhistory.Partial

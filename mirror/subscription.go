@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 // subscription takes the subscription document, or a second copy of it, which
 // is newer than the first.
-func (p *poll) subscription(ctx context.Context, doc *feedhistory.Document) error {
+func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind, known := p.feed, doc.Kind(), p.feed.Known.URL != ""
 	rank := p.rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
 	if p.read { // as an archive is not there: the chain may have moved
@@ -21,7 +20,7 @@ func (p *poll) subscription(ctx context.Context, doc *feedhistory.Document) erro
 			f.Pending[i].Missing = true
 		}
 	}
-	m, err := p.merge(ctx, source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
+	m, err := p.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
 	if err != nil {
 		return err
 	}
@@ -31,9 +30,9 @@ func (p *poll) subscription(ctx context.Context, doc *feedhistory.Document) erro
 	f.clearGaps(p.now, doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
-		err = p.complete(ctx, m)
+		err = p.complete(m)
 	case feedhistory.Archived:
-		err = p.seek(ctx, doc)
+		err = p.seek(doc)
 	case feedhistory.Plain:
 		if known && !p.read && !overlaps(doc, m.known) {
 			f.addGap(missedWindow(doc, p))
@@ -75,7 +74,7 @@ func headOf(doc *feedhistory.Document) string {
 
 // complete makes the document all there is (5005#1). What links led to before
 // is forgotten: if the feed becomes an archived one again it is read again.
-func (p *poll) complete(ctx context.Context, m *merged) error {
+func (p *poll) complete(m *merged) error {
 	f := p.feed
 	f.Pending, f.Gaps, f.Documents = nil, nil, 0
 	m.change.Forget = true
@@ -88,7 +87,7 @@ func (p *poll) complete(ctx context.Context, m *merged) error {
 	if live == f.Entries { // nothing else is
 		return nil
 	}
-	for r, err := range p.store.Entries(ctx, Query{Feed: f.URL}) {
+	for r, err := range p.store.Entries(p.ctx, Query{Feed: f.URL}) {
 		if err != nil {
 			return err
 		}
@@ -112,7 +111,7 @@ const shownLimit = 10_000
 // seek looks for entries that have left the subscription document, and stand in
 // no archive that is known: in those that will be read, and if they are not
 // there, in those that are known (5005#9).
-func (p *poll) seek(ctx context.Context, doc *feedhistory.Document) error {
+func (p *poll) seek(doc *feedhistory.Document) error {
 	f := p.feed
 	shown := make(map[string]bool, len(doc.Entries))
 	ids := make([]string, 0, len(doc.Entries))
@@ -132,7 +131,7 @@ func (p *poll) seek(ctx context.Context, doc *feedhistory.Document) error {
 	if len(left) == 0 {
 		return nil
 	}
-	records, err := p.store.Records(ctx, f.URL, left)
+	records, err := p.store.Records(p.ctx, f.URL, left)
 	if err != nil {
 		return err
 	}
