@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/feedhistory/feedhistory"
@@ -68,6 +69,23 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		}
 	}
 	return p.finish()
+}
+
+// ReadMark reads the Mark that a source of the given name left with a feed. If
+// there is none, mark stays what it is. The error is the Store's, or that of
+// encoding/json.
+func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
+	feed, err := m.Store.Feed(ctx, withoutFragment(url))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil || feed.Source != source || len(feed.Mark) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(feed.Mark, mark); err != nil {
+		return fmt.Errorf("%s: the mark that is stored: %w", url, err)
+	}
+	return nil
 }
 
 func (p *poll) ingest(doc *feedhistory.Document) error {

@@ -1,0 +1,34 @@
+package modifiedrange
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// Keep syncs the collection into a mirror's store, from the state that its feed
+// has there, and notes the next one in the same commit as the last document. The
+// feed's URL is the Client's.
+//
+// What is missing is among the Gaps of what is returned; then the state stays as
+// it was. The error is that of the first document, the store's or the context's.
+func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+	const name = "modified-range"
+	var from State
+	if err := m.ReadMark(ctx, c.URL, name, &from); err != nil {
+		return nil, err
+	}
+	sync := c.Sync(ctx, from)
+	return m.Merge(ctx, c.URL, mirror.Source{
+		Name: name, Proven: true, Documents: sync.Documents(),
+		Mark: func() json.RawMessage {
+			next, whole := sync.State()
+			if !whole {
+				return nil
+			}
+			mark, _ := json.Marshal(next) // one time, which has come as text
+			return mark
+		},
+	})
+}

@@ -1,0 +1,93 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A feed that closes an archive between two polls.
+func Example() {
+	documents := map[string]string{
+		"/feed":     `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/2025"/><entry><id>urn:2</id><title>Two</title></entry></feed>`,
+		"/2025":     `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><title>One</title></entry></feed>`,
+		"/2026":     `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/2025"/><entry><id>urn:3</id><title>Three</title></entry><entry><id>urn:2</id><title>Two</title></entry></feed>`,
+		"/feed-new": `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/2026"/><entry><id>urn:4</id><title>Four</title></entry></feed>`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(documents[r.URL.Path]))
+	}))
+	defer server.Close()
+
+	m := &mirror.Mirror{
+		Store:  &mirror.Memory{}, // or sqlstore's
+		Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+	}
+	defer m.Client.CloseIdle()
+	for range 2 {
+		changes, err := m.Update(context.Background(), server.URL+"/feed")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(changes.Documents, "documents,", changes.Added, "new entries:", changes.Verdict)
+		documents["/feed"] = documents["/feed-new"]
+	}
+	// Output:
+	// 2 documents, 2 new entries: whole
+	// 2 documents, 2 new entries: whole
+}
+
+// What changed since a program last looked, deletions included.
+func ExampleQuery_changes() {
+	store := &mirror.Memory{}
+	m := &mirror.Mirror{Store: store}
+	ctx, url := context.Background(), "https://example.org/feed.atom"
+
+	merge := func(doc *feedhistory.Document) {
+		_, err := m.Merge(ctx, url, mirror.Source{Name: "example", Documents: func(yield func(*feedhistory.Document, error) bool) {
+			yield(doc, nil)
+		}})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	one, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
+	merge(&feedhistory.Document{Entries: []*feedhistory.Entry{one}})
+
+	seen := int64(0) // the program stores it with what it has made of the entries
+	look := func() {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, Changes: &seen, Deleted: true}) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println(r.ID, r.State)
+			seen = r.Change
+		}
+	}
+	look()
+	merge(&feedhistory.Document{Complete: true}) // which lacks the entry
+	look()
+	// Output:
+	// urn:1 live
+	// urn:1 absent
+}
+
+// Two mirrors may share a store; on the same feed, one gives way.
+func ExampleMirror_Update_conflict() {
+	m := &mirror.Mirror{Store: &mirror.Memory{}}
+	_, err := m.Update(context.Background(), "http://localhost/feed")
+	switch refused := (*feedhistory.RefusedError)(nil); {
+	case errors.Is(err, mirror.ErrConflict):
+		fmt.Println("another mirror is at work on this feed")
+	case errors.As(err, &refused):
+		fmt.Println("refused:", refused.Rule)
+	}
+	// Output: refused: address
+}
