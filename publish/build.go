@@ -69,12 +69,16 @@ func (p *Publisher) build(s *state, items []item) error {
 	return b.commit(open, recent)
 }
 
-// late refuses what is older than what is archived, where the order of time is
-// kept.
+// late refuses what is older than the newest published, where the order of time
+// is kept.
 func (p *Publisher) late(s *state, items []item) (err error) {
+	if !p.Chronological || len(s.log) == 0 {
+		return nil
+	}
+	newest := s.log[len(s.log)-1].change()
 	for _, it := range items {
-		if p.Chronological && it.change().Before(s.latest) {
-			err = errors.Join(err, &EntryError{ID: it.id, Given: it.time, Published: s.latest, Err: ErrLate})
+		if it.change().Before(newest) {
+			err = errors.Join(err, &EntryError{ID: it.id, Given: it.time, Published: newest, Err: ErrLate})
 		}
 	}
 	return err
@@ -173,6 +177,9 @@ func (p *Publisher) cut(log []item, archives int) (closed []part, open []item) {
 		n := len(chunk.Entries)
 		closed = append(closed, portions(part{chunk.Name, log[:n:n]})...)
 		log = log[n:]
+	}
+	if last := len(closed) - 1; p.Chronological && len(rest) == 0 && last >= 0 {
+		return p.number(closed[:last], archives), closed[last].items // it shows nothing else
 	}
 	if open = log; len(rest) == 0 || !isLarge(open) {
 		return p.number(closed, archives), open

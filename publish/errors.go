@@ -13,8 +13,8 @@ var (
 	ErrSameTime = errors.New("another version with this update time is published already")
 	// ErrStale: a version, or a deletion, with a later time is published.
 	ErrStale = errors.New("what is published is newer")
-	// ErrLate: the archives are newer, and the feed is Chronological.
-	ErrLate = errors.New("what is archived is newer")
+	// ErrLate: another entry is newer, and the feed is Chronological.
+	ErrLate = errors.New("the feed is newer")
 	// ErrNotPublished: there is no entry with this id that could be corrected,
 	// or erased.
 	ErrNotPublished = errors.New("no such entry is published")
@@ -33,7 +33,7 @@ var ErrForeign = errors.New("not a subscription document that this package wrote
 type EntryError struct {
 	ID        string
 	Given     time.Time // the time it came with
-	Published time.Time // that of the version, or deletion, which is published; with ErrLate, of the newest archive
+	Published time.Time // that of the version, or deletion, which is published; with ErrLate, that of the newest entry
 	Err       error     // ErrSameTime, ErrStale, ErrLate, ErrNotPublished or ErrUnpublishable, or wraps it
 }
 

@@ -50,11 +50,12 @@ type Publisher struct {
 	// no other document. Zero: 10; negative: none beyond those not archived.
 	Recent int
 
-	// Chronological keeps documents in the order of time: no archive is newer
-	// than an entry of a document after it, as Atom-PMH asks. An entry, or
-	// deletion, that is older than what is archived is refused (ErrLate), and
-	// Recent does not show again what is archived. An empty feed is published
-	// too. It is to be set from a feed's beginning on.
+	// Chronological keeps entries in the order of their update times, through all
+	// documents: no archive is newer than an entry of a document after it, and
+	// who has read what there was until some time need not look there again
+	// (Atom-PMH). An entry, or deletion, that is older than the newest published
+	// is refused (ErrLate), and Recent does not show again what is archived. An
+	// empty feed is published too. It is to be set from a feed's beginning on.
 	Chronological bool
 
 	// Versions keeps all versions of an entry. Otherwise a new one takes the

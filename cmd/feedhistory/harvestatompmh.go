@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+)
+
+// A pmhState is where the next harvest by atom-pmh begins.
+type pmhState struct {
+	harvested
+	Mark atompmh.Mark `json:"mark"`
+}
+
+// A pmhHarvest is what a harvest of metadata records brought.
+type pmhHarvest struct {
+	*atompmh.Harvest
+	changes []atompmh.Change
+	gaps    []*feedhistory.Gap
+}
+
+// atomPMH harvests metadata records.
+func (c *harvestCommand) atomPMH(w *world) error {
+	var from pmhState
+	if err := c.readState(&from); err != nil {
+		return err
+	}
+	client := w.client(w.stderr)
+	client.Budget.Documents = c.MaxRequests
+	h := pmhHarvest{Harvest: (&atompmh.Harvester{HTTP: client, URL: c.URL, Accept: c.Accept}).Harvest(w.ctx, from.Mark)}
+	if err := h.collect(c.URL); err != nil {
+		return err
+	}
+	if err := c.printPMH(w, h); err != nil {
+		return err
+	}
+	next, whole := h.Mark()
+	if whole {
+		if err := c.writeState(pmhState{c.harvested(), next}); err != nil {
+			return err
+		}
+	}
+	(&page{w: w.stderr}).atomPMH(h)
+	if !whole {
+		return statusError(exitPartial)
+	}
+	return nil
+}
+
+// collect takes the changes, and what is missing.
+func (h *pmhHarvest) collect(url string) error {
+	for change, err := range h.Changes() {
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
+		switch {
+		case isAccept:
+			return usageError("--" + accept.Error())
+		case isGap:
+			h.gaps = append(h.gaps, gap)
+		case err != nil:
+			return failure(url, err)
+		default:
+			h.changes = append(h.changes, change)
+		}
+	}
+	return nil
+}
+
+// printPMH writes what changed: a line for each record, or one object.
+func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	var err error
+	if c.JSON {
+		_, whole := h.Mark()
+		err = printJSON(out, jsonPMH{
+			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
+			Changes: each(h.changes, changeJSON), Gaps: each(h.gaps, gapJSON),
+		})
+		return errors.Join(err, out.Flush())
+	}
+	for _, change := range h.changes {
+		err = errors.Join(err, printLine(out, changeJSON(change)))
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// The shapes of a harvest's JSON.
+type (
+	jsonPMH struct {
+		URL       string       `json:"url"`
+		Protocol  string       `json:"protocol"`
+		Documents int          `json:"documents"`
+		Whole     bool         `json:"whole"`
+		All       bool         `json:"all"` // there are no other records
+		Changes   []jsonChange `json:"changes"`
+		Gaps      []jsonGap    `json:"gaps"`
+	}
+	jsonChange struct {
+		Kind            string               `json:"kind"`
+		ID              string               `json:"id"`
+		Time            string               `json:"time,omitempty"`
+		Title           string               `json:"title,omitempty"`
+		Chosen          *jsonRepresentation  `json:"chosen,omitempty"`
+		Representations []jsonRepresentation `json:"representations,omitempty"`
+	}
+	jsonRepresentation struct {
+		URL  string `json:"url"`
+		Type string `json:"type,omitempty"`
+	}
+)
+
+func changeJSON(c atompmh.Change) jsonChange {
+	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
+	j := jsonChange{
+		Kind: c.Kind.String(), ID: c.ID, Time: timeJSON(c.Time), Representations: each(c.Representations, representation),
+	}
+	if c.Entry != nil {
+		j.Title = c.Entry.Title().Plain()
+	}
+	if c.Chosen != nil {
+		chosen := representation(*c.Chosen)
+		j.Chosen = &chosen
+	}
+	return j
+}
+
+// atomPMH says what a harvest brought, and what is missing of it.
+func (p *page) atomPMH(h pmhHarvest) {
+	kinds := map[atompmh.Kind]int{}
+	for _, c := range h.changes {
+		kinds[c.Kind]++
+	}
+	what := fmt.Sprintf("%s (%s)", count(kinds[atompmh.Record], "record", "records"), count(h.Documents(), "document", "documents"))
+	if n := kinds[atompmh.Deleted]; n > 0 {
+		what += fmt.Sprintf(" · %d deleted", n)
+	}
+	if n := kinds[atompmh.Other]; n > 0 {
+		what += fmt.Sprintf(" · %d without meaning", n)
+	}
+	p.para("", "", what)
+	switch _, whole := h.Mark(); {
+	case !whole:
+		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+	case h.All():
+		p.para("", "", "These are all records that there are.")
+	default:
+		p.para("", "", "Everything is here that changed since the last harvest.")
+	}
+	for _, g := range h.gaps {
+		p.harvestGap(g)
+	}
+}

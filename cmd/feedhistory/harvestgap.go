@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+)
+
+// harvestGap says what is missing of a harvest.
+func (p *page) harvestGap(g *feedhistory.Gap) {
+	p.para("  - ", "    ", withoutUser(g.URL))
+	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
+	p.para("    ", "    ", "what to do: "+harvestAdvice(g))
+}
+
+// harvestAdvice says what to do about a gap.
+func harvestAdvice(g *feedhistory.Gap) string {
+	var loss *modifiedrange.PossibleLossError
+	var ignored *modifiedrange.IgnoredError
+	var stamp *modifiedrange.StampError
+	var limit *modifiedrange.LimitError
+	switch {
+	case errors.As(g, &loss):
+		return "tell the server's operator that it cuts through items modified at the same time"
+	case errors.As(g, &ignored):
+		return "use fetch, or tell the server's operator; try --dialect if you know which it understands"
+	case errors.As(g, &stamp):
+		return "tell the server's operator that an item has no time of modification"
+	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:
+		return "raise --max-requests"
+	}
+	return advice(g)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+)
+
+// A rangeState is where the next harvest by modified-range begins.
+type rangeState struct {
+	harvested
+	modifiedrange.State
+}
+
+// modifiedRange harvests by ranges of modification times.
+func (c *harvestCommand) modifiedRange(w *world) error {
+	var from rangeState
+	if err := c.readState(&from); err != nil {
+		return err
+	}
+	sync := c.rangeClient(w).Sync(w.ctx, from.State)
+	h, err := c.rangeHistory(w, sync)
+	if err != nil {
+		return err
+	}
+	if err := c.printRange(w, h, sync); err != nil {
+		return err
+	}
+	next, whole := sync.State()
+	if whole {
+		if err := c.writeState(rangeState{c.harvested(), next}); err != nil {
+			return err
+		}
+	}
+	(&page{w: w.stderr}).modifiedRange(h, sync, from.State)
+	if !whole {
+		return statusError(exitPartial)
+	}
+	return nil
+}
+
+func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
+	client := &modifiedrange.Client{
+		HTTP: w.client(w.stderr), URL: c.URL, Overlap: c.Overlap,
+		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
+	}
+	if c.Overlap == 0 {
+		client.Overlap = -1 // none
+	}
+	for _, d := range []modifiedrange.Dialect{modifiedrange.ModifiedRange, modifiedrange.RangeUpdated, modifiedrange.GData} {
+		if d.String() == c.Dialect {
+			client.Dialect = d
+		}
+	}
+	return client
+}
+
+// rangeHistory merges the answers. If it is interrupted, what there is has a gap.
+func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feedhistory.History, error) {
+	p := w.newProgress()
+	h, err := feedhistory.Merge(p.watch(sync.Documents()))
+	p.end()
+	if h == nil {
+		return nil, failure(c.URL, err)
+	}
+	return h, nil
+}
+
+// printRange writes what came: a line for each entry and each deletion, or one
+// object.
+func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	var err error
+	if c.JSON {
+		err = printJSON(out, c.rangeJSON(h, sync))
+		return errors.Join(err, out.Flush())
+	}
+	for _, e := range h.Entries {
+		err = errors.Join(err, printLine(out, entryJSON(e)))
+	}
+	for _, t := range h.Deleted {
+		err = errors.Join(err, printLine(out, tombstoneJSON(t)))
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// jsonRange is what a harvest brought, as one object.
+type jsonRange struct {
+	URL      string          `json:"url"`
+	Protocol string          `json:"protocol"`
+	Dialect  string          `json:"dialect"`
+	Requests int             `json:"requests"`
+	Since    string          `json:"since,omitempty"` // where the next begins
+	Whole    bool            `json:"whole"`
+	Entries  []jsonEntry     `json:"entries"`
+	Deleted  []jsonTombstone `json:"deleted"`
+	Gaps     []jsonGap       `json:"gaps"`
+}
+
+func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
+	next, whole := sync.State()
+	return jsonRange{
+		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
+		Since: timeJSON(next.Since), Whole: whole,
+		Entries: each(h.Entries, entryJSON), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+	}
+}
+
+// modifiedRange says what a harvest brought, and what is missing of it.
+func (p *page) modifiedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
+		count(sync.Requests(), "request", "requests"), sync.Dialect())
+	if n := len(h.Deleted); n > 0 {
+		what += fmt.Sprintf(" · %d deleted", n)
+	}
+	p.para("", "", what)
+	next, whole := sync.State()
+	switch {
+	case !whole:
+		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+	case from.Since.IsZero():
+		p.para("", "", "Everything is here that the collection had at the beginning of the harvest.")
+	default:
+		p.para("", "", "Everything is here that was modified since "+timeJSON(from.Since)+".")
+	}
+	if whole && !next.Since.IsZero() {
+		p.para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
+	}
+	for _, g := range h.Gaps {
+		p.harvestGap(g)
+	}
+}

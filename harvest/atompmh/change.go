@@ -1,0 +1,125 @@
+package atompmh
+
+import (
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A Kind says what a Change is.
+type Kind uint8
+
+// The kinds of change.
+const (
+	Record  Kind = iota // a record was created or modified: this is what it is now
+	Deleted             // a record was deleted
+	Other               // an entry that Atom-PMH has no meaning for
+)
+
+// String returns "record", "deleted" or "other".
+func (k Kind) String() string {
+	if names := [...]string{"record", "deleted", "other"}; int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// A Change is what a harvest says of one record.
+type Change struct {
+	Kind Kind
+	ID   string // the record's identifier
+
+	// Time is the record's last modified time: when it was created, modified or
+	// deleted. Of a record that is absent from a complete feed it is that of its
+	// last state: nobody says when it was deleted, but it was not before.
+	Time time.Time
+
+	Representations []Representation // of the record, in the entry's order
+	Chosen          *Representation  // the one that Accept prefers; nil for none
+
+	// Entry is the one that says so; nil for a record that is absent from a
+	// complete feed.
+	Entry *feedhistory.Entry
+
+	// Historical are entries of what the record was before, the oldest first: those
+	// that the harvest has come across, if the Harvester asks for them.
+	Historical []*feedhistory.Entry
+}
+
+// A Representation is where a record can be had in some format.
+type Representation struct {
+	URL  string
+	Type string // its media type, as the link has it; "" if it has none
+}
+
+// representations returns where an entry's alternate links lead (atom-pmh#15).
+func representations(e *feedhistory.Entry) (all []Representation) {
+	for _, l := range e.Links {
+		if l.Rel == feedhistory.RelAlternate {
+			all = append(all, Representation{URL: l.Href, Type: l.Type})
+		}
+	}
+	return all
+}
+
+// kindOf classifies an entry (atom-pmh consumer#3): of Record it cannot tell
+// active from historical. One without an id or a time of its own says nothing of
+// any record.
+func kindOf(e *feedhistory.Entry) Kind {
+	there, empty := contentOf(e)
+	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
+	switch {
+	case e.WeakID || e.ID == "" || !isTime(e.Updated):
+		return Other
+	case alternate && !there:
+		return Record
+	case !alternate && there && empty:
+		return Deleted
+	}
+	return Other
+}
+
+// isTime reports whether there is a time, and one that RFC 3339 can express.
+func isTime(t time.Time) bool {
+	year := t.UTC().Year()
+	return !t.IsZero() && 0 <= year && year <= 9999
+}
+
+const nsAtom = "http://www.w3.org/2005/Atom"
+
+// contentOf reports whether an entry has atom:content, and if that is empty and
+// without src (atom-pmh#26).
+func contentOf(e *feedhistory.Entry) (there, empty bool) {
+	s := xmlscan.New(string(e.XML()), xmlscan.Unlimited())
+	if !s.Child(0) {
+		return false, false
+	}
+	native := s.Space()
+	for depth := s.Depth(); s.Child(depth); {
+		if s.Local() != "content" || s.Space() != native && s.Space() != nsAtom {
+			continue
+		}
+		_, src := s.Attr("", "src")
+		return true, !src && isEmpty(s)
+	}
+	return false, false
+}
+
+// isEmpty reports whether the current element has neither elements nor text
+// other than white space.
+func isEmpty(s *xmlscan.Scanner) bool {
+	for {
+		switch s.Next() {
+		case xmlscan.Text, xmlscan.CData:
+			if strings.TrimSpace(string(s.AppendText(nil))) != "" {
+				return false
+			}
+		case xmlscan.End:
+			return true
+		default:
+			return false
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package atompmh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// replace publishes the pool as one complete document (atom-pmh#19,
+// atom-pmh#20).
+func (p *Producer) replace(ctx context.Context) (err error) {
+	unlock, err := p.Output.Lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	published, err := p.published()
+	if err != nil {
+		return err
+	}
+	if published != nil {
+		if err := p.canReplace(published); err != nil {
+			return err
+		}
+	}
+	entries, err := p.entries(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(entries, isDeletion)
+	if p.Historical && published != nil {
+		entries = withHistory(entries, published)
+	}
+	slices.Reverse(entries)
+	return p.put(entries, published)
+}
+
+// canReplace refuses to replace a feed whose readers may not have seen a
+// deletion yet that an entry tells of, one that has archives, which would have to
+// be read for the history of deleted records, and what is no feed of a Producer.
+func (p *Producer) canReplace(published *feedhistory.Document) error {
+	var why string
+	switch {
+	case published.Kind() == feedhistory.Archived:
+		why = "it has archives"
+	case slices.ContainsFunc(published.Entries, isDeletion):
+		why = "it has deletion entries"
+	case !published.Complete || p.head(published).ID != published.ID:
+		return publish.ErrForeign
+	default:
+		return nil
+	}
+	return &DeletionsError{Published: ByEntry, Clause: "atom-pmh#17, atom-pmh#18", Err: errors.New(why)}
+}
+
+// withHistory adds what is published of the records' earlier states, in the
+// order of time.
+func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) []*feedhistory.Entry {
+	active := make(map[string]time.Time, len(entries))
+	for _, e := range entries {
+		active[e.ID] = e.Updated
+	}
+	for _, e := range published.Entries {
+		if e.Updated.Before(active[e.ID]) {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return a.Updated.Compare(b.Updated) })
+	return entries
+}
+
+// put writes the complete document, if it says anything new: then it was updated
+// now, or with its latest entry (atom-pmh#5).
+func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Document) error {
+	doc := feedhistory.NewComplete(p.head(published), entries, p.URL())
+	var old bytes.Buffer
+	doc.Updated = time.Time{}
+	if published != nil {
+		doc.Updated = published.Updated
+		if err := feedhistory.WriteAtom(&old, doc); err != nil {
+			return err
+		}
+		if published.Text() == old.String() {
+			return nil
+		}
+	}
+	if now := p.now().UTC().Truncate(time.Second); now.After(doc.Updated) {
+		doc.Updated = now
+	}
+	doc.Updated = updatedOf(doc)
+	var text bytes.Buffer
+	if err := feedhistory.WriteAtom(&text, doc); err != nil {
+		return err
+	}
+	return p.Output.Put(p.name(), text.Bytes())
+}

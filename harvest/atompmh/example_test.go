@@ -1,0 +1,92 @@
+package atompmh_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A pool of records, which is published, and a consumer that keeps up with it.
+func Example() {
+	dir, err := os.MkdirTemp("", "records")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	server := httptest.NewServer(&publish.Handler{FS: publish.Dir{Path: dir}})
+	defer server.Close()
+
+	day := time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC)
+	rdf := func(name string) []atompmh.Representation {
+		return []atompmh.Representation{{URL: "https://example.org/" + name + ".rdf", Type: "application/rdf+xml"}}
+	}
+	pool := []atompmh.Item{
+		{ID: "urn:record:1", Modified: day, Title: "Crocodiles", Representations: rdf("crocodiles")},
+		{ID: "urn:record:2", Modified: day, Title: "Turtles", Representations: rdf("turtles")},
+	}
+	producer := atompmh.Producer{
+		Output: publish.Dir{Path: dir}, Base: server.URL,
+		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
+			return func(yield func(atompmh.Item, error) bool) {
+				for _, item := range pool {
+					if !item.Modified.Before(since) && !yield(item, nil) {
+						return
+					}
+				}
+			}
+		},
+	}
+	harvester := atompmh.Harvester{
+		URL:  producer.URL(),
+		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+	}
+	defer harvester.HTTP.CloseIdle()
+	var mark atompmh.Mark // to be stored
+	for range 2 {
+		if err := producer.Update(context.Background()); err != nil {
+			panic(err)
+		}
+		harvest := harvester.Harvest(context.Background(), mark)
+		for change, err := range harvest.Changes() {
+			if err != nil {
+				panic(err)
+			}
+			fmt.Println(change.Kind, change.Entry.Title().Body)
+		}
+		mark, _ = harvest.Mark()
+		pool[0].Deleted, pool[0].Modified = true, day.Add(time.Hour)
+	}
+	// Output:
+	// record Crocodiles
+	// record Turtles
+	// deleted Crocodiles
+}
+
+// The records themselves, in the format that is preferred.
+func ExampleHarvester_Fetch() {
+	h := atompmh.Harvester{
+		URL:    "https://example.org/records/feed.atom",
+		Accept: []string{"application/rdf+xml", "text/html"},
+	}
+	ctx := context.Background()
+	harvest := h.Harvest(ctx, atompmh.Mark{})
+	for record, err := range h.Fetch(ctx, harvest.Changes()) {
+		switch {
+		case err != nil:
+			fmt.Println("something is missing:", err)
+		case record.Kind != atompmh.Record || record.Gone:
+			fmt.Println("not there any more:", record.ID)
+		case record.Err != nil:
+			fmt.Println("to be fetched again later:", record.Err)
+		default:
+			fmt.Println(record.ID, len(record.Body), record.Type)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package atompmh
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// The examples of the specification: what harvests bring, one after the other,
+// and what the pool is then.
+func TestExamples(t *testing.T) {
+	for _, file := range glob(t, "testdata/examples/*.txtar") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			archive, site := feedtest.Parse(string(text)), feedtest.ServeFile(t, file)
+			path, ok := archive.File("url")
+			require.True(t, ok)
+			client := loopback()
+			defer client.CloseIdle()
+			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path)}
+			var mark Mark
+			pool := map[string]string{}
+			for n := 1; ; n++ {
+				want, ok := archive.File(fmt.Sprintf("changes %d", n))
+				if !ok {
+					require.Greater(t, n, 1)
+					break
+				}
+				harvest := h.Harvest(t.Context(), mark)
+				var got strings.Builder
+				for c, err := range harvest.Changes() {
+					require.NoError(t, err)
+					line := describe(c)
+					if got.WriteString(line); c.Kind == Record {
+						pool[c.ID] = line
+					} else {
+						delete(pool, c.ID)
+					}
+				}
+				require.Equal(t, site.Expand(want), got.String())
+				mark, ok = harvest.Mark()
+				require.True(t, ok)
+				want, _ = archive.File(fmt.Sprintf("pool %d", n))
+				var lines []string
+				for _, line := range pool {
+					lines = append(lines, line)
+				}
+				require.ElementsMatch(t, strings.SplitAfter(strings.TrimSuffix(site.Expand(want), "\n")+"\n", "\n")[:len(lines)], lines)
+			}
+		})
+	}
+}
+
+// describe writes a change on one line.
+func describe(c Change) string {
+	s := fmt.Sprintf("%s %s %s", c.Kind, c.Time.UTC().Format(time.RFC3339), c.ID)
+	for _, r := range c.Representations {
+		s += " " + r.URL
+	}
+	return s + "\n"
+}
+
+func loopback() *feedhistory.Client {
+	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+}
+
+// The examples as they stand in the text, which is broken, bring an error that
+// says where, as the feed itself and as an archive; nothing is concluded, and the
+// next harvest begins where this one did. Example 5 is well-formed: its second
+// entry is there, although later than its feed.
+func TestBrokenExamples(t *testing.T) {
+	for _, file := range glob(t, "testdata/broken/*.xml") {
+		name := strings.TrimSuffix(filepath.Base(file), ".xml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s := serve(t, map[string]string{
+				"/feed":   string(text),
+				"/before": feed("2012-11-03T00:00:00Z", "/feed", record("urn:new", "2012-11-03T00:00:00Z")),
+			})
+			h, changes, err := s.harvest("/feed", Mark{})
+			next, whole := h.Mark()
+			if name == "example5" {
+				require.NoError(t, err)
+				require.Equal(t, []string{"record 2012-11-02T07:30:00Z urn:uuid:e7aca47e-76c5-4648-948b-583ffdaafa0d http://example.org/entry/0002\n"}, changes)
+				require.Equal(t, "2012-11-02T07:30:00Z", next.Time.Format(time.RFC3339))
+				return
+			}
+			var broken *feedhistory.ParseError
+			require.ErrorAs(t, err, &broken)
+			require.Positive(t, broken.Line)
+			require.Empty(t, changes)
+			require.False(t, whole)
+			require.True(t, next.IsZero())
+
+			h, changes, err = s.harvest("/before", Mark{})
+			var gap *feedhistory.Gap
+			require.ErrorAs(t, err, &gap)
+			require.Equal(t, s.url+"/feed", gap.URL)
+			require.Equal(t, []string{"record 2012-11-03T00:00:00Z urn:new https://example.org/new\n"}, changes)
+			_, whole = h.Mark()
+			require.False(t, whole)
+		})
+	}
+}

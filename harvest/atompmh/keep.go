@@ -1,0 +1,102 @@
+package atompmh
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// sourceName is what a mirrored feed has as its Source.
+const sourceName = "atom-pmh"
+
+// Keep harvests into a mirror's store, from the mark that its feed has there: so
+// each record's present state, its history and its deletion are at hand, and a
+// harvest that is not whole is made up for by the next. The feed's URL there is
+// the Harvester's.
+//
+// Changes are applied before the mark is noted with the last of them: after a
+// crash some come again, which does no harm. What was Other is left out. What is
+// missing is among the Gaps of what is returned. The error is that of the
+// subscription document, the store's or the context's.
+func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
+	var from Mark
+	if err := m.ReadMark(ctx, h.URL, sourceName, &from); err != nil {
+		return nil, err
+	}
+	all := *h
+	all.Historical = true
+	harvest := all.Harvest(ctx, from)
+	return m.Merge(ctx, h.URL, mirror.Source{
+		Name: sourceName, Proven: true, Documents: harvest.toMerge(), Mark: harvest.jsonMark,
+	})
+}
+
+// jsonMark returns the next mark; nil if there is none.
+func (h *Harvest) jsonMark() json.RawMessage {
+	next, whole := h.Mark()
+	if !whole {
+		return nil
+	}
+	text, _ := json.Marshal(next) // all times in it can be written: see isTime
+	return text
+}
+
+// toMerge yields what changed as documents to merge: first one with what the
+// records are now, complete if there are no others; then their history, of each
+// record no more than one entry in a document; then what is missing.
+func (h *Harvest) toMerge() iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		layers := []*feedhistory.Document{{}}
+		var gaps []error
+		for c, err := range h.Changes() {
+			if _, isGap := errors.AsType[*feedhistory.Gap](err); isGap {
+				gaps = append(gaps, err)
+			} else if err != nil {
+				yield(nil, err)
+				return
+			} else {
+				layers = addTo(layers, c)
+			}
+		}
+		layers[0].Complete = h.All()
+		for _, doc := range layers {
+			if len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete {
+				continue
+			}
+			head := h.head
+			doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
+			if !yield(doc, nil) {
+				return
+			}
+		}
+		for _, gap := range gaps {
+			if !yield(nil, gap) {
+				return
+			}
+		}
+	}
+}
+
+// addTo adds a change to documents: to the first what it says of the present, to
+// the others one historical entry each, the newest first.
+func addTo(layers []*feedhistory.Document, c Change) []*feedhistory.Document {
+	switch now := layers[0]; c.Kind {
+	case Record:
+		now.Entries = append(now.Entries, c.Entry)
+	case Deleted:
+		now.Deleted = append(now.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
+	}
+	n := 0
+	for _, e := range slices.Backward(c.Historical) {
+		if n++; n == len(layers) {
+			layers = append(layers, &feedhistory.Document{})
+		}
+		layers[n].Entries = append(layers[n].Entries, e)
+	}
+	return layers
+}

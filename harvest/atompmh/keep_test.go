@@ -1,0 +1,141 @@
+package atompmh
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// TestKeep: after each harvest into a store it has the records of the pool, with
+// their representations, whatever was created, modified and deleted meanwhile and
+// whichever responses are lost; and what has been deleted is said to be. A store
+// from the beginning on and one that comes in the end agree.
+func TestKeep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool, out := newPool(), newMemory()
+		p := Producer{
+			Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"),
+			Deletions: rapid.SampledFrom([]Deletions{ByEntry, ByAbsence}).Draw(t, "deletions"),
+			Split:     feedhistory.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
+		}
+		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
+		h := Harvester{HTTP: w.client(), URL: p.URL()}
+		m := &mirror.Mirror{Store: new(mirror.Memory)}
+		for range rapid.IntRange(1, 5).Draw(t, "rounds") {
+			for range rapid.IntRange(0, 10).Draw(t, "changes") {
+				at := pool.now.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "later")) * time.Hour)
+				id := fmt.Sprintf("urn:%d", rapid.IntRange(0, 9).Draw(t, "id"))
+				if last, known := pool.items[id]; known && !last.Deleted && rapid.Bool().Draw(t, "delete") {
+					pool.remove(id, at)
+				} else {
+					pool.put(id, at)
+				}
+				pool.now = pool.now.Add(1) // so that nothing comes too late
+			}
+			require.NoError(t, p.Update(t.Context()))
+			left := rapid.IntRange(0, 4).Draw(t, "responses until one is lost")
+			w.lose = func() bool { left--; return left == -1 }
+			changes, err := h.Keep(t.Context(), m)
+			if w.lose = nil; err != nil {
+				require.ErrorIs(t, err, errLost)
+			}
+			if err != nil || len(changes.Gaps) > 0 {
+				changes, err = h.Keep(t.Context(), m)
+			}
+			require.NoError(t, err)
+			require.Empty(t, changes.Gaps)
+			require.Equal(t, pool.present(), kept(t, m, h.URL))
+
+			requests := len(w.requests)
+			changes, err = h.Keep(t.Context(), m)
+			require.NoError(t, err)
+			require.Zero(t, changes.Added+changes.Changed+changes.Deleted)
+			require.Equal(t, http.StatusNotModified, w.statuses[requests])
+			require.Len(t, w.requests, requests+1)
+		}
+		late := &mirror.Mirror{Store: new(mirror.Memory)}
+		_, err := h.Keep(t.Context(), late)
+		require.NoError(t, err)
+		require.Equal(t, pool.present(), kept(t, late, h.URL))
+	})
+}
+
+// kept returns the records that a store has, and requires that it knows of no
+// other that is deleted.
+func kept(t *rapid.T, m *mirror.Mirror, url string) map[string]copied {
+	all := map[string]copied{}
+	for r, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
+		require.NoError(t, err)
+		e, err := r.Entry()
+		require.NoError(t, err)
+		if r.State == mirror.Live {
+			all[r.ID] = copied{at: r.Time().UTC(), url: e.Links[0].Href}
+		} else {
+			require.Contains(t, []mirror.State{mirror.Deleted, mirror.Absent}, r.State)
+		}
+	}
+	return all
+}
+
+// A record's history is there: what the producer keeps, and what was seen.
+func TestKeepHistory(t *testing.T) {
+	pool, out := newPool(), newMemory()
+	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: feedhistory.Split{Size: 2}}
+	w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
+	h := Harvester{HTTP: w.client(), URL: p.URL()}
+	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	for i := range 5 {
+		pool.put("urn:a", noon.Add(time.Duration(i)*time.Hour))
+		require.NoError(t, p.Update(t.Context()))
+		if i == 2 || i == 4 {
+			_, err := h.Keep(t.Context(), m)
+			require.NoError(t, err)
+		}
+	}
+	versions := func() (times []string) {
+		for v, err := range m.Store.Versions(t.Context(), h.URL, "urn:a") {
+			require.NoError(t, err)
+			times = append(times, v.Content.Updated.Format("15:04"))
+		}
+		return times
+	}
+	require.Equal(t, []string{"15:00", "14:00", "13:00", "12:00"}, versions())
+	records, err := m.Store.Records(t.Context(), h.URL, []string{"urn:a"})
+	require.NoError(t, err)
+	require.Equal(t, mirror.Live, records["urn:a"].State)
+
+	pool.remove("urn:a", noon.Add(9*time.Hour))
+	require.NoError(t, p.Update(t.Context()))
+	changes, err := h.Keep(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, 1, changes.Deleted)
+	records, err = m.Store.Records(t.Context(), h.URL, []string{"urn:a"})
+	require.NoError(t, err)
+	require.Equal(t, mirror.Deleted, records["urn:a"].State)
+	require.Equal(t, noon.Add(9*time.Hour), records["urn:a"].Tombstone.When.UTC())
+	require.Len(t, versions(), 4)
+}
+
+// A mark that cannot be read is an error, and so is a feed that is not there.
+func TestKeepErrors(t *testing.T) {
+	w := &wire{handler: http.NotFoundHandler()}
+	h := Harvester{HTTP: w.client(), URL: base + "feed.atom"}
+	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	var status *feedhistory.StatusError
+	_, err := h.Keep(t.Context(), m)
+	require.ErrorAs(t, err, &status)
+	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Change{
+		Feed: &mirror.Feed{URL: base + "bad.atom", Source: "atom-pmh", Mark: []byte(`{"time":1}`)},
+	}))
+	h.URL = base + "bad.atom"
+	_, err = h.Keep(t.Context(), m)
+	require.ErrorContains(t, err, "the mark that is stored")
+}

@@ -1,0 +1,233 @@
+package atompmh
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// settle is how late a change may be seen.
+const settle = time.Second
+
+// A machine drives a producer and a consumer, with writers at work.
+type machine struct {
+	*pool
+	t        *rapid.T
+	out      *memory
+	producer *Producer
+	wire     *wire
+	consumer *consumer
+
+	published map[string]copied // the pool as of the last update
+}
+
+// TestModel: whatever writers do between requests, however many changes have
+// one and the same time or turn up late, whichever responses are lost, wherever
+// either side crashes and begins anew: every whole harvest of a feed at rest
+// leaves the consumer with the pool that was published last, and one after that
+// makes one conditional request and brings nothing. What is published has no
+// findings.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		for range rapid.IntRange(1, 12).Draw(t, "rounds") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1:
+				m.write(m.draw, 12)
+			case 2:
+				m.crash()
+			case 3:
+				require.NoError(t, m.update())
+			case 4:
+				m.busy()
+			case 5:
+				m.harvest()
+			}
+		}
+		m.now = m.now.Add(3 * settle)
+		require.NoError(t, m.update())
+		m.harvest()
+		require.Equal(t, m.present(), m.consumer.present())
+		m.idle()
+		m.clean()
+	})
+}
+
+func newMachine(t *rapid.T) *machine {
+	p, out := newPool(), newMemory()
+	m := &machine{pool: p, t: t, out: out, published: map[string]copied{}}
+	m.producer = &Producer{
+		Output: out, Base: base, Pool: p.query,
+		Deletions:  rapid.SampledFrom([]Deletions{ByEntry, ByEntry, ByEntry, ByAbsence}).Draw(t, "deletions"),
+		Historical: rapid.Bool().Draw(t, "historical"),
+		Split:      feedhistory.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
+		Settle:     rapid.SampledFrom([]time.Duration{0, settle}).Draw(t, "settle"),
+		Now:        func() time.Time { return p.now },
+	}
+	m.wire = &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
+	m.consumer = &consumer{Harvester: &Harvester{HTTP: m.wire.client(), URL: m.producer.URL()}, has: map[string]copied{}}
+	require.NoError(t, m.update()) // so that there is something to harvest (atom-pmh#2)
+	return m
+}
+
+// A choice is a number below n, for a purpose.
+type choice func(purpose string, n int) int
+
+func (m *machine) draw(purpose string, n int) int {
+	return rapid.IntRange(0, n-1).Draw(m.t, purpose)
+}
+
+// write makes fewer than a number of changes. Often no time passes between them,
+// and some are seen later than they were stamped.
+func (m *machine) write(choose choice, most int) {
+	for range choose("changes", most) {
+		m.now = m.now.Add([]time.Duration{0, 0, 0, 1, time.Second, time.Hour}[choose("later", 6)])
+		at := m.now
+		if choose("late", 10) == 9 {
+			at = at.Add(-settle)
+		}
+		id := fmt.Sprintf("urn:%d", choose("id", 15))
+		if last, known := m.items[id]; known && !last.Deleted && choose("delete", 3) == 2 {
+			m.remove(id, at)
+		} else {
+			m.put(id, at)
+		}
+	}
+}
+
+// update publishes, by a producer that is set up anew. A record that turned up
+// too late is modified once more, as the error says.
+func (m *machine) update() error {
+	m.out.fails, m.out.locked = nil, false
+	fresh := *m.producer
+	for {
+		err := fresh.Update(m.t.Context())
+		if err == nil {
+			m.publish()
+			return nil
+		}
+		if !errors.Is(err, ErrLate) || m.producer.Deletions != ByEntry {
+			return err
+		}
+		m.touch(err)
+	}
+}
+
+// publish notes what is published, if that is all there is.
+func (m *machine) publish() {
+	m.published = m.present()
+	if m.producer.Settle == 0 || m.producer.Deletions == ByAbsence {
+		return
+	}
+	for _, it := range m.items {
+		if it.Modified.After(m.now.Add(-settle)) {
+			m.published = nil
+		}
+	}
+}
+
+// touch modifies the records that an error names.
+func (m *machine) touch(err error) {
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+		late, _ := errors.AsType[*RecordError](err)
+		it := m.items[late.ID]
+		it.Modified = m.now
+		m.set(it)
+	}
+}
+
+// crash begins an update that fails at one of its writes, before or after that
+// takes effect, and all after it.
+func (m *machine) crash() {
+	left := m.draw("writes until it crashes", 9)
+	after := m.draw("the last takes effect", 2) == 1
+	m.out.fails = func(string) (bool, bool) {
+		left--
+		return left < -1 || left == -1 && !after, left == -1 && after
+	}
+	fresh := *m.producer
+	err := fresh.Update(m.t.Context())
+	m.out.fails, m.out.locked = nil, false
+	if err != nil && !errors.Is(err, errDisk) {
+		require.ErrorIs(m.t, err, ErrLate)
+	}
+	if m.published = nil; err == nil { // else it may have been carried out or not
+		m.publish()
+	}
+}
+
+// busy harvests while the producer is at work and responses are lost. Now and
+// then the consumer crashes before it has stored what came. The requests are made
+// by another goroutine than the one that may draw.
+func (m *machine) busy() {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(m.t, "seed"), 0))
+	choose := func(_ string, n int) int { return r.IntN(n) }
+	var failed error
+	m.wire.before = func() {
+		if m.write(choose, 4); choose("update", 2) == 0 {
+			failed = errors.Join(failed, m.update())
+		}
+	}
+	m.wire.lose = func() bool { return choose("lost", 8) == 0 }
+	defer func() { m.wire.before, m.wire.lose = nil, nil }()
+	was := *m.consumer
+	was.has = maps.Clone(was.has)
+	h, _, err := m.consumer.harvest(m.t.Context())
+	require.NoError(m.t, failed)
+	_, whole := h.Mark()
+	require.Equal(m.t, err == nil, whole)
+	if err != nil {
+		require.ErrorIs(m.t, err, errLost)
+	}
+	if m.draw("consumer crashes", 4) == 3 {
+		*m.consumer = was
+	}
+}
+
+// harvest harvests the feed at rest, from the stored mark.
+func (m *machine) harvest() {
+	text, err := json.Marshal(m.consumer.mark)
+	require.NoError(m.t, err)
+	m.consumer.mark = Mark{}
+	require.NoError(m.t, json.Unmarshal(text, &m.consumer.mark))
+	h, _, err := m.consumer.harvest(m.t.Context())
+	require.NoError(m.t, err)
+	_, whole := h.Mark()
+	require.True(m.t, whole)
+	if m.published != nil {
+		require.Equal(m.t, m.published, m.consumer.present())
+	}
+}
+
+// idle harvests with nothing new.
+func (m *machine) idle() {
+	before := len(m.wire.requests)
+	h, changes, err := m.consumer.harvest(m.t.Context())
+	require.NoError(m.t, err)
+	require.Empty(m.t, changes)
+	require.Zero(m.t, h.Documents())
+	require.Len(m.t, m.wire.requests, before+1)
+	require.NotEmpty(m.t, m.wire.requests[before].Header.Get("If-None-Match"))
+	require.Equal(m.t, http.StatusNotModified, m.wire.statuses[before])
+}
+
+// clean checks what is published.
+func (m *machine) clean() {
+	chain := check.Chain{Profile: check.AtomPMH}
+	for finding, err := range chain.Walk(m.t.Context(), m.consumer.HTTP, m.producer.URL()) {
+		require.NoError(m.t, err)
+		require.Failf(m.t, "a finding", "%v\n%s", finding, m.out.files["feed.atom"].Data)
+	}
+}

@@ -1,0 +1,288 @@
+package atompmh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// items is a Pool of what never changes.
+func items(all ...Item) Pool {
+	return func(_ context.Context, since time.Time) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for _, it := range all {
+				if !it.Modified.Before(since) && !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var noon = time.Date(2012, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func item(id string, at time.Time) Item {
+	return Item{ID: id, Modified: at, Title: id, Representations: []Representation{{"https://example.org/" + id[4:], "text/html"}}}
+}
+
+// A record that lacks what it must have is refused, and nothing is published.
+func TestRecordErrors(t *testing.T) {
+	with := func(change func(*Item)) Item {
+		it := item("urn:a", noon)
+		change(&it)
+		return it
+	}
+	for name, test := range map[string]struct {
+		it     Item
+		clause string
+	}{
+		"no id":               {with(func(i *Item) { i.ID = "" }), "atom-pmh#3"},
+		"an id that is cut":   {with(func(i *Item) { i.ID = "urn:a\x00" }), "atom-pmh#3"},
+		"no time":             {with(func(i *Item) { i.Modified = time.Time{} }), "atom-pmh#11"},
+		"a time beyond":       {with(func(i *Item) { i.Modified = noon.AddDate(9000, 0, 0) }), "atom-pmh#11"},
+		"no representation":   {with(func(i *Item) { i.Representations = nil }), "atom-pmh#15"},
+		"no media type":       {with(func(i *Item) { i.Representations[0].Type = "" }), "atom-pmh#15"},
+		"a media range":       {with(func(i *Item) { i.Representations[0].Type = "text/*" }), "atom-pmh#15"},
+		"a relative URL":      {with(func(i *Item) { i.Representations[0].URL = "a" }), "atom-pmh#15"},
+		"a URL that is none":  {with(func(i *Item) { i.Representations[0].URL = "http://[" }), "atom-pmh#15"},
+		"a URL that is split": {with(func(i *Item) { i.Representations[0].URL = "urn:a\x01" }), "atom-pmh#15"},
+	} {
+		for _, mode := range []Deletions{ByEntry, ByAbsence} {
+			t.Run(name+" "+mode.String(), func(t *testing.T) {
+				out := newMemory()
+				p := Producer{Output: out, Base: base, Pool: items(item("urn:b", noon), test.it), Deletions: mode}
+				var record *RecordError
+				err := p.Update(t.Context())
+				require.ErrorAs(t, err, &record)
+				require.ErrorIs(t, err, ErrRecord)
+				require.Equal(t, test.clause, record.Clause)
+				require.Equal(t, test.it.ID, record.ID)
+				require.Empty(t, out.files)
+				require.False(t, out.locked)
+			})
+		}
+	}
+	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon), item("urn:a", noon.Add(1)))}
+	require.ErrorContains(t, p.Update(t.Context()), "the pool has it twice (atom-pmh#8)")
+	require.ErrorContains(t, new(Producer).Update(t.Context()), "are needed")
+	for _, mode := range []Deletions{ByEntry, ByAbsence} {
+		p := Producer{Output: newMemory(), Base: "/records", Pool: items(), Deletions: mode}
+		require.ErrorContains(t, p.Update(t.Context()), "not an absolute URL")
+	}
+	failed := errors.New("no database")
+	p.Pool = func(context.Context, time.Time) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) { yield(Item{}, failed) }
+	}
+	require.ErrorIs(t, p.Update(t.Context()), failed)
+}
+
+// What comes too late, or twice with one time, is refused; Settle waits for it.
+func TestLate(t *testing.T) {
+	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon))}
+	require.NoError(t, p.Update(t.Context()))
+	var record *RecordError
+
+	p.Pool = items(item("urn:a", noon), item("urn:late", noon.Add(-time.Second)))
+	err := p.Update(t.Context())
+	require.ErrorIs(t, err, ErrLate)
+	require.ErrorAs(t, err, &record)
+	require.Equal(t, "urn:late", record.ID)
+	require.Equal(t, "atom-pmh#7", record.Clause)
+
+	other := item("urn:a", noon)
+	other.Representations[0].URL += "2"
+	p.Pool = items(other)
+	require.ErrorIs(t, p.Update(t.Context()), ErrSameTime)
+	p.Pool = items(Item{ID: "urn:a", Modified: noon, Deleted: true})
+	require.ErrorIs(t, p.Update(t.Context()), ErrSameTime)
+	p.Pool = items(item("urn:a", noon.Add(-time.Second)))
+	err = p.Update(t.Context())
+	require.ErrorIs(t, err, ErrLate)
+	require.ErrorAs(t, err, &record)
+	require.Equal(t, "atom-pmh#12, atom-pmh#23", record.Clause)
+
+	now := noon
+	p = Producer{Output: newMemory(), Base: base, Settle: 5 * time.Second, Now: func() time.Time { return now }}
+	p.Pool = items(item("urn:a", noon))
+	require.NoError(t, p.Update(t.Context()))
+	require.Empty(t, published(t, &p))
+	p.Pool = items(item("urn:a", noon), item("urn:late", noon.Add(-time.Second)))
+	now = noon.Add(5 * time.Second)
+	require.NoError(t, p.Update(t.Context()))
+	require.Equal(t, []string{"urn:a", "urn:late"}, published(t, &p))
+}
+
+// published returns the ids in the subscription document, in its order.
+func published(t *testing.T, p *Producer) (ids []string) {
+	doc, err := p.published()
+	require.NoError(t, err)
+	for _, e := range doc.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// How a feed tells of deletions cannot be changed where what is published
+// contradicts it.
+func TestChangeOfDeletions(t *testing.T) {
+	deleted := Item{ID: "urn:b", Modified: noon.Add(time.Second), Deleted: true}
+	for name, test := range map[string]struct {
+		first, then Deletions
+		pool        Pool
+		split       int
+		refused     bool
+	}{
+		"nothing was deleted":          {ByEntry, ByAbsence, items(item("urn:a", noon)), 0, false},
+		"an empty feed":                {ByEntry, ByAbsence, items(), 0, false},
+		"there is a deletion entry":    {ByEntry, ByAbsence, items(item("urn:a", noon), deleted), 0, true},
+		"there are archives":           {ByEntry, ByAbsence, items(item("urn:a", noon), item("urn:b", noon)), 1, true},
+		"records may have vanished":    {ByAbsence, ByEntry, items(item("urn:a", noon)), 0, true},
+		"whether entries or not":       {ByAbsence, ByEntry, items(), 0, true},
+		"and back, before any of this": {ByEntry, ByEntry, items(item("urn:a", noon), deleted), 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := newMemory()
+			p := Producer{Output: out, Base: base, Pool: test.pool, Deletions: test.first, Split: feedhistory.Split{Size: test.split}}
+			require.NoError(t, p.Update(t.Context()))
+			before := string(out.files["feed.atom"].Data)
+			p.Deletions = test.then
+			err := p.Update(t.Context())
+			if !test.refused {
+				require.NoError(t, err)
+				return
+			}
+			var deletions *DeletionsError
+			require.ErrorAs(t, err, &deletions)
+			require.Equal(t, test.first, deletions.Published)
+			require.ErrorIs(t, err, deletions.Err)
+			require.ErrorContains(t, err, "tells of deletions by "+test.first.String())
+			require.Equal(t, before, string(out.files["feed.atom"].Data))
+			require.False(t, out.locked)
+		})
+	}
+	for _, foreign := range []string{feed(day(1), ""), feed(day(1), "complete"), "<nothing/>"} {
+		for _, mode := range []Deletions{ByEntry, ByAbsence} {
+			out := newMemory()
+			require.NoError(t, out.Put("feed.atom", []byte(foreign)))
+			p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: &feedhistory.Document{ID: "urn:other"}}
+			require.Error(t, p.Update(t.Context()))
+			require.Equal(t, foreign, string(out.files["feed.atom"].Data))
+		}
+	}
+}
+
+// Over HTTP, at each step of a pool's life: what is published is free of
+// findings, consumers that come at each step or only in the end have the pool,
+// history is there or not as it is set, and an update with nothing new writes
+// nothing.
+func TestProducer(t *testing.T) {
+	for _, mode := range []Deletions{ByEntry, ByAbsence} {
+		for _, historical := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, " ", historical), func(t *testing.T) {
+				pool, out := newPool(), publish.Dir{Path: t.TempDir()}
+				server := httptest.NewServer(&publish.Handler{FS: out})
+				defer server.Close()
+				p := Producer{
+					Output: out, Base: server.URL, Pool: pool.query, Deletions: mode, Historical: historical,
+					Split: feedhistory.Split{Size: 4},
+				}
+				client := loopback()
+				defer client.CloseIdle()
+				newConsumer := func() *consumer {
+					return &consumer{Harvester: &Harvester{HTTP: client, URL: p.URL()}, has: map[string]copied{}}
+				}
+				steady := newConsumer()
+				steps := []func(at time.Time){
+					func(time.Time) {},
+					func(at time.Time) { pool.put("urn:a", at) },
+					func(at time.Time) { pool.put("urn:a", at); pool.put("urn:b", at); pool.put("urn:c", at) },
+					func(at time.Time) { pool.remove("urn:b", at) },
+					func(at time.Time) { pool.put("urn:b", at) },
+					func(at time.Time) {
+						for i := range 10 {
+							pool.put(fmt.Sprintf("urn:%d", i), at)
+						}
+					},
+					func(at time.Time) { pool.remove("urn:3", at); pool.put("urn:4", at) },
+				}
+				for i, step := range steps {
+					step(noon.Add(time.Duration(i) * time.Hour))
+					require.NoError(t, p.Update(t.Context()))
+					chain := check.Chain{Profile: check.AtomPMH}
+					for finding, err := range chain.Walk(t.Context(), client, p.URL()) {
+						require.NoError(t, err)
+						require.Failf(t, "a finding", "step %d: %v", i, finding)
+					}
+					_, _, err := steady.harvest(t.Context())
+					require.NoError(t, err)
+					require.Equal(t, pool.present(), steady.present(), "step %d", i)
+				}
+				before, err := p.published()
+				require.NoError(t, err)
+				require.NoError(t, p.Update(t.Context()))
+				after, err := p.published()
+				require.NoError(t, err)
+				require.Equal(t, before.Text(), after.Text())
+
+				late := newConsumer()
+				_, _, err = late.harvest(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, pool.present(), late.present())
+				require.Equal(t, historical, versionsOf(t, client, p.URL(), "urn:a") > 1)
+			})
+		}
+	}
+}
+
+// versionsOf counts the entries of a record.
+func versionsOf(t *testing.T, client *feedhistory.Client, url, id string) (n int) {
+	for doc, err := range client.Walk(t.Context(), url, nil) {
+		require.NoError(t, err)
+		for _, e := range doc.Entries {
+			if e.ID == id {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// The head is the caller's, and stays as it is published if there is none.
+func TestHead(t *testing.T) {
+	for _, mode := range []Deletions{ByEntry, ByAbsence} {
+		out := newMemory()
+		head := &feedhistory.Document{ID: "urn:feed", Title: "Records", Authors: []feedhistory.Person{{Name: "Ann"}}}
+		p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: head}
+		require.NoError(t, p.Update(t.Context()))
+		p.Head, p.Pool = nil, items(item("urn:b", noon.Add(time.Hour)), item("urn:a", noon))
+		require.NoError(t, p.Update(t.Context()))
+		doc, err := p.published()
+		require.NoError(t, err)
+		require.Equal(t, "urn:feed", doc.ID)
+		require.Equal(t, "Records", doc.Title)
+		require.Equal(t, head.Authors, doc.Authors)
+		require.Len(t, doc.Entries, 2)
+
+		p = Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Name: "records.atom"}
+		require.NoError(t, p.Update(t.Context()))
+		require.Equal(t, base+"records.atom", p.URL())
+		require.Equal(t, []string{"records.atom"}, slices.Collect(maps.Keys(p.Output.(*memory).files)))
+		doc, err = p.published()
+		require.NoError(t, err)
+		require.Equal(t, p.URL(), doc.ID)
+		require.NotEmpty(t, strings.TrimSpace(doc.Authors[0].Name)) // RFC 4287 §4.1.1
+	}
+}

@@ -1,0 +1,241 @@
+package atompmh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A reading is what has been read of a feed, as far as it matters to a harvest
+// from a mark.
+type reading struct {
+	from    Mark
+	history bool // historical entries are wanted
+
+	first     *feedhistory.Document // the subscription document; the newest copy of it
+	unchanged bool                  // it is what the mark knows
+	documents int
+	complete  bool // a document had everything, beside those before it
+	toTheEnd  bool // the stop rule does not hold
+	all       bool // the mark is worth nothing: everything is reported
+
+	latest  map[string]version              // the latest entry of each record
+	earlier map[string][]*feedhistory.Entry // those before it, in any order, if they are wanted
+	others  []Change
+	newest  time.Time // of all entries
+	gaps    []*feedhistory.Gap
+}
+
+// A version is an entry of a record.
+type version struct {
+	entry *feedhistory.Entry
+	kind  Kind
+	in    time.Time // when its document was updated
+}
+
+func newReading(from Mark, history bool) *reading {
+	return &reading{
+		from: from, history: history,
+		latest: map[string]version{}, earlier: map[string][]*feedhistory.Entry{},
+	}
+}
+
+// read reads the documents that a harvest needs: the subscription document and,
+// unless that is complete, those that prev-archive leads to, down to the first
+// that is older than the mark (atom-pmh consumer#1, consumer#2). The error is that
+// of the first document, or the context's.
+func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
+	subscription, _, _ := strings.Cut(url, "#")
+	known := func(u string) feedhistory.Known {
+		if u == subscription {
+			return r.from.Subscription
+		}
+		return feedhistory.Known{}
+	}
+	for doc, err := range http.Walk(ctx, url, &feedhistory.WalkOptions{Known: known}) {
+		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+			r.miss(gap)
+			continue
+		}
+		if _, r.unchanged = errors.AsType[*feedhistory.Unchanged](err); r.unchanged {
+			return nil // and so is everything that it leads to
+		}
+		switch {
+		case err != nil:
+			return err
+		case doc.Format != feedhistory.Atom && r.first == nil:
+			return notAtom(doc)
+		case doc.Format != feedhistory.Atom:
+			gap := feedhistory.NewGap(doc.URL, notAtom(doc))
+			gap.Reason = feedhistory.ReasonNotFeed
+			r.gaps = append(r.gaps, gap)
+			return nil
+		case !r.add(doc):
+			return nil
+		}
+	}
+	return nil
+}
+
+// miss takes in what could be read of a damaged document.
+func (r *reading) miss(gap *feedhistory.Gap) {
+	r.gaps = append(r.gaps, gap)
+	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
+		r.entries(doc)
+	}
+}
+
+// add takes in a document, and reports whether those before it are wanted.
+func (r *reading) add(doc *feedhistory.Document) bool {
+	if r.documents++; r.first == nil {
+		r.begin(doc)
+	} else if doc.URL == r.first.URL {
+		r.first = doc // read again, as an archive was missing
+	}
+	if len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && !r.toTheEnd {
+		return false // and everything in it is known
+	}
+	r.entries(doc)
+	if doc.Complete {
+		r.complete, r.all = true, r.all || !r.from.Complete
+	}
+	return !doc.Complete && doc.Kind() == feedhistory.Archived
+}
+
+// begin takes in what the subscription document says of the feed. One that is
+// older than the mark is of a feed that was set back, or whose clock was: then
+// what is older than the mark need not be known.
+//
+// A complete feed tells of deletions by leaving records out. If it is none any
+// more, that must be made up for once: whatever is nowhere in the whole feed was
+// deleted before.
+func (r *reading) begin(doc *feedhistory.Document) {
+	r.first = doc
+	r.all = r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete
+	r.toTheEnd = r.all || r.from.Complete
+	if !r.toTheEnd {
+		r.newest = r.from.Time
+	}
+}
+
+// updatedOf is when a document was updated. One that has an entry of a later
+// time breaks a rule (atom-pmh#5), and is taken to be as late as that.
+func updatedOf(doc *feedhistory.Document) time.Time {
+	t := doc.Updated
+	for _, e := range doc.Entries {
+		if e.Updated.After(t) {
+			t = e.Updated
+		}
+	}
+	return t
+}
+
+// entries takes in a document's entries.
+func (r *reading) entries(doc *feedhistory.Document) {
+	updated := updatedOf(doc)
+	for _, e := range doc.Entries {
+		v := version{e, kindOf(e), updated}
+		if v.kind == Other {
+			r.others = append(r.others, change(v))
+			continue
+		}
+		if e.Updated.After(r.newest) {
+			r.newest = e.Updated.UTC()
+		}
+		old, ok := r.latest[e.ID]
+		if !ok || v.supersedes(old) {
+			r.latest[e.ID], v = v, old
+		}
+		if ok && r.history && v.kind == Record {
+			r.earlier[e.ID] = append(r.earlier[e.ID], v.entry)
+		}
+	}
+}
+
+// supersedes reports whether a version is to be preferred to one that was read
+// before it, in the same or in a newer document: the later one, and of equally
+// late ones the deletion (atom-pmh consumer#4).
+func (v version) supersedes(old version) bool {
+	if v.entry.Updated.Equal(old.entry.Updated) {
+		return v.kind == Deleted && old.kind != Deleted
+	}
+	return v.entry.Updated.After(old.entry.Updated)
+}
+
+func change(v version) Change {
+	return Change{
+		Kind: v.kind, ID: v.entry.ID, Time: v.entry.Updated, Entry: v.entry,
+		Representations: representations(v.entry),
+	}
+}
+
+// changes returns what is new since the mark, the oldest first.
+func (r *reading) changes() []Change {
+	changes := slices.Clone(r.others)
+	for id, v := range r.latest {
+		if seen, ok := r.from.Seen[id]; r.all || !ok || !seen.is(seenOf(v.entry, v.kind)) {
+			c := change(v)
+			c.Historical = r.historical(v.entry)
+			changes = append(changes, c)
+		}
+	}
+	if r.from.Complete && r.whole() && !r.unchanged {
+		changes = append(changes, r.absent()...)
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
+	})
+	return changes
+}
+
+// historical returns what was read of a record's entries before its latest, each
+// once, the oldest first.
+func (r *reading) historical(latest *feedhistory.Entry) []*feedhistory.Entry {
+	before := slices.DeleteFunc(r.earlier[latest.ID], func(e *feedhistory.Entry) bool {
+		return !e.Updated.Before(latest.Updated)
+	})
+	slices.SortStableFunc(before, func(a, b *feedhistory.Entry) int { return a.Updated.Compare(b.Updated) })
+	return slices.CompactFunc(before, func(a, b *feedhistory.Entry) bool { return a.Updated.Equal(b.Updated) })
+}
+
+// absent returns the records that the feed had and has no more.
+func (r *reading) absent() (gone []Change) {
+	for id, seen := range r.from.Seen {
+		if _, there := r.latest[id]; there || seen.Deleted {
+			continue
+		}
+		gone = append(gone, Change{Kind: Deleted, ID: id, Time: seen.Time})
+	}
+	return gone
+}
+
+// whole reports whether nothing is missing.
+func (r *reading) whole() bool { return len(r.gaps) == 0 }
+
+// outcome returns what is to be said of the harvest.
+func (r *reading) outcome(overlap time.Duration) outcome {
+	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
+	if r.unchanged || !o.whole {
+		return o
+	}
+	o.all = r.all
+	back := r.newest.Add(-max(overlap, 0))
+	if !isTime(back) {
+		back = time.Time{}
+	}
+	o.next = Mark{
+		Time: back, Subscription: r.first.Known(), Complete: r.complete,
+		Seen: make(map[string]Seen, len(r.latest)),
+	}
+	for id, v := range r.latest {
+		if r.complete || !v.in.Before(back) {
+			o.next.Seen[id] = seenOf(v.entry, v.kind)
+		}
+	}
+	return o
+}

@@ -1,0 +1,204 @@
+package atompmh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing/fstest"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A pool is a producer's records, deleted ones included, with a clock.
+type pool struct {
+	now   time.Time
+	items map[string]Item
+	count int
+}
+
+func newPool() *pool {
+	return &pool{now: time.Date(2012, 11, 1, 7, 0, 0, 0, time.UTC), items: map[string]Item{}}
+}
+
+// put creates or modifies a record, at a time that is later than its last.
+func (p *pool) put(id string, at time.Time) {
+	p.count++
+	p.set(Item{ID: id, Modified: at, Title: id, Representations: []Representation{
+		{URL: fmt.Sprintf("https://example.org/%s/%d.rdf", id[4:], p.count), Type: "application/rdf+xml"},
+	}})
+}
+
+func (p *pool) remove(id string, at time.Time) {
+	p.set(Item{ID: id, Modified: at, Title: id, Deleted: true})
+}
+
+func (p *pool) set(it Item) {
+	if last, ok := p.items[it.ID]; ok && !it.Modified.After(last.Modified) {
+		it.Modified = last.Modified.Add(time.Nanosecond)
+	}
+	if it.Modified.After(p.now) {
+		p.now = it.Modified
+	}
+	p.items[it.ID] = it
+}
+
+// query is a Pool.
+func (p *pool) query(_ context.Context, since time.Time) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for _, it := range p.items {
+			if !it.Modified.Before(since) && !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A copied is what a consumer stores of a record.
+type copied struct {
+	at   time.Time
+	url  string
+	gone bool
+}
+
+// present returns the records that there are, and their states.
+func (p *pool) present() map[string]copied {
+	all := map[string]copied{}
+	for id, it := range p.items {
+		if !it.Deleted {
+			all[id] = copied{at: it.Modified, url: it.Representations[0].URL}
+		}
+	}
+	return all
+}
+
+// A consumer stores what harvests bring.
+type consumer struct {
+	*Harvester
+	mark Mark
+	has  map[string]copied
+}
+
+// harvest harvests once, and stores what came, with the mark.
+func (c *consumer) harvest(ctx context.Context) (h *Harvest, changes []Change, err error) {
+	h = c.Harvest(ctx, c.mark)
+	for change, failed := range h.Changes() {
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		changes = append(changes, change)
+	}
+	c.apply(h, changes)
+	c.mark, _ = h.Mark()
+	return h, changes, err
+}
+
+func (c *consumer) apply(h *Harvest, changes []Change) {
+	if h.All() {
+		clear(c.has)
+	}
+	for _, change := range changes {
+		if change.Kind == Other || change.Time.Before(c.has[change.ID].at) {
+			continue
+		}
+		now := copied{at: change.Time, gone: change.Kind == Deleted}
+		if !now.gone {
+			now.url = change.Chosen.URL
+		}
+		c.has[change.ID] = now
+	}
+}
+
+func (c *consumer) present() map[string]copied {
+	all := maps.Clone(c.has)
+	maps.DeleteFunc(all, func(_ string, v copied) bool { return v.gone })
+	return all
+}
+
+// A memory is an Output that can fail. Its operations are numbered from 1.
+type memory struct {
+	files  fstest.MapFS
+	locked bool
+	fails  func(name string) (before, after bool) // nil: never
+}
+
+var errDisk = errors.New("no space left on device")
+
+func newMemory() *memory { return &memory{files: fstest.MapFS{}} }
+
+func (m *memory) Open(name string) (fs.File, error) { return m.files.Open(name) }
+
+func (m *memory) Put(name string, data []byte) error {
+	return m.change(name, func() { m.files[name] = &fstest.MapFile{Data: bytes.Clone(data)} })
+}
+
+func (m *memory) Remove(name string) error {
+	return m.change(name, func() { delete(m.files, name) })
+}
+
+func (m *memory) change(name string, do func()) error {
+	var before, after bool
+	if m.fails != nil {
+		before, after = m.fails(name)
+	}
+	if before {
+		return errDisk
+	}
+	if do(); after {
+		return errDisk
+	}
+	return nil
+}
+
+func (m *memory) Lock() (func() error, error) {
+	if m.locked {
+		return nil, publish.ErrLocked
+	}
+	m.locked = true
+	return func() error {
+		m.locked = false
+		return nil
+	}, nil
+}
+
+// A wire carries requests to a handler, and what happens before them.
+type wire struct {
+	handler  http.Handler
+	before   func()
+	lose     func() bool // the response, once it has been made
+	requests []*http.Request
+	statuses []int
+}
+
+var errLost = errors.New("connection reset")
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.before != nil {
+		w.before()
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	w.requests, w.statuses = append(w.requests, r), append(w.statuses, rec.Code)
+	if w.lose != nil && w.lose() {
+		return nil, errLost
+	}
+	return rec.Result(), nil
+}
+
+// client returns a client that asks for one document at a time, and tries once.
+func (w *wire) client() *feedhistory.Client {
+	return &feedhistory.Client{
+		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1}, Policy: feedhistory.Policy{PerHost: 1},
+	}
+}
+
+const base = "https://example.org/records/"
