@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
 )
 
 // The verb fetch.
@@ -13,6 +14,8 @@ type fetchCommand struct {
 	MaxDocuments int    `default:"10000" placeholder:"N" help:"Documents to request at most (default: ${default})."`
 	MaxBytes     size   `default:"1GiB" placeholder:"SIZE" help:"Bytes to read at most, such as 10MB (default: ${default})."`
 	Format       string `default:"jsonl" enum:"jsonl,json,atom,rss" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object with the verdict; atom, rss: one feed."`
+
+	backfillFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -29,7 +32,7 @@ func (c *fetchCommand) Validate() error {
 	case c.MaxBytes < 1:
 		return errors.New("--max-bytes: at least 1")
 	}
-	return nil
+	return c.backfillFlags.Validate()
 }
 
 // Run fetches the feed, prints its entries and reports on them.
@@ -37,47 +40,48 @@ func (c *fetchCommand) Run(w *world) error {
 	if err := checkURL(c.URL); err != nil {
 		return err
 	}
-	h, err := c.history(w)
+	r, err := c.history(w)
 	if err != nil {
 		return err
 	}
-	if err := c.print(w, h); err != nil {
+	if err := c.print(w, r); err != nil {
 		return err
 	}
 	p := &page{w: w.stderr}
-	p.report(h)
-	if h.Verdict() == feedhistory.Partial {
+	p.outcome(r.History, r.Verdict(), c.verdictText(r))
+	if r.Verdict() == feedhistory.Partial {
 		return statusError(exitPartial)
 	}
 	return nil
 }
 
 // history walks and merges. If it is interrupted, what there is has a gap.
-func (c *fetchCommand) history(w *world) (*feedhistory.History, error) {
+func (c *fetchCommand) history(w *world) (*backfill.Result, error) {
 	client := w.client(w.stderr)
 	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
+	walk := c.walk(w.ctx, client, c.URL)
 	p := w.newProgress()
-	h, err := feedhistory.Merge(p.watch(client.Walk(w.ctx, c.URL, nil)))
+	h, err := feedhistory.Merge(p.watch(walk.documents))
 	p.end()
 	if h == nil {
 		return nil, failure(c.URL, err)
 	}
-	return h, nil // what else ended the walk is among the gaps
+	return walk.result(h), nil // what else ended the walk is among the gaps
 }
 
 // print writes the history in the format that was asked for.
-func (c *fetchCommand) print(w *world, h *feedhistory.History) error {
+func (c *fetchCommand) print(w *world, r *backfill.Result) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
 	switch c.Format {
 	case "json":
-		err = printJSON(out, historyJSON(h))
+		err = printJSON(out, recoveredJSON(r))
 	case "atom":
-		err = feedhistory.WriteAtom(out, h.Document())
+		err = feedhistory.WriteAtom(out, documentOf(r))
 	case "rss":
-		err = feedhistory.WriteRSS(out, h.Document())
+		err = feedhistory.WriteRSS(out, documentOf(r))
 	default:
-		for _, e := range h.Entries {
+		for _, e := range r.History.Entries {
 			if err = printLine(out, entryJSON(e)); err != nil {
 				break
 			}

@@ -47,7 +47,7 @@ func (c *inspectCommand) Run(w *world) error {
 
 func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
 	if c.JSON {
-		return printJSON(w.stdout, documentJSON(doc))
+		return printJSON(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
 	}
 	p := &page{w: w.stdout}
 	p.head(doc)
@@ -73,6 +73,9 @@ func (p *page) head(d *feedhistory.Document) {
 	p.field("updated", timeText(d.Updated))
 	if older, ok := d.Older(); ok {
 		p.field("older", older.Href)
+	}
+	if names := applicable(d); len(names) > 0 {
+		p.field("backfill", strings.Join(names, ", ")+": may have older entries (fetch --backfill)")
 	}
 	if len(d.Links) > 0 {
 		p.line("")

@@ -123,12 +123,12 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 		return nil, err
 	}
 	fetch := &fetchCommand{URL: c.From}
-	h, err := fetch.history(w)
+	r, err := fetch.history(w)
 	if err != nil {
 		return nil, err
 	}
-	(&page{w: w.stderr}).report(h)
-	return fromHistory(h), nil
+	(&page{w: w.stderr}).report(r.History)
+	return fromHistory(r.History), nil
 }
 
 func fromHistory(h *feedhistory.History) *input {

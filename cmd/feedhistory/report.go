@@ -8,13 +8,18 @@ import (
 
 // report says what a history is, and what is missing of it.
 func (p *page) report(h *feedhistory.History) {
+	p.outcome(h, h.Verdict(), verdictText(h.Verdict()))
+}
+
+// outcome is report with a verdict that may know more, and what that means.
+func (p *page) outcome(h *feedhistory.History, v feedhistory.Verdict, text string) {
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
 		count(len(h.Entries), "entry", "entries"))
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
 	p.para("", "", what)
-	p.para("", "", fmt.Sprintf("verdict: %s. %s", h.Verdict(), verdictText(h.Verdict())))
+	p.para("", "", fmt.Sprintf("verdict: %s. %s", v, text))
 	for _, g := range h.Gaps {
 		p.gap(g)
 	}

@@ -1,0 +1,96 @@
+package backfill_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+)
+
+// tumblelog shows one post at a time, and the older ones at /page/2/rss and so
+// on, which its feed does not say.
+func tumblelog() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		item := map[string]string{"/rss": "Three", "/page/2/rss": "Two", "/page/3/rss": "One"}[r.URL.Path]
+		fmt.Fprint(w, `<rss version="2.0"><channel><generator>Tumblr (3.0; @name)</generator>`)
+		if item != "" {
+			fmt.Fprintf(w, `<item><guid>%s</guid><title>%s</title></item>`, strings.ToLower(item), item)
+		}
+		fmt.Fprint(w, `</channel></rss>`)
+	}))
+}
+
+// A feed that shows one post, and all that the site has.
+func Example() {
+	server := tumblelog()
+	defer server.Close()
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}} // for this server
+	defer client.CloseIdle()
+
+	b := backfill.Backfill{HTTP: client}
+	result, err := b.Fetch(context.Background(), server.URL+"/rss", backfill.Probe{})
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range result.History.Entries {
+		fmt.Println(e.Title().Plain())
+	}
+	fmt.Println(result.Verdict(), "by", result.RecoveredBy)
+	// Output:
+	// Three
+	// Two
+	// One
+	// lossy by tumblr
+}
+
+// A walk yields documents as they come; what was found out is stored, and not
+// tried again.
+func ExampleBackfill_Walk() {
+	server := tumblelog()
+	defer server.Close()
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}} // for this server
+	defer client.CloseIdle()
+
+	b := backfill.Backfill{HTTP: client}
+	var stored []byte
+	for range 2 {
+		var probe backfill.Probe
+		if stored != nil {
+			if err := json.Unmarshal(stored, &probe); err != nil {
+				panic(err)
+			}
+		}
+		walk := b.Walk(context.Background(), server.URL+"/rss", probe, nil)
+		documents := 0
+		for _, err := range walk.Documents() {
+			if err != nil {
+				panic(err)
+			}
+			documents++
+		}
+		stored, _ = json.Marshal(walk.Probe())
+		fmt.Println(documents, string(stored))
+	}
+	// Output:
+	// 3 {"method":"tumblr"}
+	// 3 {"method":"tumblr"}
+}
+
+// A web archive is asked only where it is among the methods.
+func ExampleMemento() {
+	b := backfill.Backfill{Methods: append(backfill.Methods(), backfill.Memento{})}
+	feed, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><generator>by hand</generator></channel></rss>`), "")
+	if err != nil {
+		panic(err)
+	}
+	_, maybe := b.Candidates(feed)
+	for _, m := range maybe {
+		fmt.Println(m.Name())
+	}
+	// Output: memento
+}

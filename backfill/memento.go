@@ -1,0 +1,140 @@
+package backfill
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// Wayback is where the Wayback Machine has its TimeMaps.
+const Wayback = "https://web.archive.org/web/timemap/link/"
+
+// Memento recovers entries from the snapshots of a feed in a web archive (RFC
+// 7089). It asks a third party, whatever Policy.SameOrigin says, so it is used
+// only where Backfill.Methods has it. Its zero value asks the Wayback Machine.
+//
+// Snapshots come newest first, so that of the copies of an entry Merge keeps the
+// latest. The Source of an entry says which snapshot it is from: its
+// Response.Requested is the snapshot's URL, and "" for the feed itself, its
+// LastModified the snapshot's time. What is in a snapshot only may since have
+// been edited, or withdrawn, or left the feed by age: nothing is taken for
+// deleted.
+type Memento struct {
+	TimeMap string        // what a feed's URL is added to; "": Wayback
+	Pace    time.Duration // least time between requests to the archive; zero: one second
+
+	// All asks for every snapshot. By default those between two that have an
+	// entry in common are left out: a feed's window has passed over them without
+	// a hole, so that they have nothing but older copies, and what was withdrawn
+	// before the later one.
+	All bool
+}
+
+// Name returns "memento".
+func (Memento) Name() string { return "memento" }
+
+// Recognise returns Maybe for plain feeds: each may be archived.
+func (Memento) Recognise(doc *feedhistory.Document) Sign {
+	if doc.Kind() != feedhistory.Plain {
+		return No
+	}
+	return Maybe
+}
+
+// Probe returns true: the walk begins with the list of snapshots.
+func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document, *Probe) (bool, error) {
+	return true, nil
+}
+
+// Walk yields the snapshots, newest first. Between two that have no entry in
+// common others may be missing: there it yields a *feedhistory.Gap.
+func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, _ *Probe) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		a := newArchive(m, ctx, c)
+		defer a.http.CloseIdle()
+		list, err := a.list(cmp.Or(m.TimeMap, Wayback) + cmp.Or(doc.Response.Requested, doc.URL))
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		a.yield, a.snapshots = yield, list
+		a.walk(doc)
+	}
+}
+
+// An archive is a web archive in use.
+type archive struct {
+	Memento
+	ctx    context.Context
+	http   fetch.Client
+	limits feedhistory.Limits
+	yield  func(*feedhistory.Document, error) bool
+
+	original  string // the feed's URL
+	snapshots []Snapshot
+	rewritten bool // there is no raw form
+	tried     map[int]bool
+	failed    int  // snapshots in a row
+	ended     bool // by whoever ranges over the walk, or by failures
+}
+
+// newArchive makes a client of its own: another pace holds there, and answers
+// are read in other ways.
+func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
+	agent := cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version+" (+https://github.com/feedhistory/feedhistory)")
+	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: fetch.Client{
+		HTTP: c.HTTP, UserAgent: agent, Pace: max(c.Pace, cmp.Or(m.Pace, time.Second)), PerHost: 1,
+		AllowPrivate: c.Policy.AllowPrivate, Credentials: c.Policy.Credentials,
+		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
+		Timeouts: c.Timeouts, Retry: c.Retry, Logger: c.Logger,
+	}}
+}
+
+// maxLists bounds how many lists make up a TimeMap.
+const maxLists = 100
+
+// list reads the TimeMap, and those that it refers to. There is none of what
+// the archive does not have.
+func (a *archive) list(first string) ([]Snapshot, error) {
+	all := &TimeMap{}
+	queue, asked := []string{first}, map[string]bool{}
+	for len(queue) > 0 && len(asked) < maxLists && len(all.Snapshots) < maxSnapshots {
+		url := queue[0]
+		if queue = queue[1:]; asked[url] {
+			continue
+		}
+		asked[url] = true
+		text, resp, err := a.get(url)
+		if (answer{err: err}).missing() {
+			continue
+		}
+		if err != nil {
+			return nil, answer{err: err}.gap(url, "")
+		}
+		m, err := ParseTimeMap(text, resp.URL)
+		if err != nil {
+			return nil, answer{err: err}.gap(url, "")
+		}
+		all.Original = cmp.Or(all.Original, m.Original)
+		all.Snapshots = append(all.Snapshots, m.Snapshots...)
+		queue = append(queue, m.More...)
+	}
+	a.original = all.Original
+	all.sort()
+	return all.Snapshots, nil
+}
+
+func (a *archive) get(url string) (string, *fetch.Response, error) {
+	resp, err := a.http.Do(a.ctx, fetch.Request{URL: url})
+	if err != nil {
+		return "", nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), resp, err
+}

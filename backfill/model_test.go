@@ -1,0 +1,176 @@
+package backfill
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A post of a model server.
+type post struct {
+	id                  int
+	published, modified time.Time
+	text                string
+}
+
+// A site is what the models of real servers have in common: posts, a log of
+// requests, and something that happens before each.
+type site struct {
+	mu       sync.Mutex
+	now      time.Time
+	posts    map[int]post
+	next     int
+	requests []string
+	before   func(n int) // before the nth request; nil: nothing
+	handler  http.HandlerFunc
+	url      string
+}
+
+func newSite(n int) *site {
+	s := &site{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), posts: map[int]post{}}
+	for range n {
+		s.publish()
+	}
+	return s
+}
+
+// serve answers on the loopback interface, at url.
+func (s *site) serve(t testing.TB, handler http.HandlerFunc) {
+	s.handler = handler
+	server := httptest.NewServer(s)
+	s.url = server.URL
+	t.Cleanup(server.Close)
+}
+
+// ServeHTTP notes a request, lets happen what is to happen, and answers.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+	if s.before != nil {
+		s.before(len(s.requests))
+	}
+	w.Header().Set("Date", s.now.Add(time.Hour).Format(http.TimeFormat))
+	s.handler(w, r)
+}
+
+// RoundTrip answers without a network, in the goroutine that asks.
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// fetch fetches a feed without a network.
+func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, methods ...Method) *Result {
+	s.handler, s.url = handler, "http://example.org"
+	c := &feedhistory.Client{HTTP: &http.Client{Transport: s}, Retry: feedhistory.Retry{Tries: 1}}
+	b := Backfill{HTTP: c, Methods: methods}
+	r, err := b.Fetch(context.Background(), s.url+path, Probe{})
+	require.NoError(t, err)
+	return r
+}
+
+func (s *site) publish() {
+	s.next++
+	s.now = s.now.Add(time.Minute)
+	s.posts[s.next] = post{s.next, s.now, s.now, fmt.Sprintf("post %d", s.next)}
+}
+
+func (s *site) edit(id int) {
+	p, ok := s.posts[id]
+	if !ok {
+		return
+	}
+	s.now = s.now.Add(time.Minute)
+	p.modified, p.text = s.now, p.text+", edited"
+	s.posts[id] = p
+}
+
+// sorted returns the posts, the newest first.
+func (s *site) sorted(by func(post) time.Time) []post {
+	return slices.SortedFunc(maps.Values(s.posts), func(a, b post) int {
+		if c := by(b).Compare(by(a)); c != 0 {
+			return c
+		}
+		return b.id - a.id
+	})
+}
+
+func published(p post) time.Time { return p.published }
+func modified(p post) time.Time  { return p.modified }
+
+// window returns part of a list.
+func window(posts []post, from, most int) []post {
+	from = min(max(from, 0), len(posts))
+	return posts[from:min(from+most, len(posts))]
+}
+
+func (p post) guid(site string) string { return fmt.Sprintf("%s/?p=%d", site, p.id) }
+
+// rss writes a feed as RSS.
+func rss(posts []post, site, head string, guid func(post) string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:openSearch="http://a9.com/-/spec/opensearchrss/1.0/"><channel><title>A site</title><link>%s</link>%s`, site, head)
+	for _, p := range posts {
+		fmt.Fprintf(&b, "\n<item><title>%s</title><link>%s/%d</link><guid isPermaLink=\"false\">%s</guid><pubDate>%s</pubDate></item>",
+			p.text, site, p.id, html.EscapeString(guid(p)), p.published.Format(time.RFC1123Z))
+	}
+	b.WriteString("\n</channel></rss>\n")
+	return b.String()
+}
+
+// lastBuild is the channel's element, as WordPress computes it.
+func lastBuild(posts []post) string {
+	var last time.Time
+	for _, p := range posts {
+		if p.modified.After(last) {
+			last = p.modified
+		}
+	}
+	return "<lastBuildDate>" + last.Format(time.RFC1123Z) + "</lastBuildDate>"
+}
+
+// private is a client that may talk to the models.
+func private(t testing.TB) *feedhistory.Client {
+	c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// recover fetches a feed with all methods.
+func (s *site) recover(t testing.TB, path string, methods ...Method) *Result {
+	b := Backfill{HTTP: private(t), Methods: methods}
+	r, err := b.Fetch(t.Context(), s.url+path, Probe{})
+	require.NoError(t, err)
+	return r
+}
+
+// has checks that a history has each of the site's posts once, as it is now.
+func (s *site) has(t require.TestingT, h *feedhistory.History, guid func(post) string) {
+	got := map[string]string{}
+	for _, e := range h.Entries {
+		require.NotContains(t, got, e.ID)
+		got[e.ID] = e.Title().Plain()
+	}
+	for _, p := range s.posts {
+		require.Contains(t, got, guid(p), "%s", strings.Join(s.requests, "\n"))
+		require.Equal(t, p.text, got[guid(p)], "%s", strings.Join(s.requests, "\n"))
+	}
+}

@@ -1,0 +1,172 @@
+package backfill
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Name returns the platform's label.
+func (p Platform) Name() string { return p.Label }
+
+// Recognise looks for the platform's marks in a plain feed.
+func (p Platform) Recognise(doc *feedhistory.Document) Sign {
+	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil {
+		return No
+	}
+	h := readHead(doc)
+	if p.Generator != "" && !hasPrefixFold(h.generator, p.Generator) ||
+		p.Namespace != "" && !slices.Contains(h.namespaces, p.Namespace) {
+		return No
+	}
+	strange := func(e *feedhistory.Entry) bool { return !p.Entry.MatchString(e.ID) }
+	if p.Entry != nil && (len(doc.Entries) == 0 || slices.ContainsFunc(doc.Entries, strange)) {
+		return No
+	}
+	return Yes
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// Probe asks for one page.
+func (p Platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
+	return p.series(newSource(ctx, c, doc, probe)).works()
+}
+
+// Walk yields the pages after the first, and the first again if it has changed.
+func (p Platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
+	return p.series(newSource(ctx, c, doc, probe)).walk
+}
+
+func (p Platform) series(s *source) *series {
+	return &series{source: s, end: p.End, n: p.First, cursor: strings.Contains(p.Page, "{last}"), url: p.pageURL}
+}
+
+// pageURL returns the URL of a page.
+func (p Platform) pageURL(s *series) string {
+	last := ""
+	if p.Entry != nil && s.last != nil {
+		if m := p.Entry.FindStringSubmatch(s.last.ID); len(m) > 1 {
+			last = m[1]
+		}
+	}
+	fill := strings.NewReplacer("{n}", strconv.Itoa(s.n), "{last}", last).Replace
+	if param, ok := strings.CutPrefix(p.Page, "?"); ok {
+		name, value, _ := strings.Cut(param, "=")
+		return with(s.doc.URL, name, fill(value))
+	}
+	return beside(s.doc.URL, fill(p.Page))
+}
+
+// errNothing says what is wrong with a server that never ends.
+var errNothing = errors.New("the server repeats itself: its pages bring nothing new")
+
+// repeating is the gap where a server sends the same over and over.
+func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
+	gap := feedhistory.NewGap(url, errNothing)
+	gap.Reason = reason
+	return gap
+}
+
+// A series is a walk over pages, newest first, each of which is known by a
+// number or by the last entry of the page before.
+//
+// What is published meanwhile moves entries to later pages, where they come
+// once more. Last the first page is read again, where the new ones are. What is
+// withdrawn moves others to pages that have been read: this is not noticed.
+type series struct {
+	*source
+	end    End
+	cursor bool                 // there is no page after one that cannot be read
+	url    func(*series) string // of page n
+
+	n      int                // of the page in hand
+	count  int                // of all entries so far
+	last   *feedhistory.Entry // the last of all so far
+	seen   set
+	before []string // the IDs of the page before
+	again  bool     // that was the one before it once more
+	barren int      // pages in a row that brought nothing new
+	stuck  bool     // the server sends the same over and over
+}
+
+func (s *series) begin() {
+	s.seen = set{}
+	s.note(s.doc)
+	s.n++
+}
+
+// note takes in a page.
+func (s *series) note(doc *feedhistory.Document) {
+	s.before = list(doc.Entries)
+	s.count += len(doc.Entries)
+	if n := len(doc.Entries); n > 0 {
+		s.last = doc.Entries[n-1]
+	}
+	if s.barren++; s.seen.add(doc.Entries) > 0 {
+		s.barren = 0
+	}
+}
+
+// works reports whether the server heeds the parameter. A feed with just one
+// page cannot be told from one whose server does not.
+func (s *series) works() (bool, error) {
+	s.begin()
+	a := s.keep(s.url(s))
+	return a.err == nil && s.seen.add(a.doc.Entries) > 0, a.failure()
+}
+
+func (s *series) walk(yield func(*feedhistory.Document, error) bool) {
+	failed := false
+	for s.begin(); ; s.n++ {
+		url := s.url(s)
+		a := s.get(url)
+		if a.missing() || a.err == nil && s.end == AtEmpty && len(a.doc.Entries) == 0 {
+			break
+		}
+		if a.err != nil {
+			if !yield(nil, a.gap(url, s.doc.URL)) {
+				return
+			}
+			if failed || s.cursor || s.end == AtOnce {
+				break
+			}
+			failed = true
+			continue
+		}
+		failed = false
+		if again := s.repeats(a.doc); s.stuck {
+			reason := feedhistory.ReasonBarren
+			if again {
+				reason = feedhistory.ReasonLoop
+			}
+			if !yield(nil, repeating(url, reason)) {
+				return
+			}
+			break
+		} else if !again && !yield(a.doc, nil) {
+			return
+		}
+		if s.note(a.doc); s.end == AtOnce {
+			break
+		}
+	}
+	closing(s.ctx, s.c, s.doc)(yield)
+}
+
+// repeats reports whether a page is the one before once more. The server is
+// stuck if that happens twice, or if too many pages brought nothing new. Once it
+// may happen to a page of one entry, which something published has moved.
+func (s *series) repeats(doc *feedhistory.Document) bool {
+	again := len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
+	s.stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren
+	s.again = again
+	return again
+}

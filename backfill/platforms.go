@@ -1,0 +1,51 @@
+package backfill
+
+import "regexp"
+
+// platforms is what is known of software whose feeds have pages, but do not say
+// so. To add one is to add a line, and a fixture in testdata/platforms.
+//
+// What is recognised is still asked for a page before it is believed. Podlove,
+// Omny and SoundCloud link from page to page, as a JSON Feed does with
+// next_url: those links are followed without any of this, and the lines for
+// Podlove and SoundCloud are for feeds whose links were lost on the way.
+var platforms = []Platform{
+	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: AtMissing},
+	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: AtMissing},
+	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: AtEmpty},
+	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: AtEmpty},
+	{Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: AtEmpty},
+	{Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: AtEmpty},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: AtOnce},
+	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: AtEmpty},
+	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: AtEmpty},
+}
+
+// A Platform is a kind of software, as plain data. It is a Method.
+type Platform struct {
+	Label string // the method's name
+
+	// How a feed is recognised: by each of these that is not zero.
+	Generator string         // its generator begins so, whatever the case
+	Namespace string         // its root element declares this one
+	Entry     *regexp.Regexp // all its entries' IDs match, and there are some
+
+	// Page is where another page is, relative to the feed's URL. After a ? it is
+	// one query parameter, beside those that the URL has. In it {n} stands for
+	// the page's number, and {last} for what the group in Entry matches of the
+	// last entry so far.
+	Page  string
+	First int // the number of the page that the feed's own URL stands for
+	End   End // how a walk finds that there are no more
+}
+
+// An End is what a server answers when it is asked for a page beyond the last.
+// One that sends a page again has come to its end as well, if with a gap.
+type End uint8
+
+// The ends.
+const (
+	AtMissing End = iota // 404 or 410; a page without entries may be followed by others
+	AtEmpty              // a page without entries; or 404 or 410
+	AtOnce               // there is just one more page
+)

@@ -1,0 +1,196 @@
+package backfill
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// A platform is a model of a server that a fixture describes.
+type platform struct {
+	*site
+	server     map[string]string // the fixture's settings
+	feed, item string
+}
+
+func readPlatform(t testing.TB, file string) *platform {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	a := feedtest.Parse(string(text))
+	p := &platform{server: map[string]string{}}
+	settings, ok := a.File("server")
+	require.True(t, ok)
+	for line := range strings.Lines(settings) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		p.server[name] = value
+	}
+	p.feed, _ = a.File("feed")
+	p.item, _ = a.File("item")
+	p.site = newSite(p.number("posts"))
+	return p
+}
+
+func (p *platform) number(name string) int { return atoi(p.server[name]) }
+
+func (p *platform) answer(w http.ResponseWriter, r *http.Request) {
+	posts, size := p.sorted(published), p.number("size")
+	uri := r.URL.RequestURI()
+	if unescaped, err := http.NewRequest("GET", strings.ReplaceAll(uri, "%2F", "/"), nil); err == nil {
+		uri = unescaped.URL.RequestURI()
+	}
+	from := 0
+	if value, ok := match(p.server["page"], uri); ok {
+		from = (atoi(value) - p.number("first")) * size
+	} else if value, ok := match(p.server["limit"], uri); ok {
+		size = min(atoi(value), p.number("most"))
+	} else if value, ok := match(p.server["after"], uri); ok {
+		for i, post := range posts {
+			if fill(p.server["cursor"], "{id}", post.id) == value {
+				from = i + 1
+			}
+		}
+	} else if uri != p.server["path"] {
+		http.NotFound(w, r)
+		return
+	}
+	page := window(posts, from, size)
+	if len(page) == 0 && p.server["end"] == "404" {
+		http.NotFound(w, r)
+		return
+	}
+	var items strings.Builder
+	for _, post := range page {
+		items.WriteString(p.write(p.item, post))
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_, _ = w.Write([]byte(strings.ReplaceAll(p.write(p.feed, posts[0]), "{items}", items.String())))
+}
+
+func (p *platform) write(template string, of post) string {
+	return strings.NewReplacer("{site}", p.url, "{id}", strconv.Itoa(of.id), "{title}", of.text,
+		"{date}", of.published.Format(time.RFC1123Z), "{time}", of.published.Format(time.RFC3339)).Replace(template)
+}
+
+func fill(template, name string, n int) string {
+	return strings.ReplaceAll(template, name, strconv.Itoa(n))
+}
+
+// match returns what stands in a URI where a template has braces.
+func match(template, uri string) (string, bool) {
+	if template == "" {
+		return "", false
+	}
+	expr := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(template), "(.+)")
+	m := regexp.MustCompile("^" + expr + "$").FindStringSubmatch(uri)
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
+}
+
+// complete checks that a history has each of the site's posts once.
+func (p *platform) complete(t require.TestingT, r *Result) {
+	var items strings.Builder
+	posts := p.sorted(published)
+	for _, post := range posts {
+		items.WriteString(p.write(p.item, post))
+	}
+	text := strings.ReplaceAll(p.write(p.feed, posts[0]), "{items}", items.String())
+	all, err := feedhistory.Parse(strings.NewReader(text), p.url)
+	require.NoError(t, err)
+	want, got := list(all.Entries), list(r.History.Entries)
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got, "%s", strings.Join(p.requests, "\n"))
+	require.Empty(t, r.History.Gaps)
+}
+
+func platformFiles(t testing.TB) []string {
+	files, err := filepath.Glob("testdata/platforms/*.txtar")
+	require.NoError(t, err)
+	require.Len(t, files, len(platforms), "a fixture for each line")
+	return files
+}
+
+func TestPlatforms(t *testing.T) {
+	for _, file := range platformFiles(t) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			p := readPlatform(t, file)
+			p.serve(t, p.answer)
+			r := p.recover(t, p.server["path"])
+			p.complete(t, r)
+			require.Equal(t, name, r.RecoveredBy)
+			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			pages := (len(p.posts) + p.number("size") - 1) / p.number("size")
+			require.LessOrEqual(t, len(p.requests), allowed(pages))
+
+			// Whenever a post is published, it is neither lost nor comes twice.
+			most := len(p.requests)
+			for _, moment := range []int{2, 3, most / 2, most - 1, most} {
+				p := readPlatform(t, file)
+				p.before = func(n int) {
+					if n == moment {
+						p.publish()
+					}
+				}
+				r := p.fetch(t, p.answer, p.server["path"])
+				p.complete(t, r)
+				require.LessOrEqual(t, len(p.requests), allowed(pages+1))
+			}
+		})
+	}
+}
+
+// Any number of posts, on pages of any size, while others are published.
+func TestPlatformsAnySize(t *testing.T) {
+	files := platformFiles(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		p := readPlatform(t, rapid.SampledFrom(files).Draw(rt, "platform"))
+		size := rapid.IntRange(1, 9).Draw(rt, "size")
+		n := rapid.IntRange(1, 60).Draw(rt, "posts")
+		p.server["size"] = strconv.Itoa(size)
+		p.site = newSite(n)
+		left := rapid.IntRange(0, size-1).Draw(rt, "published") // no more than a page at once
+		p.before = func(at int) {
+			if at > 2 && left > 0 && rapid.IntRange(0, 3).Draw(rt, "now") == 0 {
+				p.publish()
+				left--
+			}
+		}
+		r := p.fetch(rt, p.answer, p.server["path"])
+		if r.RecoveredBy == "" {
+			require.LessOrEqual(rt, n, size)
+			return
+		}
+		p.complete(rt, r)
+	})
+}
+
+// Software that is known, but whose server does not heed the parameter, costs
+// one request, once.
+func TestPlatformsIgnored(t *testing.T) {
+	for _, file := range platformFiles(t) {
+		p := readPlatform(t, file)
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path, r.URL.RawPath, r.URL.RawQuery = p.server["path"], "", ""
+			p.answer(w, r)
+		}
+		r := p.fetch(t, handler, p.server["path"])
+		require.Equal(t, feedhistory.Window, r.Verdict(), file)
+		require.Equal(t, Probe{Method: None}, r.Probe)
+		require.LessOrEqual(t, len(p.requests), 3, "%s: %s", file, p.requests)
+	}
+}

@@ -1,0 +1,158 @@
+package backfill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A run is one range over a walk's documents. It bounds what the methods do.
+type run struct {
+	*Walk
+	http   *feedhistory.Client
+	yield  func(*feedhistory.Document, error) bool
+	budget feedhistory.Budget
+	used   feedhistory.Budget
+	first  *feedhistory.Document
+}
+
+// withDefaults fills in what feedhistory.Budget says that zero stands for.
+func withDefaults(b feedhistory.Budget) feedhistory.Budget {
+	b.Documents, b.Bytes, b.Barren = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30), cmp.Or(b.Barren, 20)
+	return b
+}
+
+// run follows the feed's own links, and then a method if they lead nowhere.
+func (r *run) run() {
+	var method Method
+	gap := false
+	for doc, err := range r.http.Walk(r.ctx, r.url, r.opt) {
+		r.count(doc)
+		if !r.yield(doc, err) {
+			return
+		}
+		if err != nil {
+			gap = true
+		} else if r.first == nil {
+			r.first = doc
+			if method, err = r.method(doc); err != nil {
+				r.yield(nil, err)
+				return
+			}
+			if method != nil {
+				break
+			}
+		}
+	}
+	switch {
+	case r.first == nil:
+	case method != nil:
+		r.pass(method)
+	case r.first.Kind() == feedhistory.Paged && !gap:
+		for doc, err := range closing(r.ctx, r.http, r.first) {
+			if !r.hand(doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// method returns the one to use; nil if there is none. It is probed unless the
+// outcome of that is remembered.
+func (r *run) method(doc *feedhistory.Document) (Method, error) {
+	sure, maybe := r.b.Candidates(doc)
+	candidates := append(sure, maybe...)
+	for _, m := range candidates {
+		_, archive := m.(Memento) // is no part of what None speaks of
+		if m.Name() == r.probe.Method || archive && r.probe.Method == None {
+			return m, nil
+		}
+	}
+	if r.probe.Method == None {
+		return nil, nil
+	}
+	r.probe = Probe{}
+	unknown := doc.Kind() != feedhistory.Plain
+	for _, m := range candidates {
+		p := Probe{Method: m.Name()}
+		works, err := m.Probe(r.ctx, r.http, doc, &p)
+		if r.ctx.Err() != nil {
+			return nil, r.ctx.Err()
+		}
+		r.log("probed", "method", m.Name(), "works", works, "error", err)
+		if works {
+			r.probe = p
+			return m, nil
+		}
+		unknown = unknown || err != nil
+	}
+	if !unknown {
+		r.probe.Method = None
+	}
+	return nil, nil
+}
+
+func (r *run) pass(m Method) {
+	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
+		if doc != nil && err == nil {
+			r.recovered = m.Name()
+		}
+		if !r.hand(doc, err) {
+			return
+		}
+	}
+}
+
+// hand yields what a method does, within the budget, and reports whether the
+// method may go on.
+func (r *run) hand(doc *feedhistory.Document, err error) bool {
+	if r.ctx.Err() != nil {
+		r.yield(nil, r.ctx.Err())
+		return false
+	}
+	if err != nil {
+		gap, ok := errors.AsType[*feedhistory.Gap](err)
+		if !ok {
+			gap = feedhistory.NewGap(r.first.URL, err)
+		}
+		return r.yield(nil, gap)
+	}
+	if !r.affordable() {
+		r.yield(nil, &feedhistory.Gap{
+			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
+			Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
+				r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes),
+			Found: doc.Response.Received,
+		})
+		return false
+	}
+	r.count(doc)
+	return r.yield(doc, nil)
+}
+
+func (r *run) count(doc *feedhistory.Document) {
+	if doc != nil {
+		r.used.Documents++
+		r.used.Bytes += int64(len(doc.Text()))
+	}
+}
+
+func (r *run) affordable() bool {
+	spent := func() bool {
+		return r.used.Documents >= r.budget.Documents || r.used.Bytes >= r.budget.Bytes
+	}
+	if spent() && r.budget.More != nil {
+		more := r.budget.More
+		r.budget = withDefaults(more(r.used))
+		r.budget.More = more
+	}
+	return !spent()
+}
+
+func (r *run) log(msg string, args ...any) {
+	if r.http.Logger != nil {
+		r.http.Logger.InfoContext(r.ctx, msg, args...)
+	}
+}

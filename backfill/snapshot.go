@@ -1,0 +1,146 @@
+package backfill
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// walk yields the snapshots, newest first. The oldest is asked for at once, so
+// that it can be seen what is between.
+func (a *archive) walk(live *feedhistory.Document) {
+	a.original = cmp.Or(a.original, live.URL)
+	oldest, at := a.nearest(0, len(a.snapshots), 0)
+	if oldest == nil {
+		return
+	}
+	if a.between(live, oldest, at+1, len(a.snapshots)) {
+		a.yield(oldest, nil)
+	}
+}
+
+// between yields what the snapshots from low until high add to the documents
+// before and after them, and reports whether the walk goes on.
+func (a *archive) between(newer, older *feedhistory.Document, low, high int) bool {
+	overlap := ids(older.Entries).hasAny(newer.Entries)
+	if overlap && !a.All {
+		return true
+	}
+	middle, at := a.nearest(low, high, low+(high-low)/2)
+	switch {
+	case a.ended:
+		return false
+	case middle != nil:
+		return a.between(newer, middle, at+1, high) && a.hand(middle) && a.between(middle, older, low, at)
+	case overlap:
+		return true
+	}
+	gap := feedhistory.NewGap(older.Response.Requested, fmt.Errorf(
+		"the snapshot of %s has no entry in common with the next that can be had", older.LastModified.UTC().Format(time.RFC3339)))
+	gap.Reason, gap.From = feedhistory.ReasonMissedWindow, newer.Response.Requested
+	a.ended = !a.yield(nil, gap)
+	return !a.ended
+}
+
+func (a *archive) hand(doc *feedhistory.Document) bool {
+	a.ended = !a.yield(doc, nil)
+	return !a.ended
+}
+
+// maxFailed is how many snapshots in a row may fail before the archive is left
+// alone.
+const maxFailed = 10
+
+// nearest reads a snapshot among those from low until high: the one wanted, or
+// else the next after or before that can be had and has entries. Archives have
+// copies of error pages, too. Each is asked for once.
+func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
+	for distance := 0; distance < high-low; distance++ {
+		for _, at := range []int{want + distance, want - distance} {
+			if at < low || at >= high || a.tried[at] {
+				continue
+			}
+			a.tried[at] = true
+			doc, err := a.snapshot(a.snapshots[at])
+			if err == nil {
+				a.failed = 0
+				if len(doc.Entries) > 0 {
+					return doc, at
+				}
+			} else if a.failed++; a.failed >= maxFailed || a.ctx.Err() != nil {
+				a.yield(nil, answer{err: err}.gap(a.snapshots[at].URL, a.original))
+				a.ended = true
+				return nil, 0
+			}
+		}
+	}
+	return nil, 0
+}
+
+// snapshot reads a snapshot in its raw form, if the archive has that.
+func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
+	raw, offered := rawForm(s.URL)
+	if !offered || a.rewritten {
+		raw = s.URL
+	}
+	text, resp, err := a.get(raw)
+	if raw != s.URL && (answer{err: err}).missing() {
+		if text, resp, err = a.get(s.URL); err == nil {
+			a.rewritten = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.rewritten || !offered {
+		text = restore(text, s.URL)
+	}
+	// Neither the archive's Link fields nor its own dates are the feed's.
+	p := feedhistory.Parser{Limits: a.limits, Header: http.Header{
+		"Content-Type":  {cmp.Or(resp.Header.Get("X-Archive-Orig-Content-Type"), resp.Header.Get("Content-Type"))},
+		"Last-Modified": {s.Time.UTC().Format(http.TimeFormat)},
+	}}
+	doc, err := p.Parse(strings.NewReader(text), a.original)
+	if err != nil {
+		return nil, err
+	}
+	doc.Response = feedhistory.Response{Requested: s.URL, Received: time.Now()}
+	if len(doc.Entries) > 0 {
+		doc.Entries[0].Source.Response = doc.Response // that of them all
+	}
+	return doc, nil
+}
+
+// memento is the URL of a snapshot as the Wayback Machine and its kin make it:
+// a prefix, the time, the document's URL.
+var memento = regexp.MustCompile(`^(.*?/)([0-9]{14})(/[a-z]+:/.*)$`)
+
+// rawForm returns the URL of a snapshot as it was, without rewritten links.
+func rawForm(u string) (string, bool) {
+	m := memento.FindStringSubmatch(u)
+	if m == nil {
+		return u, false
+	}
+	return m[1] + m[2] + "id_" + m[3], true
+}
+
+// restore gives back the URLs that an archive has made lead to itself.
+func restore(text, snapshot string) string {
+	m := memento.FindStringSubmatch(snapshot)
+	if m == nil {
+		return text
+	}
+	u, err := url.Parse(m[1])
+	if err != nil {
+		return text
+	}
+	stamped := regexp.QuoteMeta(u.Path) + `[0-9]{4,14}(?:[a-z]{2}_)?/([a-z]+:/)`
+	text = regexp.MustCompile(`(?:https?:)?//`+regexp.QuoteMeta(u.Host)+stamped).ReplaceAllString(text, "$1")
+	return regexp.MustCompile(`([\s"'=(>;])`+stamped).ReplaceAllString(text, "$1$2")
+}

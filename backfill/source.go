@@ -1,0 +1,196 @@
+package backfill
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// An answer is what came of a request.
+type answer struct {
+	doc    *feedhistory.Document
+	header http.Header
+	err    error
+}
+
+// missing reports whether the server says that there is no such document.
+func (a answer) missing() bool {
+	status, ok := errors.AsType[*feedhistory.StatusError](a.err)
+	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+}
+
+// failure returns the error of an answer that may be another one next time.
+func (a answer) failure() error {
+	status, refused := errors.AsType[*feedhistory.StatusError](a.err)
+	_, noFeed := errors.AsType[*feedhistory.ParseError](a.err)
+	_, strayed := errors.AsType[*feedhistory.Gap](a.err)
+	if noFeed || strayed || refused && status.Status < http.StatusInternalServerError && status.Status != http.StatusTooManyRequests {
+		return nil
+	}
+	return a.err
+}
+
+// gap is what the answer leaves where a document should have been.
+func (a answer) gap(url, from string) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, a.err)
+	g.From, g.Document = from, a.doc
+	return g
+}
+
+// A source makes the requests of one method, each once.
+type source struct {
+	ctx  context.Context
+	c    *feedhistory.Client
+	doc  *feedhistory.Document // where the feed begins
+	kept map[string]answer
+}
+
+func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) *source {
+	if p.kept == nil {
+		p.kept = map[string]answer{}
+	}
+	return &source{ctx, c, doc, p.kept}
+}
+
+// keep returns the answer to a request, which get will return again.
+func (s *source) keep(url string) answer {
+	a, ok := s.kept[url]
+	if !ok {
+		a = s.request(url)
+		s.kept[url] = a
+	}
+	return a
+}
+
+// get returns the answer to a request, whether it was kept or not.
+func (s *source) get(url string) answer {
+	if a, ok := s.kept[url]; ok {
+		delete(s.kept, url)
+		return a
+	}
+	return s.request(url)
+}
+
+func (s *source) request(url string) answer {
+	doc, _, header, err := s.c.Ask(s.ctx, url, nil)
+	a := answer{doc, header, err}
+	if err == nil && s.c.Policy.SameOrigin && !sameOrigin(doc.URL, s.doc.URL) {
+		a.doc, a.err = nil, &feedhistory.Gap{
+			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
+			Err: errors.New("it redirects to another origin than the feed's"), Found: doc.Response.Received,
+		}
+	}
+	return a
+}
+
+// closing reads the first document again, and yields it if it has changed: what
+// was published during a walk is there.
+func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		doc, err := c.Poll(ctx, first.Response.Requested, first.Known())
+		_, unchanged := errors.AsType[*feedhistory.Unchanged](err)
+		switch {
+		case unchanged:
+		case err != nil:
+			yield(nil, answer{doc: doc, err: err}.gap(first.URL, ""))
+		case !yield(doc, nil):
+		case len(first.Entries) > 0 && !ids(first.Entries).hasAny(doc.Entries):
+			yield(nil, overrun(first.URL))
+		}
+	}
+}
+
+// overrun is the gap of a feed that moved on by more than a document.
+func overrun(url string) *feedhistory.Gap {
+	g := feedhistory.NewGap(url, errors.New("more was published during the walk than one document shows"))
+	g.Reason = feedhistory.ReasonMissedWindow
+	return g
+}
+
+// A set is one of entries' IDs.
+type set map[string]bool
+
+func ids(entries []*feedhistory.Entry) set {
+	s := set{}
+	s.add(entries)
+	return s
+}
+
+// add adds the entries, and returns how many of them are new.
+func (s set) add(entries []*feedhistory.Entry) (fresh int) {
+	for _, e := range entries {
+		if !s[e.ID] {
+			s[e.ID] = true
+			fresh++
+		}
+	}
+	return fresh
+}
+
+func (s set) hasAny(entries []*feedhistory.Entry) bool {
+	return slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return s[e.ID] })
+}
+
+// list returns the entries' IDs in order.
+func list(entries []*feedhistory.Entry) []string {
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = e.ID
+	}
+	return out
+}
+
+// with returns a URL with other values of query parameters, given as name,
+// value, …; an empty value takes the parameter away. The rest stays as it is.
+func with(base string, params ...string) string {
+	base, _, _ = strings.Cut(base, "#")
+	path, query, _ := strings.Cut(base, "?")
+	var kept []string
+	for field := range strings.SplitSeq(query, "&") {
+		if name, _, _ := strings.Cut(field, "="); field != "" && !slices.Contains(names(params), name) {
+			kept = append(kept, field)
+		}
+	}
+	for i := 0; i < len(params); i += 2 {
+		if params[i+1] != "" {
+			kept = append(kept, params[i]+"="+url.QueryEscape(params[i+1]))
+		}
+	}
+	if len(kept) == 0 {
+		return path
+	}
+	return path + "?" + strings.Join(kept, "&")
+}
+
+// beside returns the URL that a reference stands for, with the query of its base.
+func beside(base, ref string) string {
+	b, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	u, err := b.Parse(ref)
+	if err != nil {
+		return base
+	}
+	u.RawQuery = b.RawQuery
+	return u.String()
+}
+
+func names(params []string) (out []string) {
+	for i := 0; i < len(params); i += 2 {
+		out = append(out, params[i])
+	}
+	return out
+}
+
+func sameOrigin(a, b string) bool {
+	ua, errA := url.Parse(a)
+	ub, errB := url.Parse(b)
+	return errA == nil && errB == nil && ua.Scheme == ub.Scheme && strings.EqualFold(ua.Host, ub.Host)
+}

@@ -1,0 +1,86 @@
+package backfill
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/weblink"
+)
+
+// A Snapshot is a feed document as a web archive has it: a memento.
+type Snapshot struct {
+	URL  string    // in the archive
+	Time time.Time // when the document was so
+}
+
+// A TimeMap lists the snapshots that a web archive has of a document (RFC 7089
+// §5).
+type TimeMap struct {
+	Original  string // the document's URL; "" if the list does not say
+	Snapshots []Snapshot
+	More      []string // URLs of further lists
+}
+
+// maxSnapshots bounds a TimeMap.
+const maxSnapshots = 1_000_000
+
+// ParseTimeMap reads a TimeMap in the link format (RFC 6690). References
+// resolve against base, the list's own URL. Snapshots come oldest first; those
+// without a time that can be read are left out. It is an error if the text has
+// no link at all.
+func ParseTimeMap(text, base string) (*TimeMap, error) {
+	own, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	m := &TimeMap{}
+	found := false
+	for text != "" && len(m.Snapshots) < maxSnapshots {
+		target, params, rest := weblink.Cut(text)
+		if params == nil {
+			break
+		}
+		text, found = rest, true
+		u, err := own.Parse(target)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+			continue
+		}
+		m.add(target, u.String(), params, own.String())
+	}
+	if !found {
+		return nil, errors.New("a TimeMap is a list of links (RFC 7089 §5)")
+	}
+	m.sort()
+	return m, nil
+}
+
+// sort puts the oldest snapshots first, each once.
+func (m *TimeMap) sort() {
+	slices.SortStableFunc(m.Snapshots, func(a, b Snapshot) int {
+		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.URL, b.URL))
+	})
+	m.Snapshots = slices.Compact(m.Snapshots)
+}
+
+// add takes in a link. Its relation may be several: "first memento".
+func (m *TimeMap) add(target, absolute string, params map[string]string, own string) {
+	for rel := range strings.FieldsSeq(params["rel"]) {
+		switch rel {
+		case "original":
+			m.Original = cmp.Or(m.Original, target)
+		case "memento":
+			if at, err := http.ParseTime(params["datetime"]); err == nil {
+				m.Snapshots = append(m.Snapshots, Snapshot{absolute, at})
+			}
+		case "timemap":
+			if absolute != own && (params["type"] == "" || strings.HasPrefix(params["type"], "application/link-format")) {
+				m.More = append(m.More, absolute)
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package backfill
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/weblink"
+)
+
+// WordPress recovers the feeds of WordPress, which has pages for all of its
+// queries, feeds too, and answers 404 beyond the last.
+//
+// Where the server heeds the order, pages are asked for in the order in which
+// posts were modified, and read from the last to the first. There they are
+// stable: what is published or edited meanwhile is added to pages that have been
+// read, and what that or a deletion moves, moves to pages that are yet to be
+// read. How many pages there are is learnt from the REST API, which also proves
+// in the end that nothing is missing; without it, by doubling and bisection. Then
+// an edit or deletion during the search can still cost a post.
+//
+// Where it does not, as behind a cache that leaves parameters out, they are read
+// from the first to the last, as a Platform's are.
+type WordPress struct{}
+
+// The modes of a WordPress Probe.
+const (
+	modeModified = "modified" // it heeds order and orderby
+	modePaged    = "paged"    // it heeds paged only
+)
+
+// orderBy is the order of stable pages. The ID decides between posts that were
+// modified in the same second.
+const orderBy = "modified ID"
+
+// Name returns "wordpress".
+func (WordPress) Name() string { return "wordpress" }
+
+// Recognise looks at the generator. Without any, it may be WordPress: some
+// sites take it out.
+func (WordPress) Recognise(doc *feedhistory.Document) Sign {
+	if doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
+		return No
+	}
+	switch g := strings.ToLower(readHead(doc).generator); {
+	case strings.Contains(g, "wordpress"):
+		return Yes
+	case g == "":
+		return Maybe
+	}
+	return No
+}
+
+// Probe asks for the oldest page, and if the server ignores the order, for the
+// second. A feed that does not name its software must do so in the header.
+func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
+	s := newSource(ctx, c, doc, p)
+	oldest := s.keep(stablePage(s, 1))
+	if w.Recognise(doc) == Maybe && !isWordPress(oldest.header) {
+		return false, oldest.failure()
+	}
+	if (&stable{source: s}).works() {
+		p.Mode = modeModified
+		return true, nil
+	}
+	p.Mode = modePaged
+	return w.series(s).works()
+}
+
+// Walk yields the pages.
+func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		s := newSource(ctx, c, doc, p)
+		if walk := (&stable{source: s}); p.Mode == modeModified && walk.works() {
+			p.Proven = walk.walk(yield)
+			return
+		}
+		p.Mode = modePaged
+		w.series(s).walk(yield)
+	}
+}
+
+// series is the walk from the first page to the last. The first is never asked
+// for by its number: that would be redirected.
+func (WordPress) series(s *source) *series {
+	return &series{source: s, n: 1, url: func(s *series) string {
+		return with(s.doc.URL, "paged", strconv.Itoa(s.n))
+	}}
+}
+
+// isWordPress recognises the header of its answers: the link to the REST API,
+// the address for pingbacks.
+func isWordPress(h http.Header) bool {
+	_, ok := apiRoot(h)
+	return ok || h.Get("X-Pingback") != ""
+}
+
+// apiRoot returns the URL of the REST API.
+func apiRoot(h http.Header) (string, bool) {
+	for _, field := range h.Values("Link") {
+		for field != "" {
+			target, params, rest := weblink.Cut(field)
+			if params["rel"] == "https://api.w.org/" {
+				return target, true
+			}
+			field = rest
+		}
+	}
+	return "", false
+}
+
+// reordered reports whether other entries come, or the same in another order,
+// than without asking for an order. A new post may have come in between.
+func reordered(usual, asked []string) bool {
+	at := map[string]int{}
+	for i, id := range usual {
+		at[id] = i
+	}
+	shared, last := 0, -1
+	for _, id := range asked {
+		i, ok := at[id]
+		if !ok {
+			continue
+		}
+		if shared++; i < last {
+			return true
+		}
+		last = i
+	}
+	return shared == 0 && len(asked) > 0 || shared == 1 && len(usual) > 1 && len(asked) > 1
+}
+
+// total asks the REST API how many posts there are; 0 if it does not say, or if
+// the feed is not the one of all posts.
+func (s *source) total(h http.Header) int {
+	root, ok := apiRoot(h)
+	if !ok || !mainFeed(s.doc.URL, root) {
+		return 0
+	}
+	query := "?"
+	if strings.Contains(root, "?") { // no permalinks: ?rest_route=/
+		query = "&"
+	}
+	_, _, header, err := s.c.Ask(s.ctx, root+"wp/v2/posts"+query+"per_page=1&_fields=id", nil)
+	if _, ok := errors.AsType[*feedhistory.ParseError](err); !ok {
+		return 0 // the answer should be there, if not a feed
+	}
+	n, _ := strconv.Atoi(header.Get("X-WP-Total"))
+	return n
+}
+
+// mainFeed reports whether a feed has all posts of the site that the API is of.
+func mainFeed(feed, api string) bool {
+	site, _, _ := strings.Cut(api, "?")
+	site = strings.TrimSuffix(strings.TrimSuffix(site, "index.php"), "wp-json/")
+	path, ok := strings.CutPrefix(feed, site)
+	if !ok || !strings.HasSuffix(site, "/") {
+		return false
+	}
+	path, query, _ := strings.Cut(path, "?")
+	switch strings.Trim(path, "/") {
+	case "feed", "feed/rss2", "feed/atom", "feed/rdf":
+		return query == ""
+	case "", "index.php":
+		return query == "feed=rss2" || query == "feed=atom" || query == "feed=rdf"
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/url"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+)
+
+// The flags of the verbs that can recover what a feed does not declare.
+type backfillFlags struct {
+	Backfill        bool   `help:"Where the feed does not link to its older entries, ask for them in the way of its software."`
+	BackfillArchive string `placeholder:"URL" help:"Ask a web archive, too, if that does not help: the beginning of its TimeMaps, or \"wayback\"."`
+}
+
+// Validate refuses an archive that cannot be asked.
+func (f *backfillFlags) Validate() error {
+	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" {
+		return nil
+	}
+	if u, err := url.Parse(f.BackfillArchive); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("--backfill-archive: neither an http or https URL nor \"wayback\": " + f.BackfillArchive)
+	}
+	return nil
+}
+
+// A walk is one that may recover more than a feed declares.
+type walk struct {
+	documents iter.Seq2[*feedhistory.Document, error]
+	result    func(*feedhistory.History) *backfill.Result
+}
+
+// walk walks a feed as the flags ask.
+func (f *backfillFlags) walk(ctx context.Context, client *feedhistory.Client, url string) walk {
+	if !f.Backfill && f.BackfillArchive == "" {
+		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Result {
+			return &backfill.Result{History: h}
+		}}
+	}
+	b := &backfill.Backfill{HTTP: client, Methods: f.methods()}
+	w := b.Walk(ctx, url, backfill.Probe{}, nil)
+	return walk{w.Documents(), w.Result}
+}
+
+func (f *backfillFlags) methods() []backfill.Method {
+	methods := backfill.Methods()
+	switch f.BackfillArchive {
+	case "":
+	case "wayback":
+		methods = append(methods, backfill.Memento{})
+	default:
+		methods = append(methods, backfill.Memento{TimeMap: f.BackfillArchive})
+	}
+	return methods
+}
+
+// verdictText says what a verdict means where something may have been recovered.
+func (f *backfillFlags) verdictText(r *backfill.Result) string {
+	v := r.Verdict()
+	by := "Recovered by " + r.RecoveredBy
+	switch {
+	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
+		return verdictText(v) + " No way to them was found."
+	case r.RecoveredBy == "":
+		return verdictText(v)
+	case v == feedhistory.Whole:
+		return by + ": every entry that the server counts is here."
+	case v == feedhistory.Lossy:
+		return by + ", which the feed itself does not declare: entries may have slipped through."
+	}
+	return by + ". " + verdictText(v)
+}
+
+// documentOf is a history as one document.
+func documentOf(r *backfill.Result) *feedhistory.Document {
+	doc := r.History.Document()
+	doc.Complete = r.Verdict() == feedhistory.Whole
+	return doc
+}
+
+// jsonRecovered is the JSON of a history, with the method that recovered it.
+type jsonRecovered struct {
+	jsonHistory
+	RecoveredBy string `json:"recovered_by,omitempty"`
+}
+
+func recoveredJSON(r *backfill.Result) jsonRecovered {
+	j := jsonRecovered{historyJSON(r.History), r.RecoveredBy}
+	j.Verdict = r.Verdict().String()
+	return j
+}
+
+// jsonInspected is the JSON of a document, with the methods that would be tried
+// on its feed.
+type jsonInspected struct {
+	jsonDocument
+	Backfill []string `json:"backfill,omitempty"`
+}
+
+// applicable names the methods whose software a document names.
+func applicable(doc *feedhistory.Document) (names []string) {
+	sure, _ := new(backfill.Backfill).Candidates(doc)
+	for _, m := range sure {
+		names = append(names, m.Name())
+	}
+	return names
+}

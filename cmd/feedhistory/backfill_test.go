@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// blog is a WordPress blog of 35 posts, ten a page, behind a cache that leaves
+// all parameters but paged out. An archive has one snapshot of /old.rss.
+func blog(t *testing.T) string {
+	var url string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/feed/", func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("paged"))
+		newest := 35 - 10*(max(page, 1)-1)
+		if newest <= 0 {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><generator>https://wordpress.org/?v=6.7</generator>`)
+		for id := newest; id > max(newest-10, 0); id-- {
+			fmt.Fprintf(w, "<item><guid>urn:%d</guid><title>Post %d</title></item>", id, id)
+		}
+		fmt.Fprint(w, `</channel></rss>`)
+	})
+	mux.HandleFunc("/old.rss", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `<rss><channel><generator>by hand</generator><item><guid>urn:3</guid></item><item><guid>urn:2</guid></item></channel></rss>`)
+	})
+	mux.HandleFunc("/timemap/", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `<%s/old.rss>; rel="original", <%s/snapshot>; rel="first last memento"; datetime="Tue, 20 Jun 2000 18:02:59 GMT"`, url, url)
+	})
+	mux.HandleFunc("/snapshot", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `<rss><channel><item><guid>urn:2</guid></item><item><guid>urn:1</guid></item></channel></rss>`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	url = server.URL
+	return url
+}
+
+func TestFetchBackfill(t *testing.T) {
+	url := blog(t)
+	for _, test := range []struct {
+		name    string
+		args    []string
+		entries int
+		status  int
+		stdout  []string // of --format json
+		stderr  string
+	}{
+		{"not asked for", []string{url + "/feed/"}, 10, exitOK,
+			[]string{`"verdict": "window"`}, "verdict: window. These are the feed's latest entries; it does not say whether"},
+		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, exitOK,
+			[]string{`"kind": "plain"`, `"verdict": "lossy"`, `"recovered_by": "wordpress"`}, "verdict: lossy. Recovered by wordpress"},
+		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, exitOK,
+			[]string{`"verdict": "window"`}, "No way to them was found."},
+		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, exitOK,
+			[]string{`"verdict": "lossy"`, `"recovered_by": "memento"`}, "Recovered by memento"},
+		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, exitPartial,
+			[]string{`"verdict": "partial"`, `"recovered_by": "wordpress"`, `"reason": "budget"`}, "verdict: partial. Recovered by wordpress."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			args := append([]string{"fetch", "--allow-private"}, test.args...)
+			status, stdout, stderr := call(t.Context(), "", append(args, "--format", "json")...)
+			if status != test.status {
+				t.Errorf("status %d: %s", status, stderr)
+			}
+			for _, want := range test.stdout {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("%s is missing in %s", want, stdout)
+				}
+			}
+			if text := strings.Join(strings.Fields(stderr), " "); !strings.Contains(text, test.stderr) {
+				t.Errorf("%q is missing in %q", test.stderr, text)
+			}
+			if n := strings.Count(stdout, `"weak_id"`); n != test.entries {
+				t.Errorf("%d entries, want %d", n, test.entries)
+			}
+			if test.name == "an archive" {
+				return // one second between requests
+			}
+			_, stdout, _ = call(t.Context(), "", append(args, "--format", "atom")...)
+			doc, err := feedhistory.Parse(strings.NewReader(stdout), "")
+			if err != nil || doc.Complete || len(doc.Entries) < test.entries {
+				t.Errorf("%v: complete %v, %d entries", err, doc.Complete, len(doc.Entries))
+			}
+		})
+	}
+}
