@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // Wayback is where the Wayback Machine has its TimeMaps.
@@ -71,7 +72,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 type archive struct {
 	Memento
 	ctx    context.Context
-	http   fetch.Client
+	http   *fetch.Client
 	limits feedhistory.Limits
 	yield  func(*feedhistory.Document, error) bool
 
@@ -86,13 +87,9 @@ type archive struct {
 // newArchive makes a client of its own: another pace holds there, and answers
 // are read in other ways.
 func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
-	agent := cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version+" (+https://github.com/feedhistory/feedhistory)")
-	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: fetch.Client{
-		HTTP: c.HTTP, UserAgent: agent, Pace: max(c.Pace, cmp.Or(m.Pace, time.Second)), PerHost: 1,
-		AllowPrivate: c.Policy.AllowPrivate, Credentials: c.Policy.Credentials,
-		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
-		Timeouts: c.Timeouts, Retry: c.Retry, Logger: c.Logger,
-	}}
+	http := plain.Fetcher(c)
+	http.Pace, http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
+	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: http}
 }
 
 // maxLists bounds how many lists make up a TimeMap.

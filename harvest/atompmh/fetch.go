@@ -1,7 +1,6 @@
 package atompmh
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Fetched is a change with the record it is about.
@@ -43,7 +43,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 	}
 	return func(yield func(Fetched, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		client := h.plain()
+		client := plain.Fetcher(h.HTTP)
 		var queue []chan result // of what is under way, in order
 		defer func() {
 			cancel()
@@ -100,18 +100,3 @@ func get(ctx context.Context, client *fetch.Client, change Change) Fetched {
 }
 
 var gone = []int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}
-
-// plain returns a client for what is no feed document, with the settings of the
-// one for those that are.
-func (h *Harvester) plain() *fetch.Client {
-	c := h.HTTP
-	if c == nil {
-		c = new(feedhistory.Client)
-	}
-	return &fetch.Client{
-		HTTP: c.HTTP, UserAgent: cmp.Or(c.UserAgent, "feedhistory/"+feedhistory.Version), Pace: c.Pace,
-		PerHost: c.Policy.PerHost, AllowPrivate: c.Policy.AllowPrivate, Credentials: c.Policy.Credentials,
-		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
-		Timeouts: c.Timeouts, Retry: c.Retry, Logger: c.Logger,
-	}
-}
