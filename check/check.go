@@ -50,10 +50,14 @@ type Profile uint8
 const (
 	RFC5005 Profile = iota // RFC 5005, Feed Paging and Archiving
 	AtomPMH                // that, and Atom-PMH 1.0, for feeds of metadata records
+
+	DataReplication // the data replication protocol; its feeds are no documents, so it is for Chain.Walk only
 )
 
-// String returns "rfc5005" or "atom-pmh".
-func (p Profile) String() string { return [...]string{"rfc5005", "atom-pmh"}[min(p, AtomPMH)] }
+// String returns "rfc5005", "atom-pmh" or "datareplication".
+func (p Profile) String() string {
+	return [...]string{"rfc5005", "atom-pmh", "datareplication"}[min(p, DataReplication)]
+}
 
 // A Finding is one thing that is wrong, or worth knowing.
 type Finding struct {

@@ -29,6 +29,10 @@ type Digests struct {
 type digest struct {
 	Entries int    `json:"entries"`
 	Digest  string `json:"digest"`
+
+	// Of a page of entities only: the links that it had.
+	Prev string `json:"prev,omitempty"`
+	Next string `json:"next,omitempty"`
 }
 
 // ReadDigests reads a file that Write has written. If there is none, the
@@ -99,22 +103,27 @@ func digestOf(doc *feedhistory.Document) digest {
 
 // compare checks an archive of a feed against the earlier run, and remembers it.
 func (d *Digests) compare(feed string, r *report) {
-	if d.feeds == nil {
-		d.feeds = map[string]map[string]digest{}
-	}
-	if d.feeds[feed] == nil {
-		d.feeds[feed] = map[string]digest{}
-	}
 	// What outlives the document must not be a part of its text.
-	archives, url, now := d.feeds[feed], strings.Clone(r.doc.URL), digestOf(r.doc)
-	if old, ok := archives[url]; ok && old != now {
+	url, now := strings.Clone(r.doc.URL), digestOf(r.doc)
+	if old, ok := d.feeds[feed][url]; ok && old != now {
 		what := "they were others, or had other update times"
 		if old.Entries != now.Entries {
 			what = fmt.Sprintf("there were %d", old.Entries)
 		}
 		r.absent("archive-changed", "the number of entries is %d; at an earlier run, %s", now.Entries, what)
 	}
-	archives[url] = now
+	d.keep(feed, url, now)
+}
+
+// keep remembers an archive of a feed.
+func (d *Digests) keep(feed, url string, now digest) {
+	if d.feeds == nil {
+		d.feeds = map[string]map[string]digest{}
+	}
+	if d.feeds[feed] == nil {
+		d.feeds[feed] = map[string]digest{}
+	}
+	d.feeds[feed][url] = now
 }
 
 // missing reports the archives of a feed that its chain no longer has, and

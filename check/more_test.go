@@ -79,8 +79,9 @@ func TestRules(t *testing.T) {
 		require.NotEmpty(t, r.Clause, r.Code)
 		require.NotEmpty(t, r.Summary, r.Code)
 		require.NotEmpty(t, r.Hint, r.Code)
-		require.NotEmpty(t, r.Formats, r.Code)
+		require.Equal(t, r.Scope == PagesOfEntities, len(r.Formats) == 0, r.Code)
 		require.Equal(t, r.Profile == AtomPMH, strings.HasPrefix(r.Code, "pmh-"), r.Code)
+		require.Equal(t, r.Profile == DataReplication, strings.HasPrefix(r.Code, "dr-"), r.Code)
 	}
 }
 

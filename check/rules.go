@@ -11,8 +11,8 @@ type Rule struct {
 	Code    string
 	Level   Level
 	Scope   Scope
-	Profile Profile // that has it; AtomPMH has those of RFC5005 too
-	Formats []feedhistory.Format
+	Profile Profile              // that has it; AtomPMH has those of RFC5005 too
+	Formats []feedhistory.Format // nil for pages of entities
 	Clause  string
 	Summary string // what is wrong
 	Hint    string // what to write instead
@@ -25,10 +25,13 @@ type Scope uint8
 const (
 	OneDocument Scope = iota
 	WholeChain
+	PagesOfEntities // the same for data replication
 )
 
-// String returns "document" or "chain".
-func (s Scope) String() string { return [...]string{"document", "chain"}[min(s, WholeChain)] }
+// String returns "document", "chain" or "pages".
+func (s Scope) String() string {
+	return [...]string{"document", "chain", "pages"}[min(s, PagesOfEntities)]
+}
 
 // Rules returns every rule, in the order of the README's table.
 func Rules() []Rule { return slices.Clone(rules) }
@@ -42,8 +45,9 @@ var (
 )
 
 // The table from which everything is made that speaks of rules. 5005#14 is duty
-// 14 of RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0.
-var rules = slices.Concat(historyRules, chainRules, readingRules, leniencyRules, pmhRules)
+// 14 of RFC 5005, atom-pmh#5 is duty 5 of Atom-PMH 1.0, and
+// datareplication#feed-5 is one of those that package datareplication lists.
+var rules = slices.Concat(historyRules, chainRules, readingRules, leniencyRules, pmhRules, replicationRules)
 
 // What a document says of its feed's history.
 var historyRules = []Rule{

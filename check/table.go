@@ -23,6 +23,9 @@ func Table() string {
 }
 
 func formats(list []feedhistory.Format) string {
+	if len(list) == 0 {
+		return "multipart"
+	}
 	if len(list) == len(formatsAll) {
 		return "all"
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
@@ -17,7 +18,7 @@ type checkCommand struct {
 	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
 	Chain        bool     `help:"Check the whole chain of documents that each is the beginning of."`
 	Base         string   `placeholder:"URL" help:"Where the first FILE will be served; or, with a slash at the end, its directory."`
-	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh" placeholder:"NAME" help:"The rules: rfc5005 (the default) or atom-pmh."`
+	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
 	Digests      string   `placeholder:"FILE" help:"With --chain: remember the archives in a file, and tell when one has changed since."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
 	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
@@ -37,6 +38,8 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--base: " + c.Base + " is not an absolute URL")
 	case c.Digests != "" && !c.Chain:
 		return errors.New("--digests is for --chain")
+	case c.profile() == check.DataReplication && (!c.Chain || !allURLs(c.Sources)):
+		return errors.New("--profile: datareplication is for --chain and URLs, as its links are in HTTP header fields")
 	case c.MaxDocuments < 1:
 		return errors.New("--max-documents: at least 1")
 	}
@@ -59,6 +62,10 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--base: of several files it should be the directory, with a slash at the end")
 	}
 	return nil
+}
+
+func allURLs(sources []string) bool {
+	return !slices.ContainsFunc(sources, func(source string) bool { return !isURL(source) })
 }
 
 // Run checks the sources, and prints what was found.
@@ -99,9 +106,11 @@ type checkRun struct {
 	failed    bool // a file could not be read at all
 }
 
-func (r *checkRun) profile() check.Profile {
-	if r.Profile == check.AtomPMH.String() {
-		return check.AtomPMH
+func (c *checkCommand) profile() check.Profile {
+	for _, p := range []check.Profile{check.AtomPMH, check.DataReplication} {
+		if c.Profile == p.String() {
+			return p
+		}
 	}
 	return check.RFC5005
 }

@@ -64,8 +64,8 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// sameOrigin tells whether two URLs agree in scheme, host and port.
-func sameOrigin(a, b *url.URL) bool {
+// SameOrigin tells whether two URLs agree in scheme, host and port.
+func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 

@@ -23,7 +23,7 @@ func (c Credential) GoString() string { return c.String() }
 // authorization is the header for a request to u, or "".
 func (c *Client) authorization(u *url.URL) string {
 	for _, cred := range c.Credentials {
-		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && sameOrigin(o, u) {
+		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && SameOrigin(o, u) {
 			return cred.Authorization
 		}
 	}

@@ -21,7 +21,7 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 	for u := first; ; {
 		location := u.String()
 		visited = append(visited, location)
-		x, err := c.exchange(ctx, u, location, req, owner != nil && sameOrigin(owner, u), sameOrigin(first, u))
+		x, err := c.exchange(ctx, u, location, req, owner != nil && SameOrigin(owner, u), SameOrigin(first, u))
 		if err != nil {
 			return nil, err
 		}

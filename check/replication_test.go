@@ -1,0 +1,131 @@
+package check
+
+import (
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// TestReplication walks, for every rule of pages of entities, feeds that break
+// just this rule, and one close by that breaks none: /raises…/feed and
+// /clean…/feed. The findings are those of the last of as many runs as the archive
+// asks for.
+func TestReplication(t *testing.T) {
+	files := 0
+	for _, r := range Rules() {
+		if r.Scope != PagesOfEntities {
+			continue
+		}
+		files++
+		t.Run(r.Code, func(t *testing.T) {
+			a := archive(t, "testdata/replication/"+r.Code+".txtar")
+			raised, clean := 0, 0
+			for _, f := range a.Files {
+				dir, name := path.Split(f.Name)
+				switch {
+				case name != "feed":
+				case strings.HasPrefix(dir, "/clean"):
+					clean++
+					require.Empty(t, walkPages(t, a, f.Name), f.Name)
+				default:
+					raised++
+					found := walkPages(t, a, f.Name)
+					require.Equal(t, []string{r.Code}, codes(found), "%s: %v", f.Name, found)
+					for _, f := range found {
+						testFinding(t, f, r)
+					}
+				}
+			}
+			require.NotZero(t, raised)
+			require.NotZero(t, clean)
+		})
+	}
+	found, err := filepath.Glob("testdata/replication/*")
+	require.NoError(t, err)
+	require.Len(t, found, files, "a file without a rule")
+	require.NotZero(t, files)
+}
+
+func walkPages(t *testing.T, a *feedtest.Archive, name string) (found []Finding) {
+	site := feedtest.Serve(t, a.String())
+	client := pagesClient(t)
+	runs := 1
+	if text, ok := a.File("runs"); ok {
+		var err error
+		runs, err = strconv.Atoi(strings.TrimSpace(text))
+		require.NoError(t, err)
+	}
+	digests := new(Digests)
+	for range runs {
+		c := Chain{Profile: DataReplication, Digests: digests}
+		found = walkAll(t.Context(), &c, client, site.URL+name)
+	}
+	return found
+}
+
+func pagesClient(t *testing.T) *feedhistory.Client {
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	client.Retry.Tries = 1
+	t.Cleanup(client.CloseIdle)
+	return client
+}
+
+// TestReplicationFeeds: whatever the feeds of the consumer's own tests do, a
+// check comes to its end; where the consumer has an error, so has the check.
+func TestReplicationFeeds(t *testing.T) {
+	files, err := filepath.Glob("../harvest/datareplication/testdata/feeds/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		a := archive(t, file)
+		if strings.Contains(a.String(), "#2 --") {
+			continue // it is another feed by the time that it is read
+		}
+		found := walkPages(t, a, "/feed")
+		want, _ := a.File("want")
+		for _, kind := range []string{"LinkError", "LoopError", "StampError", "MalformedError", "CutShortError"} {
+			if _, snapshot := a.File("/snapshot"); strings.Contains(want, kind) && !snapshot {
+				require.True(t, HasErrors(found), file)
+			}
+		}
+	}
+}
+
+// A feed that cannot be had is an error, a long one is cut short, and one with
+// the same mistake a thousand times says so once.
+func TestReplicationWalk(t *testing.T) {
+	site := feedtest.Serve(t, `
+-- /feed --
+Content-Type: multipart/mixed; boundary=b
+Last-Modified: Sun, 01 Mar 2026 12:00:00 GMT
+Link: <{{site}}/feed>; rel=self
+Link: <{{site}}/1>; rel=prev
+
+{{repeat 1000 --b
+Last-Modified: Sun, 01 Mar 2026 12:00:00 GMT
+Content-Type: text/plain
+Content-ID: %d
+Operation-Type: PUT
+
+text
+}}--b--
+`)
+	for _, err := range (&Chain{Profile: DataReplication}).Walk(t.Context(), pagesClient(t), site.URL+"/none") {
+		require.ErrorContains(t, err, "404")
+	}
+	client := pagesClient(t)
+	client.Budget.Documents = 1
+	c := Chain{Profile: DataReplication}
+	found := walkAll(t.Context(), &c, client, site.URL+"/feed")
+	require.Len(t, found, mostOfACode+1)
+	require.Contains(t, found[mostOfACode-1].Message, "and 980 more")
+	require.Equal(t, "walk-cut-short", found[mostOfACode].Code)
+	require.Equal(t, 1, c.Documents())
+}

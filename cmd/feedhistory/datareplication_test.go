@@ -1,0 +1,101 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// entities DIR [FILE] appends the entities of a file to the feed in a
+// directory, and serves it on a loopback address, which it puts into the
+// environment as URL. Each line of the file is one: "OPERATION ID BODY". In
+// place of a file, "snapshot" makes one, "cleanup" removes old pages, and "edit"
+// changes what is published. While there is a file DIR.tear, pages break off
+// before their last entity.
+func entities(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: entities DIR [FILE|snapshot|cleanup|edit]")
+	}
+	dir := publish.Dir{Path: ts.MkAbs(args[0])}
+	if ts.Getenv("URL") == "" {
+		ts.Setenv("URL", serveEntities(ts, dir))
+	}
+	p := &datareplication.Producer{Output: dir, PageSize: 500, Now: func() time.Time {
+		// For want of a clock that remembers.
+		return time.Date(2026, 3, 1, 12, 0, len(pages(dir)), 0, time.UTC)
+	}}
+	switch {
+	case len(args) == 1:
+	case args[1] == "snapshot":
+		ts.Check(p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+			yield(datareplication.Entity{Type: "text/plain", Body: []byte("all there is")}, nil)
+		}))
+	case args[1] == "cleanup":
+		ts.Check(p.CleanUp(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
+	case args[1] == "edit":
+		for _, file := range pages(dir) {
+			text := ts.ReadFile(file)
+			ts.Check(os.WriteFile(file, []byte(strings.ReplaceAll(text, "text/plain", "text/other")), 0o644))
+		}
+	default:
+		ts.Check(p.Append(entitiesOf(ts.ReadFile(args[1]))...))
+	}
+}
+
+func serveEntities(ts *testscript.TestScript, dir publish.Dir) (url string) {
+	handler := &datareplication.Handler{FS: dir}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(dir.Path + ".tear"); err == nil {
+			w = &tearing{w}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	handler.Base = server.URL
+	ts.Defer(server.Close)
+	return server.URL
+}
+
+// pages returns the files that pages are in.
+func pages(dir publish.Dir) []string {
+	files, _ := filepath.Glob(filepath.Join(dir.Path, "pages", "*"))
+	return files
+}
+
+func entitiesOf(text string) (all []datareplication.Entity) {
+	for line := range strings.Lines(text) {
+		operation, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		id, body, _ := strings.Cut(rest, " ")
+		if unquoted, err := strconv.Unquote(body); err == nil {
+			body = unquoted
+		}
+		all = append(all, datareplication.Entity{
+			ContentID: id, Operation: datareplication.Operation(operation), Type: "text/plain", Body: []byte(body),
+		})
+	}
+	return all
+}
+
+// A tearing response ends before the last entity of a page.
+type tearing struct{ http.ResponseWriter }
+
+func (t *tearing) WriteHeader(status int) {
+	t.Header().Del("Content-Length")
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *tearing) Write(b []byte) (int, error) {
+	if i := strings.LastIndex(string(b), "Content-ID"); i > 0 {
+		_, err := t.ResponseWriter.Write(b[:i])
+		return len(b), err
+	}
+	return len(b), nil
+}

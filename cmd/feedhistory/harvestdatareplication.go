@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+)
+
+// A replicationState is where the next harvest by datareplication begins.
+type replicationState struct {
+	harvested
+	datareplication.Cursor
+}
+
+// A replicationRun is one harvest of entities.
+type replicationRun struct {
+	*harvestCommand
+	*world
+	*datareplication.Harvest
+	out      *bufio.Writer
+	noted    datareplication.Cursor
+	count    int
+	entities []jsonEntity // with --json
+}
+
+// dataReplication harvests entities. Where others note the state only of a whole
+// harvest, this one can go on after any entity.
+func (c *harvestCommand) dataReplication(w *world) error {
+	var from replicationState
+	if err := c.readState(&from); err != nil {
+		return err
+	}
+	if c.Snapshot != "" {
+		if err := checkURL(c.Snapshot); err != nil {
+			return err
+		}
+	}
+	client := datareplication.Client{
+		HTTP: w.client(w.stderr), URL: c.URL, Snapshot: c.Snapshot,
+		Limits: datareplication.Limits{Requests: c.MaxRequests},
+	}
+	r := &replicationRun{
+		harvestCommand: c, world: w, Harvest: client.Harvest(w.ctx, from.Cursor),
+		out: bufio.NewWriterSize(w.stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
+	}
+	broken, err := r.print()
+	switch {
+	case err != nil:
+		return err
+	case broken != nil && r.count == 0:
+		return c.replicationFailure(broken)
+	}
+	if c.JSON {
+		err = printJSON(r.out, r.json(broken))
+	}
+	if err = errors.Join(err, r.note()); err != nil {
+		return err
+	}
+	(&page{w: w.stderr}).dataReplication(r, broken)
+	if broken != nil {
+		return statusError(exitPartial)
+	}
+	return nil
+}
+
+// print prints what comes. The cursor is noted with each page, and after what it
+// stands for has been printed. The harvest may be broken off; err is the
+// command's own.
+func (r *replicationRun) print() (broken, err error) {
+	last := ""
+	for e, broken := range r.Entities() {
+		if broken != nil {
+			return broken, nil
+		}
+		if r.JSON {
+			r.entities = append(r.entities, entityJSON(e))
+		} else if err = r.line(e, e.Page != last && r.count > 0); err != nil {
+			return nil, err
+		}
+		last = e.Page
+		r.count++
+	}
+	return nil, nil
+}
+
+func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
+	err := printLine(r.out, entityJSON(e))
+	if turned {
+		err = errors.Join(err, r.note())
+	}
+	return err
+}
+
+// note notes how far everything has been printed.
+func (r *replicationRun) note() error {
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	if r.Cursor() == r.noted {
+		return nil
+	}
+	r.noted = r.Cursor()
+	return r.writeState(replicationState{r.harvested(), r.noted})
+}
+
+// The shapes of a harvest's JSON.
+type (
+	jsonReplication struct {
+		URL      string                 `json:"url"`
+		Protocol string                 `json:"protocol"`
+		Requests int                    `json:"requests"`
+		Whole    bool                   `json:"whole"`
+		Cursor   datareplication.Cursor `json:"cursor"` // where the next begins
+		Entities []jsonEntity           `json:"entities"`
+		Error    string                 `json:"error,omitempty"`
+	}
+	jsonEntity struct {
+		ID        string `json:"id,omitempty"`
+		Time      string `json:"time,omitempty"`
+		Operation string `json:"operation,omitempty"`
+		Type      string `json:"type,omitempty"`
+		Body      string `json:"body,omitempty"`
+		Base64    []byte `json:"base64,omitempty"` // of a body that is not UTF-8
+	}
+)
+
+func (r *replicationRun) json(broken error) jsonReplication {
+	j := jsonReplication{
+		URL: r.URL, Protocol: r.Protocol, Requests: r.Requests(), Whole: broken == nil,
+		Cursor: r.Cursor(), Entities: r.entities,
+	}
+	if broken != nil {
+		j.Error = replicationDetail(broken, r.URL)
+	}
+	return j
+}
+
+func entityJSON(e *datareplication.Entity) jsonEntity {
+	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified), Operation: string(e.Operation), Type: e.Type}
+	if utf8.Valid(e.Body) {
+		j.Body = string(e.Body)
+	} else {
+		j.Base64 = e.Body
+	}
+	return j
+}
+
+// dataReplication says what a harvest brought, and why it was broken off.
+func (p *page) dataReplication(r *replicationRun, broken error) {
+	p.para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
+	if broken == nil {
+		p.para("", "", "Everything is here that came up to now.")
+	} else {
+		p.para("", "", "The harvest was broken off:")
+		p.para("  - ", "    ", replicationDetail(broken, r.URL))
+		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
+			p.para("    ", "    ", "what to do: "+todo)
+		}
+	}
+	if cursor := r.Cursor(); !cursor.IsZero() {
+		p.para("", "", "The next harvest begins after "+cursor.String()+".")
+	}
+}
+
+// replicationFailure says why there is no harvest, in one line with what to do.
+func (c *harvestCommand) replicationFailure(err error) error {
+	todo := replicationAdvice(err)
+	if todo == "" {
+		return failure(c.URL, err)
+	}
+	return failure(c.URL, errors.New(replicationDetail(err, c.URL)+"; "+todo))
+}
+
+// replicationDetail says what an error is about; the feed is named beside.
+func replicationDetail(err error, url string) string {
+	return strings.TrimPrefix(detail(err), url+": ")
+}
+
+// replicationAdvice says what to do about an error of the protocol; "" if it is
+// none.
+func replicationAdvice(err error) string {
+	var reach *datareplication.ReachError
+	var missing *datareplication.NotFoundError
+	var cut *datareplication.CutShortError
+	var limit *datareplication.LimitError
+	switch {
+	case errors.As(err, &reach):
+		return "begin again without the state, best with --snapshot"
+	case errors.As(err, &missing):
+		return "take content_id out of the state, to go on by time"
+	case errors.As(err, &cut):
+		return "harvest again, to go on from there"
+	case errors.As(err, &limit) && limit.Limit == "requests":
+		return "raise --max-requests"
+	case breaksRules(err):
+		return "tell the server's operator"
+	}
+	return ""
+}
+
+// breaksRules reports whether the feed breaks the rules of the protocol.
+func breaksRules(err error) bool {
+	var link *datareplication.LinkError
+	var loop *datareplication.LoopError
+	var stamp *datareplication.StampError
+	var malformed *datareplication.MalformedError
+	return errors.As(err, &link) || errors.As(err, &loop) || errors.As(err, &stamp) || errors.As(err, &malformed)
+}

@@ -1,0 +1,26 @@
+// Package datareplication keeps copies of data current over HTTP: a feed is a
+// log of entities, each of which says that a resource was put, patched or
+// deleted, in pages that are linked to one another. Both sides are here.
+//
+// A Client reads a feed from where it last stopped:
+//
+//	c := datareplication.Client{URL: "https://example.org/feed/"}
+//	harvest := c.Harvest(ctx, cursor) // the zero Cursor at first
+//	for e, err := range harvest.Entities() {
+//		if err != nil {
+//			return err
+//		}
+//		… // e.Operation, e.Body; and store harvest.Cursor() with that
+//	}
+//
+// A Producer writes a feed to a publish.Output, and a Handler serves it:
+//
+//	p := &datareplication.Producer{Output: publish.Dir{Path: "feed"}}
+//	err := p.Append(datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
+//	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
+//		FS: p.Output, Base: "https://example.org/feed/",
+//	}))
+//
+// The duties of both sides are listed in the README, and cited in comments and
+// errors as datareplication#consumer-3.
+package datareplication

@@ -1,0 +1,96 @@
+package datareplication_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A feed of two entities, and a consumer that comes back for a third.
+func Example() {
+	dir, err := os.MkdirTemp("", "feed")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	producer := &datareplication.Producer{Output: publish.Dir{Path: dir}}
+	handler := &datareplication.Handler{FS: producer.Output}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	handler.Base = server.URL
+	put := func(id, body string) datareplication.Entity {
+		return datareplication.Entity{ContentID: id, Type: "text/plain", Body: []byte(body)}
+	}
+	if err := producer.Append(put("1", "planes"), put("2", "trains")); err != nil {
+		panic(err)
+	}
+
+	client := datareplication.Client{
+		URL:  server.URL,
+		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+	}
+	var cursor datareplication.Cursor // to be stored
+	for range 2 {
+		harvest := client.Harvest(context.Background(), cursor)
+		for e, err := range harvest.Entities() {
+			if err != nil {
+				panic(err)
+			}
+			fmt.Println(e.Operation, e.ContentID, string(e.Body))
+			cursor = harvest.Cursor()
+		}
+		fmt.Println("nothing more for now")
+		if err := producer.Append(put("3", "boats")); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// PUT 1 planes
+	// PUT 2 trains
+	// nothing more for now
+	// PUT 3 boats
+	// nothing more for now
+}
+
+// A snapshot is where new consumers begin.
+func ExampleProducer_Snapshot() {
+	dir, err := os.MkdirTemp("", "feed")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	producer := &datareplication.Producer{Output: publish.Dir{Path: dir}}
+	handler := &datareplication.Handler{FS: producer.Output}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	handler.Base = server.URL
+
+	err = producer.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+		for _, text := range []string{"planes", "trains"} { // SELECT … FROM resources
+			if !yield(datareplication.Entity{Type: "text/plain", Body: []byte(text)}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		panic(err)
+	}
+	client := datareplication.Client{
+		URL: server.URL, Snapshot: server.URL + "/snapshot",
+		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
+	}
+	for e, err := range client.Harvest(context.Background(), datareplication.Cursor{}).Entities() {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(string(e.Body))
+	}
+	// Output:
+	// planes
+	// trains
+}

@@ -1,0 +1,134 @@
+package datareplication
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEveryFault lets each operation of a short history fail, in each way that
+// there is: the feed has all of each call or nothing, once, and goes on.
+func TestEveryFault(t *testing.T) {
+	for _, how := range []failure{failsBefore, failsAfter, crashes, crashed} {
+		faults := 0
+		for n, hit := 1, true; hit; n++ {
+			hit = t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) { hit = fault(t, how, n) }) && hit
+			faults = n - 1
+		}
+		require.Greater(t, faults, 60)
+	}
+}
+
+// fault lets the nth operation fail, and reports whether there was one.
+func fault(t *testing.T, how failure, n int) (hit bool) {
+	out := newMemory()
+	p := newProducer(out)
+	out.fail = func(string) failure {
+		if n--; n != 0 {
+			return works
+		}
+		hit = true
+		return how
+	}
+	do := func(call func() error) {
+		before := published(t, out)
+		err := call()
+		if err == nil {
+			return
+		}
+		require.ErrorIs(t, err, errDisk)
+		after := published(t, out)
+		if how == crashes || how == crashed {
+			out = out.clone()
+			c := &clock{p.now()}
+			p = &Producer{Output: out, PageSize: p.PageSize, Now: c.now}
+		}
+		require.NoError(t, call())
+		whole := published(t, out)
+		require.True(t, slices.Equal(before, after) || slices.Equal(whole, after), "%v", after)
+	}
+	snapshot := func() error {
+		return p.Snapshot(func(yield func(Entity, error) bool) {
+			for _, e := range entities(1000, 6) {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		})
+	}
+	first := 0
+	for _, size := range []int{1, 1, 2, 1, 1, 9, 1, 4} {
+		all := entities(first, size)
+		do(func() error { return p.Append(all...) })
+		first += size
+		if first == 6 {
+			do(snapshot)
+		}
+	}
+	got, cursor := harvest(t, serve(out), Cursor{})
+	require.Equal(t, ids(0, first), got)
+	do(func() error { return p.CleanUp(cursor.Time) })
+	for range keptSnapshots {
+		do(snapshot)
+	}
+	out.fail = nil
+	got, _ = harvest(t, serve(out), Cursor{})
+	require.Less(t, len(got), first)
+	require.Equal(t, ids(first-len(got), len(got)), got)
+	leftovers(t, out, p)
+	return hit
+}
+
+// published returns what a feed has.
+func published(t *testing.T, out *memory) []string {
+	got, _ := harvest(t, serve(out.clone()), Cursor{})
+	return got
+}
+
+// leftovers checks that a new process finds what crashes have left behind.
+func leftovers(t *testing.T, out *memory, p *Producer) {
+	p = &Producer{Output: out, PageSize: p.PageSize, Now: p.Now}
+	require.NoError(t, p.Append())
+	require.NoError(t, p.Snapshot(func(func(Entity, error) bool) {}))
+	s, err := loadState(out)
+	require.NoError(t, err)
+	files := 1 + len(s.Newest.Parts) + 2*(s.Newest.Number-s.Oldest)
+	for _, snap := range s.Snapshots {
+		files += 2 * snap.Pages
+	}
+	require.Len(t, names(out), files)
+}
+
+func names(out *memory) (names []string) {
+	for name := range out.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestAppendCost: to append entities one at a time costs a page's bytes times
+// the logarithm of their number, not times their number; and a page never has
+// many files.
+func TestAppendCost(t *testing.T) {
+	out := newMemory()
+	p := &Producer{Output: out, PageSize: 1 << 20}
+	const n = 2000
+	for i := range n {
+		require.NoError(t, p.Append(Entity{ContentID: fmt.Sprint(i), Body: []byte(strings.Repeat("x", 200))}))
+		if i%100 == 99 {
+			s, err := loadState(out)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(s.Newest.Parts), 12)
+			require.Len(t, names(out), 1+len(s.Newest.Parts))
+		}
+	}
+	s, err := loadState(out)
+	require.NoError(t, err)
+	require.Equal(t, 1, s.Newest.Number)
+	require.Less(t, out.bytes, 12*s.Newest.bytes()+n*2000)
+	require.LessOrEqual(t, out.puts, 2*n)
+}

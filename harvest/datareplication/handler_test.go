@@ -1,0 +1,279 @@
+package datareplication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// ask makes one request of a handler.
+func ask(w *wire, method, name string) *http.Response {
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, httptest.NewRequest(method, base+name, nil))
+	return rec.Result()
+}
+
+// TestPages checks the duties of a producer on what it serves, by GET and HEAD.
+func TestPages(t *testing.T) {
+	out := newMemory()
+	w, p := serve(out), newProducer(out)
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		require.Equal(t, http.StatusNoContent, ask(w, method, "").StatusCode) // feed-1
+		require.Equal(t, http.StatusNotFound, ask(w, method, "1").StatusCode)
+		require.Equal(t, http.StatusNotFound, ask(w, method, "snapshot").StatusCode)
+	}
+	require.NoError(t, p.Append(entities(0, 3)...))
+	require.NoError(t, p.Append(entities(3, 3)...))
+	require.NoError(t, p.Append(entities(6, 2)...))
+	for name, links := range map[string][]string{
+		"":  {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
+		"3": {"<" + base + "3>; rel=self", "<" + base + "2>; rel=prev"},
+		"2": {"<" + base + "2>; rel=self", "<" + base + "1>; rel=prev", "<" + base + "3>; rel=next"},
+		"1": {"<" + base + "1>; rel=self", "<" + base + "2>; rel=next"},
+	} {
+		get, head := ask(w, http.MethodGet, name), ask(w, http.MethodHead, name)
+		require.Equal(t, get.Header, head.Header)
+		require.Equal(t, links, get.Header.Values("Link"), name)
+		require.Regexp(t, `^multipart/mixed; boundary=[A-Z0-9]{20,70}$`, get.Header.Get("Content-Type"))
+		body, err := io.ReadAll(get.Body)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(len(body)), get.Header.Get("Content-Length"))
+		stamps := strings.Count(string(body), "Last-Modified: ")
+		require.Equal(t, stamps, strings.Count(string(body), "\r\nContent-ID: e"))
+		last := body[strings.LastIndex(string(body), "Last-Modified: "):]
+		require.True(t, strings.HasPrefix(string(last), "Last-Modified: "+get.Header.Get("Last-Modified")+"\r\n"))
+		none, err := io.ReadAll(head.Body)
+		require.NoError(t, err)
+		require.Empty(t, none)
+	}
+	require.Contains(t, bodyOf(t, w, "1"), "\r\nContent-Type: text/plain\r\nLast-Modified: Sun, 01 Mar 2026 12:00:01 GMT\r\n"+
+		"Content-Length: 6\r\nContent-ID: e0\r\nOperation-Type: http-equiv=PUT\r\n\r\nbody 0\r\n--")
+	end, err := p.Last()
+	require.NoError(t, err)
+	require.NoError(t, p.CleanUp(end.Time))
+	require.Equal(t, http.StatusGone, ask(w, http.MethodGet, "1").StatusCode)
+	require.Equal(t, []string{"<" + base + "2>; rel=self", "<" + base + "3>; rel=next"}, ask(w, http.MethodHead, "2").Header.Values("Link"))
+	for _, name := range []string{"0", "-1", "03", "4", "x", "snapshots/x/1", "feed.json", "pages/2.json"} {
+		require.Contains(t, []int{http.StatusNotFound, http.StatusGone}, ask(w, http.MethodGet, name).StatusCode, name)
+	}
+	require.Equal(t, http.StatusMethodNotAllowed, ask(w, http.MethodPost, "").StatusCode)
+}
+
+func bodyOf(t *testing.T, w *wire, name string) string {
+	body, err := io.ReadAll(ask(w, http.MethodGet, name).Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+// TestAppendRefuses: nothing of a call is published that has an entity which
+// cannot be.
+func TestAppendRefuses(t *testing.T) {
+	out := newMemory()
+	p := newProducer(out)
+	for _, bad := range []Entity{
+		{ContentID: "a\r\nX: y"}, {ContentID: " a"}, {Type: "text/plain\n"}, {Operation: "POST"}, {ContentID: "e0"},
+		{Header: map[string][]string{"X Y": {"z"}}}, {Header: map[string][]string{"X": {"\x00"}}},
+	} {
+		var refused *EntityError
+		require.ErrorAs(t, p.Append(append(entities(0, 2), bad)...), &refused, "%+v", bad)
+		require.Equal(t, 2, refused.Index)
+		require.Error(t, refused.Unwrap())
+	}
+	require.Empty(t, out.files)
+	require.Error(t, new(Producer).Append(entities(0, 1)...))
+}
+
+// TestRepeat: to repeat a call does nothing.
+func TestRepeat(t *testing.T) {
+	out := newMemory()
+	p := newProducer(out)
+	for range 2 {
+		require.NoError(t, p.Append(entities(0, 3)...))
+	}
+	got, cursor := harvest(t, serve(out), Cursor{})
+	require.Equal(t, ids(0, 3), got)
+	end, err := p.Last()
+	require.NoError(t, err)
+	require.Equal(t, cursor, end)
+}
+
+// TestBoundary: an entity that has the page's boundary goes to another page.
+func TestBoundary(t *testing.T) {
+	out := newMemory()
+	p := &Producer{Output: out}
+	require.NoError(t, p.Append(entities(0, 1)...))
+	for i := range 3 {
+		s, err := loadState(out)
+		require.NoError(t, err)
+		body := "\r\n--" + s.Newest.Boundary + "--\r\n"
+		require.NoError(t, p.Append(Entity{ContentID: fmt.Sprint("evil", i), Body: []byte(body)}))
+	}
+	got, _ := harvest(t, serve(out), Cursor{})
+	require.Equal(t, []string{"e0", "evil0", "evil1", "evil2"}, got)
+}
+
+// TestHeaders: further header fields come with an entity, but none that is the
+// producer's business.
+func TestHeaders(t *testing.T) {
+	out := newMemory()
+	p := newProducer(out)
+	require.NoError(t, p.Append(Entity{Operation: Delete, Header: map[string][]string{
+		"X-Key": {"1", "2"}, "content-id": {"no"}, "Operation-Type": {"no"}, "Content-Transfer-Encoding": {"base64"},
+	}, Body: []byte("AA==")}))
+	for e, err := range serve(out).client().Harvest(t.Context(), Cursor{}).Entities() {
+		require.NoError(t, err)
+		require.Equal(t, []string{"1", "2"}, e.Header["X-Key"])
+		require.Equal(t, Delete, e.Operation)
+		require.NotEqual(t, "no", e.ContentID)
+		require.NotEmpty(t, e.ContentID)
+		require.Equal(t, "application/octet-stream", e.Type)
+		require.Equal(t, "AA==", string(e.Body)) // feed-4: no transfer decoding
+		require.Equal(t, base+"1", e.Page)
+	}
+}
+
+// TestSnapshots: a snapshot has what there is; a failed one is none; the one
+// before stays for those who read it.
+func TestSnapshots(t *testing.T) {
+	out := newMemory()
+	p, w := newProducer(out), serve(out)
+	resources := func(n int, err error) func(func(Entity, error) bool) {
+		return func(yield func(Entity, error) bool) {
+			for i, e := range entities(0, n) {
+				e.Modified = noon.AddDate(-1, 0, i)
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Entity{}, err)
+			}
+		}
+	}
+	require.NoError(t, p.Snapshot(resources(9, nil)))
+	old := bodyOf(t, w, "snapshot")
+	require.ErrorIs(t, p.Snapshot(resources(5, errDisk)), errDisk)
+	require.Equal(t, old, bodyOf(t, w, "snapshot"))
+	require.ErrorIs(t, p.Snapshot(func(func(Entity, error) bool) {
+		require.NoError(t, p.Snapshot(resources(2, nil)))
+	}), ErrSuperseded)
+	require.NotEqual(t, old, bodyOf(t, w, "snapshot"))
+	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/feed/snapshot" {
+			_, _ = io.WriteString(rw, old)
+			return
+		}
+		serve(out).handler.ServeHTTP(rw, r)
+	})
+	// A feed that begins after its snapshot does not look as if it had lost
+	// something.
+	require.NoError(t, p.Append(entities(20, 2)...))
+	c := w.client()
+	c.Snapshot = base + "snapshot"
+	h := c.Harvest(t.Context(), Cursor{})
+	modified := map[int]bool{}
+	n := 0
+	for e, err := range h.Entities() {
+		require.NoError(t, err)
+		require.Equal(t, Put, e.Operation)
+		if n++; n <= 9 {
+			modified[e.Modified.YearDay()] = true
+			require.Empty(t, e.ContentID)
+			require.True(t, h.Cursor().IsZero())
+		}
+	}
+	require.Equal(t, 11, n)
+	require.Len(t, modified, 9)
+}
+
+// A busy file system has something happen before a file is opened.
+type busy struct {
+	*memory
+	before func(name string)
+}
+
+func (b busy) Open(name string) (fs.File, error) {
+	b.before(name)
+	return b.memory.Open(name)
+}
+
+// TestMerged: files of the newest page may be put together right before they
+// are opened.
+func TestMerged(t *testing.T) {
+	out := newMemory()
+	p := &Producer{Output: out}
+	require.NoError(t, p.Append(entities(0, 1)...))
+	n := 1
+	w := serve(busy{out, func(name string) {
+		if n < 4 && strings.HasPrefix(name, pagesDir) {
+			n++
+			require.NoError(t, p.Append(entities(n-1, 1)...))
+		}
+	}})
+	require.Equal(t, 2, strings.Count(bodyOf(t, w, "1"), "Content-ID")) // the third came too late
+	require.Equal(t, n, strings.Count(bodyOf(t, serve(out), "1"), "Content-ID"))
+}
+
+// TestConcurrent: readers over HTTP, writers and clean-ups of a directory at the
+// same time; a reader that keeps up gets everything once.
+func TestConcurrent(t *testing.T) {
+	dir := publish.Dir{Path: t.TempDir()}
+	h := &Handler{FS: dir}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	h.Base = server.URL
+	const writers, each = 3, 40
+	var wg sync.WaitGroup
+	p := &Producer{Output: dir, PageSize: 2000}
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				e := Entity{ContentID: fmt.Sprintf("%d-%d", w, i), Body: []byte(strings.Repeat("x", 100))}
+				for {
+					err := p.Append(e)
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, publish.ErrLocked) {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	written, done := context.WithCancel(t.Context())
+	go func() { wg.Wait(); done() }()
+	c := Client{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	var cursor Cursor
+	seen := map[string]int{}
+	for last := false; ; {
+		harvest := c.Harvest(t.Context(), cursor)
+		for e, err := range harvest.Entities() {
+			require.NoError(t, err)
+			seen[e.ContentID]++
+		}
+		cursor = harvest.Cursor()
+		require.NoError(t, p.CleanUp(cursor.Time))
+		if last {
+			break
+		}
+		last = written.Err() != nil
+	}
+	require.Len(t, seen, writers*each)
+	for id, n := range seen {
+		require.Equal(t, 1, n, id)
+	}
+}

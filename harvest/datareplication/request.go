@@ -1,0 +1,93 @@
+package datareplication
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/replication"
+)
+
+// open requests a page of the feed.
+func (r *run) open(method, url string) (*replication.Page, error) {
+	if err := r.spend(1); err != nil {
+		return nil, err
+	}
+	return r.request(r.ctx, method, url)
+}
+
+// request requests a page, if it is of an origin that is allowed.
+func (r *run) request(ctx context.Context, method, url string) (*replication.Page, error) {
+	if err := r.foreign(url); err != nil {
+		return nil, err
+	}
+	page, err := replication.Open(ctx, r.fetcher, method, url)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.foreign(page.URL); err != nil { // a redirect
+		return nil, errors.Join(err, page.Close())
+	}
+	return page, nil
+}
+
+// foreign refuses what is not of the feed's origin, if the policy is so.
+func (r *run) foreign(address string) error {
+	if r.c.HTTP == nil || !r.c.HTTP.Policy.SameOrigin {
+		return nil
+	}
+	own, ownErr := url.Parse(r.c.URL)
+	u, err := url.Parse(address)
+	if ownErr == nil && err == nil && fetch.SameOrigin(own, u) {
+		return nil
+	}
+	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("another origin than the feed's")}
+}
+
+// spend counts requests that are about to be made.
+func (r *run) spend(n int) error {
+	if n > r.limits.Requests-r.requests {
+		return &LimitError{URL: r.c.URL, Limit: "requests", Max: int64(r.limits.Requests), Clause: clauseBounded}
+	}
+	r.requests += n
+	return nil
+}
+
+func (r *run) head(url string) (*replication.Page, error) {
+	page, err := r.open(http.MethodHead, url)
+	if err != nil {
+		return nil, err
+	}
+	return page, page.Close()
+}
+
+// gone reports whether the error is that a page is not there.
+func gone(err error) bool {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+}
+
+// interrupted is the error of a page that could not be read to its end; nil if
+// it was read, but makes no sense.
+func (r *run) interrupted(page *replication.Page, whole int, err error) error {
+	truncated, cut := errors.AsType[*feedhistory.TruncatedError](err)
+	_, timeout := errors.AsType[*feedhistory.TimeoutError](err)
+	_, limit := errors.AsType[*feedhistory.LimitError](err)
+	switch {
+	case r.ctx.Err() != nil:
+		return r.ctx.Err()
+	case errors.Is(err, replication.ErrTooLarge):
+		return &LimitError{URL: page.URL, Limit: "entity", Max: r.limits.Entity, Clause: clauseBounded}
+	case cut:
+		return &CutShortError{URL: page.URL, Whole: whole, Err: truncated.Err, Clause: clauseTorn}
+	case err == io.EOF || err == io.ErrUnexpectedEOF || timeout:
+		return &CutShortError{URL: page.URL, Whole: whole, Err: err, Clause: clauseTorn}
+	case limit:
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package datareplication
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/replication"
+)
+
+// An index is what a snapshot begins with (datareplication#snapshot-1).
+type index struct {
+	ID        string   `json:"id"`
+	CreatedAt string   `json:"createdAt"`
+	Pages     []string `json:"pages"`
+}
+
+// mostIndex is how long an index may be: a million pages, about.
+const mostIndex = 128 << 20
+
+// snapshot hands on what a snapshot has, and returns when that was begun.
+func (r *run) snapshot() (created time.Time, err error) {
+	pages, created, err := r.index()
+	if err == nil {
+		err = r.spend(len(pages))
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return created, r.snapshotPages(pages, created)
+}
+
+// index reads the index of the snapshot.
+func (r *run) index() (pages []string, created time.Time, err error) {
+	page, err := r.open(http.MethodGet, r.c.Snapshot)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer page.Close()
+	malformed := func(err error) ([]string, time.Time, error) {
+		return nil, time.Time{}, &MalformedError{URL: page.URL, Err: err, Clause: clauseSnapshot}
+	}
+	var i index
+	if err := json.NewDecoder(io.LimitReader(page.Body(), mostIndex)).Decode(&i); err != nil {
+		if cut := r.interrupted(page, 0, err); cut != nil {
+			return nil, time.Time{}, cut
+		}
+		return malformed(err)
+	}
+	if created, err = time.Parse(time.RFC3339, i.CreatedAt); err != nil {
+		if created, err = replication.ParseTime(i.CreatedAt); err != nil {
+			return malformed(fmt.Errorf("createdAt: %w", err))
+		}
+	}
+	base, err := url.Parse(page.URL)
+	if err != nil {
+		return malformed(err)
+	}
+	for n, p := range i.Pages {
+		u, err := base.Parse(p)
+		if err != nil {
+			return malformed(fmt.Errorf("page %d: %w", n+1, err))
+		}
+		i.Pages[n] = u.String()
+	}
+	return i.Pages, created, nil
+}
+
+// snapshotPages reads several pages at a time. Each reader waits until its
+// entity is taken, so there are no more in memory than readers.
+func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	todo, entities, failed := make(chan string), make(chan *Entity), make(chan error, 1)
+	var readers sync.WaitGroup
+	for range min(parallel(r.c.Parallel), len(pages)) {
+		readers.Go(func() {
+			for url := range todo {
+				if err := r.snapshotPage(ctx, url, created, entities); err != nil {
+					select {
+					case failed <- err: // the first says why
+					default:
+					}
+					cancel()
+				}
+			}
+		})
+	}
+	go func() {
+		defer close(entities)
+		defer readers.Wait()
+		defer close(todo)
+		for _, url := range pages {
+			select {
+			case todo <- url:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for e := range entities {
+		if !r.left && !r.yield(e, nil) {
+			r.left = true
+			cancel()
+		}
+	}
+	cancel()
+	select {
+	case err = <-failed:
+	default:
+		err = r.ctx.Err()
+	}
+	if r.left {
+		return nil
+	}
+	return err
+}
+
+func parallel(n int) int {
+	if n <= 0 {
+		return 4
+	}
+	return n
+}
+
+// snapshotPage sends the entities of a page.
+func (r *run) snapshotPage(ctx context.Context, url string, created time.Time, entities chan<- *Entity) error {
+	page, err := r.request(ctx, http.MethodGet, url)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	err = r.entities(page, created, func(e *Entity) error {
+		select {
+		case entities <- e:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if errors.Is(err, context.Canceled) && r.ctx.Err() == nil {
+		return nil // another has failed
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package datareplication
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A memory is an Output that can fail.
+type memory struct {
+	mu     sync.Mutex
+	files  map[string][]byte
+	locked bool
+	puts   int
+	bytes  int64
+	fail   func(op string) failure // nil: never
+}
+
+// A failure is what happens to an operation.
+type failure uint8
+
+const (
+	works       failure = iota
+	failsBefore         // an error, and nothing is changed
+	failsAfter          // an error, but it has taken effect
+	crashes             // as failsBefore, and so does all that follows
+	crashed             // as failsAfter, and all that follows fails
+)
+
+var errDisk = errors.New("no space left on device")
+
+func newMemory() *memory { return &memory{files: map[string][]byte{}} }
+
+// Open implements fs.FS.
+func (m *memory) Open(name string) (fs.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if data, ok := m.files[name]; ok {
+		return fstest.MapFS{name: {Data: data}}.Open(name)
+	}
+	all := fstest.MapFS{}
+	for name, data := range m.files {
+		all[name] = &fstest.MapFile{Data: data}
+	}
+	return all.Open(name)
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (m *memory) ReadFile(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data, ok := m.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return slices.Clone(data), nil
+}
+
+// Put implements publish.Output.
+func (m *memory) Put(name string, data []byte) error {
+	return m.change("put "+name, func() {
+		m.puts++
+		m.bytes += int64(len(data))
+		m.files[name] = slices.Clone(data)
+	})
+}
+
+// Remove implements publish.Output.
+func (m *memory) Remove(name string) error {
+	return m.change("remove "+name, func() { delete(m.files, name) })
+}
+
+func (m *memory) change(op string, do func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	how := works
+	if m.fail != nil {
+		how = m.fail(op)
+	}
+	if how == crashes || how == crashed {
+		m.fail = func(string) failure { return failsBefore }
+	}
+	if how == works || how == failsAfter || how == crashed {
+		do()
+	}
+	if how != works {
+		return fmt.Errorf("%s: %w", op, errDisk)
+	}
+	return nil
+}
+
+// Lock implements publish.Output.
+func (m *memory) Lock() (func() error, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locked {
+		return nil, publish.ErrLocked
+	}
+	m.locked = true
+	return func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.locked = false
+		return nil
+	}, nil
+}
+
+// clone returns what a crash leaves: the files.
+func (m *memory) clone() *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &memory{files: maps.Clone(m.files)}
+}
+
+const base = "http://example.org/feed/"
+
+// A wire carries requests to a handler, without sockets.
+type wire struct {
+	handler http.Handler
+	before  func(*http.Request)                      // nil: nothing happens before requests
+	tear    func(*http.Request, io.Reader) io.Reader // nil: answers are left as they are
+	mu      sync.Mutex
+	log     []string // of requests: "HEAD /feed/"
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.log = append(w.log, r.Method+" "+r.URL.Path)
+	w.mu.Unlock()
+	if w.before != nil {
+		w.before(r)
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	resp := rec.Result()
+	if w.tear != nil {
+		resp.Body = io.NopCloser(w.tear(r, resp.Body))
+		resp.ContentLength = -1 // a connection that closes early is no error to net/http
+	}
+	return resp, nil
+}
+
+func (w *wire) client() *Client {
+	return &Client{URL: base, HTTP: &feedhistory.Client{
+		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1},
+	}}
+}
+
+// serve returns a wire to what an output has.
+func serve(out fs.FS) *wire {
+	return &wire{handler: http.StripPrefix("/feed/", &Handler{FS: out, Base: base})}
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// A clock goes forward by a second each time that it is read.
+type clock struct{ time.Time }
+
+func (c *clock) now() time.Time {
+	c.Time = c.Add(time.Second)
+	return c.Time
+}
+
+// newProducer returns one whose pages have some entities each of those that
+// entities makes.
+func newProducer(out publish.Output) *Producer {
+	c := &clock{noon}
+	return &Producer{Output: out, PageSize: 600, Now: c.now}
+}
+
+// entities returns n entities with the numbers from a first one.
+func entities(first, n int) (all []Entity) {
+	for i := first; i < first+n; i++ {
+		all = append(all, Entity{ContentID: fmt.Sprint("e", i), Type: "text/plain", Body: fmt.Appendf(nil, "body %d", i)})
+	}
+	return all
+}
+
+// collect returns the ContentIDs that a harvest brings, and how it ended.
+func collect(h *Harvest) (ids []string, err error) {
+	for e, err := range h.Entities() {
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, e.ContentID)
+	}
+	return ids, nil
+}
+
+// ids are the ContentIDs of entities.
+func ids(first, n int) (all []string) {
+	for _, e := range entities(first, n) {
+		all = append(all, e.ContentID)
+	}
+	return all
+}
+
+func harvest(t testing.TB, w *wire, from Cursor) ([]string, Cursor) {
+	t.Helper()
+	h := w.client().Harvest(t.Context(), from)
+	got, err := collect(h)
+	require.NoError(t, err)
+	return got, h.Cursor()
+}

@@ -1,0 +1,107 @@
+package replication
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/textproto"
+)
+
+// ErrTooLarge says that the body of an entity has more bytes than allowed.
+var ErrTooLarge = errors.New("the body of an entity is too large")
+
+// A Part is an entity as it is sent.
+type Part struct {
+	Header textproto.MIMEHeader
+	Body   []byte
+}
+
+// Parts reads the parts of a multipart body one after another, of which it
+// holds one at a time.
+type Parts struct {
+	parts  *multipart.Reader
+	source *proof
+	most   int64 // bytes of a part's body
+	buf    bytes.Buffer
+}
+
+// NewParts returns the parts of a body, each of which may have so many bytes.
+func NewParts(body io.Reader, boundary string, most int64) *Parts {
+	source := &proof{r: body, last: []byte("--" + boundary + "--")}
+	return &Parts{parts: multipart.NewReader(source, boundary), source: source, most: most}
+}
+
+// Next returns the next part, once it is whole. The error is io.EOF after the
+// delimiter that ends the last part, and only there; io.ErrUnexpectedEOF if the
+// body ends without it; what reading the body failed with; ErrTooLarge; or one
+// that says what is malformed.
+func (p *Parts) Next() (Part, error) {
+	part, err := p.parts.NextRawPart()
+	if err == io.EOF {
+		return Part{}, io.EOF
+	}
+	if err != nil {
+		return Part{}, p.failure(err)
+	}
+	p.buf.Reset()
+	n, err := p.buf.ReadFrom(io.LimitReader(part, p.most+1))
+	switch {
+	case err != nil:
+		return Part{}, p.failure(err)
+	case n > p.most:
+		return Part{}, ErrTooLarge
+	}
+	return Part{part.Header, bytes.Clone(p.buf.Bytes())}, nil
+}
+
+// failure is why there is no part. Of a body that is cut short, or cannot be
+// read, this says more than what the multipart reader makes of its last line.
+func (p *Parts) failure(err error) error {
+	switch source := p.source.err; {
+	case source == nil || source == io.EOF && !errors.Is(err, io.EOF):
+		return err
+	case source == io.EOF:
+		return io.ErrUnexpectedEOF // in a line that looks like the last delimiter
+	default:
+		return source
+	}
+}
+
+// A proof lets mime/multipart see the end of a body only where it is proven.
+// Left alone, that takes a body cut off after a delimiter for a whole one, and
+// half a delimiter for the end of the part before it. So unless the body ends in
+// the last delimiter, there is a byte that completes nothing, and then
+// io.ErrUnexpectedEOF rather than io.EOF.
+type proof struct {
+	r    io.Reader
+	last []byte // the delimiter that proves the end
+	tail []byte // what came last, long enough for the delimiter with blanks after it
+	err  error  // what ends the body
+}
+
+// Read implements io.Reader.
+func (p *proof) Read(b []byte) (int, error) {
+	if p.err == nil {
+		n, err := p.r.Read(b)
+		p.note(b[:n])
+		p.err = err
+		return n, nil
+	}
+	if p.err != io.EOF || len(b) == 0 || bytes.HasSuffix(bytes.TrimRight(p.tail, " \t"), p.last) {
+		return 0, p.err
+	}
+	p.err = io.ErrUnexpectedEOF
+	b[0] = 0
+	return 1, nil
+}
+
+// note keeps what came last.
+func (p *proof) note(b []byte) {
+	const blanks = 64
+	most := len(p.last) + blanks
+	if b = b[max(0, len(b)-most):]; len(p.tail)+len(b) > 2*most {
+		p.tail = append(p.tail[:0], p.tail[len(p.tail)-most:]...)
+	}
+	p.tail = append(p.tail, b...)
+}
