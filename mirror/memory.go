@@ -285,18 +285,13 @@ func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find fu
 		m.mu.RLock()
 		found, err := find()
 		m.mu.RUnlock()
-		if err != nil {
-			yield(nil, err)
-			return
+		for i := 0; err == nil && ctx.Err() == nil && i < len(found); i++ {
+			if !yield(copied(found[i]), nil) {
+				return
+			}
 		}
-		for _, v := range found {
-			if err := ctx.Err(); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(copied(v), nil) {
-				return
-			}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			yield(nil, err)
 		}
 	}
 }

@@ -1,0 +1,377 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func testEnded(t *testing.T, w world) {
+	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.Document{document("d", "d")}})
+	ctx, cancel := context.WithCancel(w.ctx)
+	cancel()
+	errorOf := func(_ any, err error) error { return err }
+	for name, err := range map[string]error{
+		"Feed":      errorOf(w.Feed(ctx, feedURL)),
+		"Feeds":     failure(t, w.Feeds(ctx, mirror.FeedQuery{})),
+		"Records":   errorOf(w.Records(ctx, feedURL, []string{"a"})),
+		"Document":  errorOf(w.Document(ctx, feedURL, "d")),
+		"Documents": failure(t, w.Documents(ctx, feedURL)),
+		"Commit":    w.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: feedURL, Version: 1, Title: "new"}}),
+		"Entries":   failure(t, w.Entries(ctx, mirror.Query{})),
+		"Search":    failure(t, w.Entries(ctx, mirror.Query{Search: "a"})),
+		"Versions":  failure(t, w.Versions(ctx, feedURL, "a")),
+		"Remove":    w.Remove(ctx, feedURL),
+	} {
+		require.ErrorIs(t, err, context.Canceled, name)
+	}
+	f, err := w.Feed(w.ctx, feedURL)
+	require.NoError(t, err)
+	same(t, &mirror.Feed{URL: feedURL, Version: 1}, f)
+}
+
+func testEndedWhileRanging(t *testing.T, w world) {
+	w.stocked()
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	n := 0
+	var last error
+	for _, err := range w.Entries(ctx, mirror.Query{}) {
+		require.NoError(t, last)
+		n++
+		last = err
+		cancel()
+	}
+	require.ErrorIs(t, last, context.Canceled)
+	require.Less(t, n, 600, "it goes on for a while at most")
+}
+
+func testAgain(t *testing.T, w world) {
+	want := w.stocked()
+	seq := w.Entries(w.ctx, mirror.Query{})
+	for range seq {
+		break
+	}
+	for r, err := range seq {
+		require.NoError(t, err)
+		if r.ID == want[200].ID && r.Feed == want[200].Feed {
+			break
+		}
+	}
+	same(t, want, all(t, seq))
+	same(t, want, all(t, seq))
+	newest := live("newest", at(5000))
+	w.put("a", newest)
+	require.Equal(t, "newest", all(t, seq)[0].ID, "it starts afresh")
+
+	w.commit("a", mirror.Change{Documents: []*mirror.Document{document("d", "d"), document("e", "e")}})
+	w.put("a", live("newest", at(5001)), live("other", at(0)))
+	changed := live("newest", at(5002))
+	changed.Copy.Digest = "changed"
+	w.put("a", changed)
+	for range 2 {
+		require.Len(t, all(t, w.Feeds(w.ctx, mirror.FeedQuery{})), 3)
+		for range w.Feeds(w.ctx, mirror.FeedQuery{}) {
+			break
+		}
+		for range w.Documents(w.ctx, "a") {
+			break
+		}
+		for range w.Versions(w.ctx, "a", "newest") {
+			break
+		}
+	}
+}
+
+// testNested calls all methods while all kinds of sequences are ranged over.
+func testNested(t *testing.T, w world) {
+	w.stocked()
+	w.commit("a", mirror.Change{
+		Documents: []*mirror.Document{document("d", "d"), document("e", "e")},
+		Versions:  []*mirror.Version{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
+	})
+	n := 0
+	inside := func(store mirror.Store) {
+		n++
+		url := fmt.Sprintf("nested %d", n)
+		require.NoError(t, store.Commit(w.ctx, &mirror.Change{
+			Feed: &mirror.Feed{URL: url}, Put: []*mirror.Record{live("x", at(0))}, Documents: []*mirror.Document{document("d", "d")},
+		}))
+		f, err := store.Feed(w.ctx, url)
+		require.NoError(t, err)
+		require.NoError(t, store.Commit(w.ctx, &mirror.Change{Feed: f}))
+		_, err = store.Records(w.ctx, "a", []string{"000"})
+		require.NoError(t, err)
+		_, err = store.Document(w.ctx, url, "d")
+		require.NoError(t, err)
+		require.NotEmpty(t, all(t, store.Entries(w.ctx, mirror.Query{Search: "title", Limit: 3})))
+		require.NoError(t, store.Remove(w.ctx, url))
+	}
+	for _, err := range w.Feeds(w.ctx, mirror.FeedQuery{Limit: 2}) {
+		require.NoError(t, err)
+		for _, err := range w.Entries(w.ctx, mirror.Query{Feed: "a", Limit: 2}) {
+			require.NoError(t, err)
+			for _, err := range w.Documents(w.ctx, "a") {
+				require.NoError(t, err)
+				for _, err := range w.Versions(w.ctx, "a", "000") {
+					require.NoError(t, err)
+					inside(w.Store)
+					inside(w.other)
+				}
+			}
+		}
+	}
+	require.Equal(t, 32, n)
+
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: "a"}) { // each is changed while they are ranged over
+		require.NoError(t, err)
+		r.Added = at(1)
+		w.commit("a", mirror.Change{Mark: []*mirror.Record{r}})
+	}
+}
+
+// testAliases checks that what was given to the store, and what came out, is
+// the caller's own.
+func testAliases(t *testing.T, w world) {
+	var f mirror.Feed
+	fill(&f)
+	f.URL, f.Version = feedURL, 0
+	var d mirror.Document
+	fill(&d)
+	d.Names = []string{"d", "e"}
+	r := live("a", at(0))
+	v := &mirror.Version{ID: "a", Copy: mirror.Copy{Digest: "old"}}
+	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
+		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.Document{&d}, Versions: []*mirror.Version{v}, Keep: 1,
+	}))
+	want, wantDocument, wantRecord, wantVersion := normal(f), normal(d), normal(*r), normal(*v)
+	wantRecord.Feed = feedURL
+	scramble(reflect.ValueOf(&f))
+	scramble(reflect.ValueOf(&d))
+	r.Content.Title, v.Copy.Digest = "scrambled", "scrambled"
+	for range 2 {
+		got, err := w.Feed(w.ctx, feedURL)
+		require.NoError(t, err)
+		same(t, want, *got)
+		scramble(reflect.ValueOf(got))
+		got = all(t, w.Feeds(w.ctx, mirror.FeedQuery{}))[0]
+		same(t, want, *got)
+		scramble(reflect.ValueOf(got))
+		doc, err := w.Document(w.ctx, feedURL, "d")
+		require.NoError(t, err)
+		same(t, wantDocument, *doc)
+		scramble(reflect.ValueOf(doc))
+		doc = all(t, w.Documents(w.ctx, feedURL))[0]
+		same(t, wantDocument, *doc)
+		scramble(reflect.ValueOf(doc))
+		records, err := w.Records(w.ctx, feedURL, []string{"a"})
+		require.NoError(t, err)
+		records["a"].State = "scrambled"
+		record := w.entries(mirror.Query{})[0]
+		same(t, wantRecord, *record)
+		record.Content.Title = "scrambled"
+		version := all(t, w.Versions(w.ctx, feedURL, "a"))[0]
+		same(t, wantVersion, *version)
+		version.ID = "scrambled"
+	}
+}
+
+// scramble changes what lists have, in place.
+func scramble(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		scramble(v.Elem())
+	case reflect.Struct:
+		if _, ok := v.Interface().(time.Time); ok {
+			return
+		}
+		for i := range v.NumField() {
+			scramble(v.Field(i))
+		}
+	case reflect.Slice:
+		if raw, ok := v.Interface().(json.RawMessage); ok {
+			clear(raw)
+			return
+		}
+		for i := range v.Len() {
+			v.Index(i).SetZero()
+		}
+	}
+}
+
+// testFenced has many count on the same feed at once: each commit that is not a
+// conflict counts, and no other.
+func testFenced(t *testing.T, w world) {
+	const writers, each = 8, 6
+	w.commit(feedURL, mirror.Change{})
+	count := func(store mirror.Store, id string) error {
+		for {
+			f, err := store.Feed(w.ctx, feedURL)
+			if err != nil {
+				return err
+			}
+			f.Polls++
+			r := live(id, at(int(f.Polls)))
+			r.Change = f.Version + 1
+			err = store.Commit(w.ctx, &mirror.Change{Feed: f, Put: []*mirror.Record{r}})
+			if !errors.Is(err, mirror.ErrConflict) {
+				return err
+			}
+		}
+	}
+	failures := make(chan error, writers)
+	for i := range writers {
+		store := []mirror.Store{w.Store, w.other}[i%2]
+		go func() {
+			var err error
+			for n := 0; n < each && err == nil; n++ {
+				err = count(store, fmt.Sprint(i, "-", n))
+			}
+			failures <- err
+		}()
+	}
+	for range writers {
+		require.NoError(t, <-failures)
+	}
+	f, err := w.Feed(w.ctx, feedURL)
+	require.NoError(t, err)
+	require.EqualValues(t, writers*each, f.Polls)
+	require.EqualValues(t, writers*each+1, f.Version)
+	zero := int64(0)
+	for i, r := range w.entries(mirror.Query{Feed: feedURL, Changes: &zero}) {
+		require.EqualValues(t, i+2, r.Change, "one commit is one version")
+	}
+	require.Len(t, w.ids(mirror.Query{}), writers*each)
+
+	// Of those that make a feed at once, one does.
+	made := make(chan error, writers)
+	for i := range writers {
+		store := []mirror.Store{w.Store, w.other}[i%2]
+		go func() { made <- store.Commit(w.ctx, &mirror.Change{Feed: &mirror.Feed{URL: "new"}}) }()
+	}
+	won := 0
+	for range writers {
+		if err := <-made; err == nil {
+			won++
+		} else {
+			require.ErrorIs(t, err, mirror.ErrConflict)
+		}
+	}
+	require.Equal(t, 1, won)
+}
+
+// testWhole reads while changes are committed: a change is seen as a whole, and
+// once it was seen, ever after.
+func testWhole(t *testing.T, w world) {
+	var ids []string
+	for i := range 60 {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	change := func(n int64) *mirror.Change {
+		c := &mirror.Change{Feed: &mirror.Feed{URL: feedURL, Version: n - 1}, Keep: 2}
+		for i, id := range ids {
+			r := live(id, at(int(n)))
+			r.Change, r.Copy.Digest = n, fmt.Sprint(n)
+			if i%3 == 0 {
+				c.Mark = append(c.Mark, r)
+			} else {
+				c.Put = append(c.Put, r)
+			}
+		}
+		return c
+	}
+	require.NoError(t, w.Commit(w.ctx, change(1)))
+	const last = 25
+	var readers sync.WaitGroup
+	failures := make(chan error, 4)
+	for i := range cap(failures) {
+		store := []mirror.Store{w.Store, w.other}[i%2]
+		readers.Go(func() { failures <- readWhole(w.ctx, store, ids, last) })
+	}
+	for n := int64(2); n <= last; n++ {
+		if err := w.Commit(w.ctx, change(n)); err != nil {
+			t.Errorf("commit: %v", err)
+			break
+		}
+	}
+	for range cap(failures) {
+		require.NoError(t, <-failures)
+	}
+	readers.Wait()
+}
+
+// readWhole reads until the last version has come.
+func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64) error {
+	for {
+		f, err := store.Feed(ctx, feedURL)
+		if err != nil {
+			return err
+		}
+		records, err := store.Records(ctx, feedURL, ids)
+		if err != nil {
+			return err
+		}
+		first := records[ids[0]].Change
+		for _, r := range records {
+			if r.Change != first {
+				return fmt.Errorf("a part of a change: version %d beside %d", r.Change, first)
+			}
+		}
+		if len(records) != len(ids) || first < f.Version {
+			return fmt.Errorf("%d records of version %d, after the feed was at %d", len(records), first, f.Version)
+		}
+		if first == last {
+			return nil
+		}
+	}
+}
+
+// testRemovedMeanwhile removes and makes a feed while others read and search.
+func testRemovedMeanwhile(t *testing.T, w world) {
+	const rounds = 12
+	done := make(chan struct{})
+	failures := make(chan error, 3)
+	for range cap(failures) {
+		go func() {
+			for {
+				select {
+				case <-done:
+					failures <- nil
+					return
+				default:
+				}
+				for _, q := range []mirror.Query{{Search: "content"}, {Feed: feedURL, Deleted: true}} {
+					for r, err := range w.other.Entries(w.ctx, q) {
+						if err == nil && r.Feed != feedURL {
+							err = fmt.Errorf("an entry of %q", r.Feed)
+						}
+						if err != nil {
+							failures <- err
+							return
+						}
+					}
+				}
+			}
+		}()
+	}
+	for n := range rounds {
+		for i := range 3 {
+			w.put(feedURL, live(fmt.Sprint(n), at(i)), live(fmt.Sprint(i), at(0)))
+		}
+		require.NoError(t, w.Remove(w.ctx, feedURL))
+	}
+	close(done)
+	for range cap(failures) {
+		require.NoError(t, <-failures)
+	}
+	require.Empty(t, w.entries(mirror.Query{Search: "content"}))
+}

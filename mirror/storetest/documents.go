@@ -1,0 +1,123 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func document(url string, names ...string) *mirror.Document {
+	return &mirror.Document{URL: url, Names: names}
+}
+
+// documentNamed returns the URL of the document that has a name, "" for none.
+func (w world) documentNamed(name string) string {
+	w.Helper()
+	d, err := w.Document(w.ctx, feedURL, name)
+	if err != nil {
+		require.ErrorIs(w, err, mirror.ErrNotFound)
+		return ""
+	}
+	return d.URL
+}
+
+func testDocument(t *testing.T, w world) {
+	var full mirror.Document
+	fill(&full)
+	full.URL, full.Names = "full", []string{"z", "full", "a\x00"}
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{&full, document("bare", "bare")}})
+	for _, name := range full.Names {
+		got, err := w.other.Document(w.ctx, feedURL, name)
+		require.NoError(t, err)
+		same(t, &full, got)
+	}
+	got, err := w.Document(w.ctx, feedURL, "bare")
+	require.NoError(t, err)
+	same(t, document("bare", "bare"), got)
+	for _, name := range []string{"", "a", "FULL", "full "} {
+		require.Empty(t, w.documentNamed(name))
+	}
+	_, err = w.Document(w.ctx, "another feed", "bare")
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+
+	// It is replaced by one with the same URL, and only that.
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("full", "full")}})
+	got, err = w.Document(w.ctx, feedURL, "full")
+	require.NoError(t, err)
+	same(t, document("full", "full"), got)
+	require.Empty(t, w.documentNamed("z"))
+	require.Equal(t, "bare", w.documentNamed("bare"))
+
+	for _, url := range oddURLs {
+		w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document(url, url)}})
+	}
+	for _, url := range oddURLs {
+		require.Equal(t, url, w.documentNamed(url))
+	}
+	require.Len(t, all(t, w.Documents(w.ctx, feedURL)), 2+len(oddURLs))
+}
+
+func testNames(t *testing.T, w world) {
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("one", "one", "self"), document("two", "two", "self", "self")}})
+	require.Equal(t, "two", w.documentNamed("self"), "the last one")
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("one", "one", "self")}})
+	require.Equal(t, "one", w.documentNamed("self"), "the last one, over several commits")
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("three", "three", "one")}})
+	require.Equal(t, "three", w.documentNamed("one"), "a name that is another's URL")
+	require.Equal(t, "one", w.documentNamed("self"))
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("one", "one")}})
+	require.Equal(t, "two", w.documentNamed("self"), "of those that have it still")
+	require.Equal(t, "one", w.documentNamed("one"))
+	w.commit("another feed", mirror.Change{Documents: []*mirror.Document{document("four", "self")}})
+	require.Equal(t, "two", w.documentNamed("self"))
+
+	d, err := w.Document(w.ctx, feedURL, "two")
+	require.NoError(t, err)
+	same(t, document("two", "two", "self", "self"), d)
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("five", "x"), document("five", "five")}})
+	require.Equal(t, "", w.documentNamed("x"), "the second of a change replaces the first")
+	require.Equal(t, "five", w.documentNamed("five"))
+	require.Len(t, all(t, w.Documents(w.ctx, feedURL)), 4)
+}
+
+func testDocumentsByRank(t *testing.T, w world) {
+	var want []*mirror.Document
+	for i := range 300 { // more than an implementation might read at once
+		d := document(string(rune('a'+i)), string(rune('a'+i)))
+		d.Rank = mirror.Rank{Time: at(i / 7), Place: int64(i%7 - 3)}
+		want = append([]*mirror.Document{d}, want...)
+	}
+	for i := range want {
+		if i%10 == 0 { // in another order
+			batch := append([]*mirror.Document(nil), want[290-i:300-i]...)
+			batch[2], batch[7] = batch[7], batch[2]
+			w.commit(feedURL, mirror.Change{Documents: batch})
+		}
+	}
+	w.commit("another", mirror.Change{Documents: []*mirror.Document{document("x")}})
+	same(t, want, all(t, w.Documents(w.ctx, feedURL)))
+
+	// The rank of the last commit counts.
+	moved := *want[299]
+	moved.Rank = mirror.Rank{Time: at(1000)}
+	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{&moved}})
+	same(t, append([]*mirror.Document{&moved}, want[:299]...), all(t, w.Documents(w.ctx, feedURL)))
+}
+
+func testForget(t *testing.T, w world) {
+	w.commit(feedURL, mirror.Change{
+		Put: []*mirror.Record{live("a", at(0))}, Documents: []*mirror.Document{document("one", "one", "self"), document("two", "two")},
+	})
+	w.commit("another", mirror.Change{Documents: []*mirror.Document{document("x", "x")}})
+	w.commit(feedURL, mirror.Change{Forget: true, Documents: []*mirror.Document{document("two", "two", "new")}})
+	same(t, []*mirror.Document{document("two", "two", "new")}, all(t, w.Documents(w.ctx, feedURL)))
+	require.Equal(t, []string{"", "", "two", "two"}, []string{
+		w.documentNamed("one"), w.documentNamed("self"), w.documentNamed("two"), w.documentNamed("new"),
+	})
+	w.commit(feedURL, mirror.Change{Forget: true})
+	require.Empty(t, all(t, w.Documents(w.ctx, feedURL)))
+	require.Equal(t, []string{"a"}, w.ids(mirror.Query{}), "entries stay")
+	require.Len(t, all(t, w.Documents(w.ctx, "another")), 1)
+}
