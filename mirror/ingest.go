@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -19,20 +20,19 @@ type Source struct {
 	// errors. One that is Complete replaces all that is there (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
-	// Proven says that what the source brings, and has brought before, is all
-	// there is: unless there is a gap the verdict is Whole. Else it is Lossy.
-	Proven bool
-
-	// Mark returns what the source wants to remember, which becomes the feed's
-	// Mark in the same commit as the last document. It is called after the last
-	// one; nil leaves the Mark as it is. May be nil.
-	Mark func() json.RawMessage
+	// End is called after the last document. The mark is what the source wants to
+	// remember, which becomes the feed's in the same commit as that document; nil
+	// leaves it as it is. Proven says that what the source has brought, now and
+	// before, is all there is: unless there is a gap the verdict is then Whole, else
+	// it is Lossy. Nil: there is nothing to remember, nor proven.
+	End func() (mark json.RawMessage, proven bool)
 }
 
 // Merge merges what a source brings into a feed, which becomes one of the
 // Store's if it is not yet. Each document is committed as it comes. A *Gap among
 // the errors is noted; any other error ends it, is returned, and leaves the
-// Mark as it was.
+// Mark as it was. If there is none, windows that polls had missed no longer
+// count as gaps.
 //
 // The feed's own polls, and what they know, are not affected.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
@@ -41,8 +41,9 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		return nil, err
 	}
 	f := p.feed
-	f.Source, f.Proven = src.Name, src.Proven
+	f.Source = src.Name
 	f.clearGaps(p.now, "source:"+src.Name)
+	whole := true
 	for doc, err := range src.Documents {
 		if err := p.flush(ctx); err != nil {
 			return p.stop(err)
@@ -51,7 +52,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 			g := newGap(gap)
 			g.From = "source:" + src.Name
 			f.addGap(g)
-			doc, err = gap.Document, nil
+			doc, err, whole = gap.Document, nil, false
 		}
 		if err != nil {
 			return p.stop(err)
@@ -63,10 +64,15 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 			return p.stop(err)
 		}
 	}
-	if src.Mark != nil {
-		if mark := src.Mark(); mark != nil {
+	f.Proven = false
+	if src.End != nil {
+		var mark json.RawMessage
+		if mark, f.Proven = src.End(); mark != nil {
 			f.Mark = mark
 		}
+	}
+	if whole { // what polls have missed has come
+		f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.Reason == feedhistory.ReasonMissedWindow })
 	}
 	return p.finish()
 }

@@ -31,19 +31,17 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes
 	all := *h
 	all.Historical = true
 	harvest := all.Harvest(ctx, from)
-	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: sourceName, Proven: true, Documents: harvest.toMerge(), Mark: harvest.jsonMark,
-	})
+	return m.Merge(ctx, h.URL, mirror.Source{Name: sourceName, Documents: harvest.toMerge(), End: harvest.end})
 }
 
-// jsonMark returns the next mark; nil if there is none.
-func (h *Harvest) jsonMark() json.RawMessage {
+// end returns the next mark, and whether all records have come; no mark, if not.
+func (h *Harvest) end() (json.RawMessage, bool) {
 	next, whole := h.Mark()
 	if !whole {
-		return nil
+		return nil, false
 	}
 	text, _ := json.Marshal(next) // all times in it can be written: see isTime
-	return text
+	return text, true
 }
 
 // toMerge yields what changed as documents to merge: first one with what the

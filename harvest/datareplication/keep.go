@@ -55,10 +55,10 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mir
 		return nil, err
 	}
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Proven: c.Snapshot != "" && of.Key != nil, Documents: d.all(ctx),
-		Mark: func() json.RawMessage {
+		Name: name, Documents: d.all(ctx),
+		End: func() (json.RawMessage, bool) {
 			mark, _ := json.Marshal(d.mark) // a stamp, which has come as text
-			return mark
+			return mark, c.Snapshot != "" && of.Key != nil
 		},
 	})
 }

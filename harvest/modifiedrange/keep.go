@@ -21,14 +21,14 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, e
 	}
 	sync := c.Sync(ctx, from)
 	return m.Merge(ctx, c.URL, mirror.Source{
-		Name: name, Proven: true, Documents: sync.Documents(),
-		Mark: func() json.RawMessage {
+		Name: name, Documents: sync.Documents(),
+		End: func() (json.RawMessage, bool) {
 			next, whole := sync.State()
 			if !whole {
-				return nil
+				return nil, false
 			}
 			mark, _ := json.Marshal(next) // one time, which has come as text
-			return mark
+			return mark, true
 		},
 	})
 }
