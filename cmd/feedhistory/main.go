@@ -44,6 +44,11 @@ type commandLine struct {
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
 	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
+	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
+	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
+	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
+	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
 }
 
 // The flags that every verb has.
@@ -114,7 +119,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
-		kong.Vars{"version": "feedhistory " + feedhistory.Version, "agent": "feedhistory/" + feedhistory.Version},
+		kong.Vars{
+			"version": "feedhistory " + feedhistory.Version, "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
+		},
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)

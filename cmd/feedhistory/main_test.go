@@ -24,8 +24,19 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	params := scripts()
+	params.Dir = "testdata/script"
+	params.Setup = func(env *testscript.Env) error {
+		env.Setenv("DB", "feeds/1.db")
+		env.Setenv("DB2", "feeds/2.db")
+		env.Setenv("DB3", "feeds/3.db")
+		return nil
+	}
+	testscript.Run(t, params)
+}
+
+func scripts() testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
@@ -36,10 +47,12 @@ func TestScripts(t *testing.T) {
 			"await":  await,
 			"listen": listen,
 			"reach":  reach,
+			"fill":   fill,
 
 			"collection": collection,
+			"entities":   entities,
 		},
-	})
+	}
 }
 
 // serve DIR serves a directory on a loopback address, which it puts into the
@@ -48,6 +61,7 @@ func TestScripts(t *testing.T) {
 //
 //	PATH.status    the status to answer with
 //	PATH.redirect  where to redirect to
+//	PATH.moved     where to redirect to for good
 //	PATH.type      the Content-Type
 //	PATH.hang      there is no answer; the request is noted in the file "asked"
 func serve(ts *testscript.TestScript, neg bool, args []string) {
@@ -71,6 +85,10 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if to, ok := read(".redirect"); ok {
 			http.Redirect(w, r, strings.TrimSpace(to), http.StatusFound)
+			return
+		}
+		if to, ok := read(".moved"); ok {
+			http.Redirect(w, r, strings.TrimSpace(to), http.StatusPermanentRedirect)
 			return
 		}
 		if kind, ok := read(".type"); ok {
@@ -136,6 +154,15 @@ func indented(ts *testscript.TestScript, text string) string {
 		out.WriteByte('\n')
 	}
 	return out.String()
+}
+
+// fill FILE puts into a file what $URL and the like are in the environment.
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fill FILE")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 // await FILE waits until the file exists.

@@ -20,18 +20,23 @@ type progress struct {
 	entries   int
 }
 
-// newProgress shows itself if stderr is a terminal that nothing else is to be
-// written to.
+// newProgress shows itself if there is a bar.
 func (w *world) newProgress() *progress {
-	p := &progress{}
-	if !w.Verbose && isTerminal(w.stderr) {
-		p.bar = progressbar.NewOptions(-1,
-			progressbar.OptionSetWriter(w.stderr), progressbar.OptionSpinnerType(14),
-			progressbar.OptionSetDescription("looking for the feed"), progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-		_ = p.bar.RenderBlank() // the first document may take its time
+	return &progress{bar: w.newBar(-1, "looking for the feed")}
+}
+
+// newBar returns a bar if stderr is a terminal that no requests are told on,
+// else nil. With a negative length, only time is known to pass.
+func (w *world) newBar(length int, description string) *progressbar.ProgressBar {
+	if w.Verbose || !isTerminal(w.stderr) {
+		return nil
 	}
-	return p
+	bar := progressbar.NewOptions(length,
+		progressbar.OptionSetWriter(w.stderr), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	_ = bar.RenderBlank() // the first document may take its time
+	return bar
 }
 
 func isTerminal(w io.Writer) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -21,15 +22,20 @@ import (
 
 // The verb serve.
 type serveCommand struct {
-	Dir    string        `arg:"" name:"DIR" help:"The directory, as publish made it."`
-	Listen string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 stands for any that is free."`
-	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep what still changes (default: ${default})."`
+	Dir    string        `arg:"" optional:"" name:"DIR" help:"The directory, as publish made it. Without one: the history server of the mirrored feeds."`
+	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 stands for any that is free."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep what still changes of a directory (default: ${default})."`
+
+	database
+	historyFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *serveCommand) Help() string {
-	return "Serves the documents until it is interrupted: with their media types, ETags, compression, " +
-		"and archives that caches may keep for good."
+	return "A directory's documents are served until it is interrupted: with their media types, ETags, compression, " +
+		"and archives that caches may keep for good.\n\n" +
+		"The history server shows the feeds of a database as pages, publishes each again with its whole history, " +
+		"and polls them as they fall due. The database may be new: feeds are added on the first page."
 }
 
 // How long the steps of a request may take, so that nobody holds a connection
@@ -43,26 +49,44 @@ const (
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(w *world) error {
+	if c.Dir == "" {
+		return c.serveHistory(w)
+	}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return errors.New(c.Dir + ": there is no such directory")
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := c.listen("127.0.0.1:8080")
 	if err != nil {
-		return errors.New("--listen: " + listenProblem(err))
+		return err
 	}
 	files := rootFS(c.Dir)
 	log := slog.New(slog.NewTextHandler(w.stderr, nil))
-	server := &http.Server{
-		Handler:           &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log},
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: 64 << 10,
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
 	site := "http://" + address(listener) + "/"
 	w.say("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
 		w.say("the feed: " + site + name)
+	}
+	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
+}
+
+// listen listens where the flag says, or else at the usual place.
+func (c *serveCommand) listen(usual string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", cmp.Or(c.Listen, usual))
+	if err != nil {
+		return nil, errors.New("--listen: " + listenProblem(err))
+	}
+	return listener, nil
+}
+
+// serve serves until the context ends.
+func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // answers without end have one then
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -365,7 +365,7 @@ func testRemovedMeanwhile(t *testing.T, w world) {
 	}
 	for n := range rounds {
 		for i := range 3 {
-			w.put(feedURL, live(fmt.Sprint(n), at(i)), live(fmt.Sprint(i), at(0)))
+			w.put(feedURL, live(fmt.Sprint("new", n), at(i)), live(fmt.Sprint(i), at(0)))
 		}
 		require.NoError(t, w.Remove(w.ctx, feedURL))
 	}

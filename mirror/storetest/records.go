@@ -60,7 +60,7 @@ func testRecordIDs(t *testing.T, w world) {
 		var records []*mirror.Record
 		for i, id := range ids {
 			r := live(id, at(0))
-			r.Content.Title = fmt.Sprint(i)
+			r.Content.Title, r.Copy.Digest = fmt.Sprint(i), fmt.Sprint(i)
 			records = append(records, r)
 		}
 		w.put(feedURL, records...)
@@ -83,12 +83,12 @@ func testRecordIDs(t *testing.T, w world) {
 			w.ids(mirror.Query{Feed: feedURL, Changes: &zero, Beyond: &mirror.Cursor{Change: 1, ID: id}}))
 	}
 	for i, id := range ids {
-		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint(i)}}}, Keep: 1})
+		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
 	}
 	for i, id := range ids {
 		versions := all(t, w.Versions(w.ctx, feedURL, id))
 		require.Len(t, versions, 1)
-		same(t, &mirror.Version{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint(i)}}, versions[0])
+		same(t, &mirror.Version{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}, versions[0])
 	}
 }
 
@@ -117,7 +117,7 @@ func testRecordTimes(t *testing.T, w world) {
 		if i > 0 {
 			require.Len(t, w.entries(mirror.Query{Since: instant}), 1)
 			require.Empty(t, w.entries(mirror.Query{Until: instant}), "%v", instant)
-			require.Len(t, w.entries(mirror.Query{Beyond: &mirror.Cursor{Time: instant.Add(1)}}), 1, "%v", instant)
+			require.Len(t, w.entries(mirror.Query{Beyond: &mirror.Cursor{Time: instant, Feed: feedURL, ID: "b"}}), 1, "%v", instant)
 			require.Empty(t, w.entries(mirror.Query{Beyond: &mirror.Cursor{Time: last}}), "%v", instant)
 			require.Empty(t, w.entries(mirror.Query{Beyond: got[0].Cursor()}))
 		}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The flags of what one feed may cost.
+type budgetFlags struct {
+	MaxDocuments int  `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
+	MaxBytes     size `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
+}
+
+// check refuses a budget that allows for nothing.
+func (f *budgetFlags) check() error {
+	switch {
+	case f.MaxDocuments < 1:
+		return errors.New("--max-documents: at least 1")
+	case f.MaxBytes < 1:
+		return errors.New("--max-bytes: at least 1")
+	}
+	return nil
+}
+
+func (f *budgetFlags) budget() feedhistory.Budget {
+	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
+}

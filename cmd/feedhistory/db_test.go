@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+)
+
+// The scripts that have to do with mirrored feeds run on PostgreSQL, too.
+func TestScriptsOnPostgreSQL(t *testing.T) {
+	server, err := pgtest.Start()
+	if !errors.Is(err, pgtest.ErrMissing) {
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	}
+	server.Database(t) // skips without a server
+	params := scripts()
+	for _, name := range []string{"sync", "syncevery", "synckill", "list", "entries", "export"} {
+		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
+	}
+	params.Setup = func(env *testscript.Env) error {
+		for _, name := range []string{"DB", "DB2", "DB3"} {
+			env.Setenv(name, server.Database(t))
+		}
+		return nil
+	}
+	testscript.Run(t, params)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The verb entries.
+type entriesCommand struct {
+	database
+	URL     string `arg:"" optional:"" name:"URL" help:"The feed; without it: all feeds."`
+	Since   moment `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   moment `placeholder:"TIME" help:"Only entries from before this time."`
+	Search  string `placeholder:"WORDS" help:"Only entries that have all of the words in their title or content."`
+	Deleted bool   `help:"Also entries that are no longer part of their feed."`
+	Limit   int    `placeholder:"N" help:"As many at most."`
+	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *entriesCommand) Help() string {
+	return "Entries come newest first: by when they were updated, else published, else mirrored. " +
+		"Their whole content is in feedhistory export."
+}
+
+// Validate refuses what no entry could fit.
+func (c *entriesCommand) Validate() error {
+	switch {
+	case c.Limit < 0:
+		return errors.New("--limit: at least 1")
+	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
+		return errors.New("--since must be before --until")
+	}
+	return nil
+}
+
+// Run shows the entries.
+func (c *entriesCommand) Run(w *world) error {
+	store, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	query := mirror.Query{
+		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
+	}
+	if c.URL != "" {
+		query.Feed = feedName(c.URL)
+		if _, err := store.Feed(w.ctx, query.Feed); err != nil {
+			return c.unknown(c.URL, err)
+		}
+	}
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	err = c.show(&page{w: out}, store.Entries(w.ctx, query))
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
+	}
+	return errors.Join(c.failure(err), out.Flush())
+}
+
+func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error]) error {
+	n := 0
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		n++
+		if err := c.add(p, r); err != nil {
+			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+		}
+	}
+	if n == 0 && !c.JSON {
+		p.line("There is no such entry.")
+	}
+	return p.err
+}
+
+func (c *entriesCommand) add(p *page, r *mirror.Record) error {
+	e, err := r.Entry()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		line := jsonMirrored{jsonEntry: entryJSON(e), Deleted: deletionOf(r)}
+		if c.URL == "" {
+			line.Feed = r.Feed
+		}
+		return printLine(p.w, line)
+	}
+	p.entry(e)
+	if c.URL == "" {
+		p.para("      ", "      ", "of "+r.Feed)
+	}
+	if d := deletionOf(r); d.Deleted {
+		p.para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
+	}
+	p.line("")
+	return p.err
+}
+
+// jsonMirrored is an entry as inspect shows it, and what only a mirror knows.
+type jsonMirrored struct {
+	jsonEntry
+	Feed    string                 `json:"feed,omitempty"`   // where the entries of all are shown
+	Deleted publish.RecordDeletion `json:"deleted,omitzero"` // it is no longer part of its feed
+}
+
+// deletionOf says since when an entry is no longer part of its feed: as its
+// tombstone has it, else as the mirror found.
+func deletionOf(r *mirror.Record) publish.RecordDeletion {
+	switch {
+	case r.State == mirror.Live:
+		return publish.RecordDeletion{}
+	case r.State == mirror.Deleted && !r.Tombstone.When.IsZero():
+		return publish.RecordDeletion{Deleted: true, When: r.Tombstone.When}
+	}
+	return publish.RecordDeletion{Deleted: true, When: r.Changed.UTC()}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// exportAtom writes the one feed as History.Document has it, entry by entry: at
+// no time are more in memory than fit a batch.
+func exportAtom(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+	for f, err := range feeds {
+		if err != nil {
+			return err
+		}
+		a, err := newAtomExport(ctx, w, store, f)
+		if err != nil {
+			return err
+		}
+		return a.write(store.Entries(ctx, mirror.Query{Feed: f.URL}))
+	}
+	return nil
+}
+
+// An atomExport is one long Atom document, written as many short ones with the
+// same head: of each but the first the head is left out, and of each but the
+// last the end.
+type atomExport struct {
+	w    io.Writer
+	doc  *feedhistory.Document // the head, and a batch of entries
+	head []byte                // what is to be left out
+}
+
+const (
+	atomBatch = 500
+	atomEnd   = "</feed>\n"
+)
+
+func newAtomExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) (*atomExport, error) {
+	head, err := f.Document()
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil, errors.New(f.URL + ": the feed could not be read yet: " + brief(f.Error, f.URL, f.Address))
+	}
+	if err != nil {
+		return nil, err
+	}
+	history := feedhistory.History{Head: head, Kind: f.Kind, Gaps: f.Missing()}
+	if history.Deleted, err = tombstones(ctx, store, f); err != nil {
+		return nil, err
+	}
+	a := &atomExport{w: w, doc: history.Document()}
+	a.doc.Complete = f.Verdict == feedhistory.Whole
+	if a.doc.Updated.IsZero() {
+		a.doc.Updated = f.Changed.UTC() // or each head would have a time of its own
+	}
+	missing := a.doc.Entries
+	a.doc.Entries = nil
+	text, err := a.render()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	a.doc.Deleted = nil // as has been said
+	if a.head, err = a.render(); err != nil {
+		return nil, err
+	}
+	a.doc.Entries = missing
+	return a, nil
+}
+
+// tombstones returns the deletions that hold.
+func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (deleted []feedhistory.Tombstone, err error) {
+	if f.Deleted == 0 {
+		return nil, nil
+	}
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL, Deleted: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if d := deletionOf(r); d.Deleted {
+			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: d.When})
+		}
+	}
+	return deleted, nil
+}
+
+// write writes the entries and the end.
+func (a *atomExport) write(records iter.Seq2[*mirror.Record, error]) error {
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		e, err := r.Entry()
+		if err != nil {
+			return fmt.Errorf("the entry %s: %w", r.ID, err)
+		}
+		if a.doc.Entries = append(a.doc.Entries, e); len(a.doc.Entries) >= atomBatch {
+			if err := a.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	err := a.flush()
+	_, end := io.WriteString(a.w, atomEnd)
+	return errors.Join(err, end)
+}
+
+func (a *atomExport) flush() error {
+	text, err := a.render()
+	if err != nil {
+		return err
+	}
+	_, err = a.w.Write(text[len(a.head):])
+	a.doc.Entries = a.doc.Entries[:0]
+	return err
+}
+
+// render returns the document as it is now, without its end.
+func (a *atomExport) render() ([]byte, error) {
+	var b bytes.Buffer
+	err := feedhistory.WriteAtom(&b, a.doc)
+	return bytes.TrimSuffix(b.Bytes(), []byte(atomEnd)), err
+}

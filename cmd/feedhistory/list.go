@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The verb list.
+type listCommand struct {
+	database
+	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
+	Due     bool   `help:"Only feeds that are due to be polled."`
+	Partial bool   `help:"Only feeds of which something is known to be missing."`
+	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *listCommand) Help() string {
+	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has; window, the feed " +
+		"shows its latest entries and does not say what came before; lossy, its pages may have let entries slip through; " +
+		"partial, something is known to be missing, with the number of gaps."
+}
+
+// Validate refuses what contradicts itself.
+func (c *listCommand) Validate() error {
+	if c.URL != "" && (c.Due || c.Partial) {
+		return errors.New("--due and --partial are for the list of all feeds")
+	}
+	return nil
+}
+
+// Run lists the feeds, or shows one.
+func (c *listCommand) Run(w *world) error {
+	store, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
+	if c.URL != "" {
+		err = c.one(l)
+	} else {
+		err = c.all(l)
+	}
+	return errors.Join(c.failure(err), l.page.err, out.Flush())
+}
+
+// A listing is a list in the making.
+type listing struct {
+	ctx   context.Context
+	store mirror.Store
+	page  *page
+	now   time.Time
+	feeds int
+}
+
+func (c *listCommand) one(l *listing) error {
+	f, err := l.store.Feed(l.ctx, feedName(c.URL))
+	if err != nil {
+		return c.unknown(c.URL, err)
+	}
+	newest, err := l.newest(f)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printLine(l.page.w, feedJSON(f, newest))
+	}
+	l.page.feed(f, newest, l.now)
+	return nil
+}
+
+func (c *listCommand) all(l *listing) error {
+	query := mirror.FeedQuery{}
+	if c.Due {
+		query.Due = l.now
+	}
+	for f, err := range l.store.Feeds(l.ctx, query) {
+		if err != nil {
+			return err
+		}
+		if c.Partial && f.Verdict != feedhistory.Partial {
+			continue
+		}
+		newest, err := l.newest(f)
+		if err != nil {
+			return err
+		}
+		if err := c.add(l, f, newest); err != nil {
+			return err
+		}
+	}
+	if l.feeds == 0 && !c.JSON {
+		l.page.line(c.none())
+	}
+	return nil
+}
+
+func (c *listCommand) none() string {
+	switch {
+	case c.Due:
+		return "No feed is due."
+	case c.Partial:
+		return "There is no feed of which something is known to be missing."
+	}
+	return "There is no feed in " + c.name() + " yet: feedhistory sync URL adds one."
+}
+
+// add adds a feed to the list.
+func (c *listCommand) add(l *listing, f *mirror.Feed, newest *mirror.Record) error {
+	if c.JSON {
+		return printLine(l.page.w, feedJSON(f, newest))
+	}
+	if l.feeds == 0 {
+		l.page.line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+	}
+	l.feeds++
+	l.page.line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
+	if f.Failures > 0 {
+		l.page.para("  - ", "    ", failuresOf(f))
+	}
+	return l.page.err
+}
+
+// row is a line of the list. The URL comes last and whole, to be copied.
+func row(verdict, entries, newest, polled, next, url string) string {
+	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
+}
+
+// newest returns the newest entry of a feed; nil if it has none.
+func (l *listing) newest(f *mirror.Feed) (*mirror.Record, error) {
+	if f.Entries == 0 {
+		return nil, nil
+	}
+	for r, err := range l.store.Entries(l.ctx, mirror.Query{Feed: f.URL, Limit: 1}) {
+		return r, err
+	}
+	return nil, nil
+}
+
+// verdictOf is a feed's verdict in a word, with the number of gaps.
+func verdictOf(f *mirror.Feed) string {
+	if gaps := len(f.Pending) + len(f.Gaps); gaps > 0 {
+		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
+	}
+	return f.Verdict.String()
+}
+
+func day(r *mirror.Record) string {
+	if r == nil {
+		return "-"
+	}
+	return r.Time().UTC().Format(time.DateOnly)
+}
+
+// nextOf is when a feed is polled next, as a word.
+func nextOf(f *mirror.Feed, now time.Time) string {
+	switch {
+	case f.Gone:
+		return "gone"
+	case !f.Next.After(now):
+		return "due"
+	}
+	return span(f.Next.Sub(now))
+}
+
+// failuresOf says how a feed's last polls failed.
+func failuresOf(f *mirror.Feed) string {
+	return count(f.Failures, "poll", "polls") + " failed: " + brief(f.Error, f.URL, f.Address)
+}
+
+// brief is the text of a stored error, without the names that stand beside it.
+func brief(text string, names ...string) string {
+	for _, name := range names {
+		if name != "" {
+			text = strings.NewReplacer("fetch "+strconv.Quote(name)+": ", "", name+": ", "").Replace(text)
+		}
+	}
+	return strings.TrimPrefix(text, "status ")
+}
+
+// feed shows a feed in full.
+func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
+	title := f.Title
+	if clean(title) == "" {
+		title = "(no title)"
+	}
+	p.para("", "", title)
+	p.line("")
+	p.field("feed", f.URL)
+	p.field("moved to", f.Address)
+	p.field("kind", f.Kind.String())
+	p.field("source", f.Source)
+	p.field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	p.field("entries", entriesOf(f, newest))
+	if f.Documents > 0 {
+		p.field("archives", fmt.Sprint(f.Documents))
+	}
+	p.field("changed", stamp(f.Changed, now))
+	p.field("polled", stamp(f.Polled, now))
+	switch next := nextOf(f, now); {
+	case f.Gone:
+		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+	case next == "due":
+		p.field("next poll", "due")
+	default:
+		p.field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), until(f.Next, now)))
+	}
+	if f.Failures > 0 {
+		p.field("failed", failuresOf(f))
+	}
+	gaps := f.Missing()
+	if len(gaps) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  " + count(len(gaps), "gap", "gaps"))
+	for _, g := range gaps {
+		p.gap(storedGap(g))
+	}
+}
+
+// meaning says what a feed's verdict means.
+func meaning(f *mirror.Feed) string {
+	switch {
+	case f.Verdict != feedhistory.Partial:
+		return verdictText(f.Verdict)
+	case f.Known.URL == "":
+		return "The feed could not be read yet."
+	}
+	return "Something is missing, as is said below."
+}
+
+func entriesOf(f *mirror.Feed, newest *mirror.Record) string {
+	text := fmt.Sprint(f.Entries)
+	if f.Deleted > 0 {
+		text += fmt.Sprintf(", and %d deleted", f.Deleted)
+	}
+	if newest != nil {
+		text += "; the newest: " + timeText(newest.Time())
+	}
+	return text
+}
+
+// stamp is a time, and how long ago that was.
+func stamp(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", timeText(t), span(now.Sub(t)))
+}
+
+// jsonFeed is a feed of a mirror.
+type jsonFeed struct {
+	URL       string    `json:"url"`
+	Address   string    `json:"address,omitempty"` // where it is asked for, if elsewhere
+	Title     string    `json:"title,omitempty"`
+	Kind      string    `json:"kind"`
+	Verdict   string    `json:"verdict"`
+	Source    string    `json:"source,omitempty"`
+	Entries   int64     `json:"entries"`
+	Deleted   int64     `json:"deleted"`
+	Documents int64     `json:"documents"`
+	Newest    string    `json:"newest,omitempty"`
+	Changed   string    `json:"changed,omitempty"`
+	Polled    string    `json:"polled,omitempty"`
+	NextPoll  string    `json:"next_poll,omitempty"`
+	Gone      bool      `json:"gone,omitempty"`
+	Failures  int       `json:"failures,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Gaps      []jsonGap `json:"gaps"`
+}
+
+func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
+	j := jsonFeed{
+		URL: f.URL, Address: f.Address, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
+		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
+		Changed: secondJSON(f.Changed), Polled: secondJSON(f.Polled), NextPoll: secondJSON(f.Next),
+		Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
+		Gaps: each(f.Missing(), storedGapJSON),
+	}
+	if newest != nil {
+		j.Newest = timeJSON(newest.Time())
+	}
+	return j
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// A moment is a time on the command line: as RFC 3339 has it, a date, or how
+// long ago it is, such as 7d or 48h. A date begins at midnight in UTC.
+type moment struct{ time.Time }
+
+// Decode reads a moment from the command line.
+func (m *moment) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	var err error
+	m.Time, err = parseMoment(text, time.Now())
+	return err
+}
+
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			if n, err := strconv.ParseUint(number, 10, 16); err == nil {
+				return now.AddDate(0, 0, -int(n)*days), nil
+			}
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
+}
+
+// span is a length of time for people, in its largest unit.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		size time.Duration
+		name string
+	}{{365 * day, "y"}, {day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d >= unit.size {
+			return fmt.Sprintf("%d%s", d/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
+}
+
+// ago is how long ago a time was, for a table.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return span(now.Sub(t))
+}
+
+// until says when a time comes.
+func until(t, now time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return "in " + span(t.Sub(now))
+}
+
+// secondJSON is a time by our own clock, which is not noted more precisely.
+func secondJSON(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return timeJSON(t.UTC().Truncate(time.Second))
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+)
+
+// The verb rm.
+type rmCommand struct {
+	database
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with all that is known of them."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *rmCommand) Help() string {
+	return "The entries are gone then; feedhistory export keeps a copy."
+}
+
+// Run removes the feeds. Those that are not there do not keep the others.
+func (c *rmCommand) Run(w *world) error {
+	store, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	p := &page{w: w.stderr}
+	missing := false
+	for _, url := range c.URLs {
+		name := feedName(url)
+		f, err := store.Feed(w.ctx, name)
+		if err == nil {
+			err = store.Remove(w.ctx, name)
+		}
+		if err = c.unknown(url, err); isUnknown(err) {
+			w.say(err.Error())
+			missing = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
+	}
+	if missing {
+		return statusError(exitFailed)
+	}
+	return p.err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/web"
+)
+
+// The flags of the history server.
+type historyFlags struct {
+	Base      string `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
+	Published string `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: beside the database)."`
+	Token     string `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything (default: nothing if it listens on this machine only, else a random one, which is printed)."`
+}
+
+// Validate refuses what readers could not reach.
+func (c *serveCommand) Validate() error {
+	u, err := url.Parse(c.Base)
+	switch {
+	case c.Dir != "" && (c.Base != "" || c.Published != ""):
+		return errors.New("--base and --published are for the history server, which serves no directory")
+	case c.Base == "":
+		return nil
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
+		return errors.New("--base: the root of a host, such as https://feeds.example.org/")
+	}
+	return nil
+}
+
+// serveHistory serves the feeds of a database until the context ends.
+func (c *serveCommand) serveHistory(w *world) error {
+	store, err := c.create(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	listener, err := c.listen("127.0.0.1:8005")
+	if err != nil {
+		return err
+	}
+	level := slog.LevelWarn
+	if w.Verbose {
+		level = slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	site := "http://" + address(listener) + "/"
+	server := &web.Server{
+		Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.client(w.stderr)},
+		Base: site, Token: c.Token, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
+	}
+	if c.Base != "" {
+		server.Base = c.Base
+	}
+	w.say("the feeds of " + c.name() + " at " + site)
+	if server.Token == "" && !web.IsLocal(listener.Addr().String()) {
+		server.Token = rand.Text()
+		w.say("others can reach it; to change anything, the token is " + server.Token)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	var polls sync.WaitGroup
+	polls.Go(func() { _ = server.Run(ctx) }) // it has no error but the end of the context
+	defer polls.Wait()
+	defer cancel()
+	return w.serve(listener, server, log)
+}
+
+// publishedDir is where what is published again is kept.
+func (c *serveCommand) publishedDir() string {
+	switch {
+	case c.Published != "":
+		return c.Published
+	case !c.isPostgres():
+		return c.DB + ".published"
+	}
+	sum := sha256.Sum256([]byte(c.name()))
+	return filepath.Join(filepath.Dir(defaultDB()), "published-"+hex.EncodeToString(sum[:4]))
+}

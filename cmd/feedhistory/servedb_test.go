@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/examples/site"
+)
+
+// A lockedBuffer can be read while it is written to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var siteLine = regexp.MustCompile(`at (http://\S+/)\n`)
+
+// history starts the history server and returns its URL, what it says, and what
+// ends it and returns its status.
+func history(t *testing.T, args ...string) (base string, says *lockedBuffer, end func() int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	says = &lockedBuffer{}
+	status := make(chan int, 1)
+	go func() {
+		status <- run(ctx, append([]string{"serve"}, args...), strings.NewReader(""), io.Discard, says)
+	}()
+	require.Eventually(t, func() bool {
+		found := siteLine.FindStringSubmatch(says.String())
+		if found != nil {
+			base = found[1]
+		}
+		return found != nil || len(status) > 0
+	}, 20*time.Second, 10*time.Millisecond)
+	require.NotEmpty(t, base, says)
+	return base, says, func() int {
+		cancel()
+		return <-status
+	}
+}
+
+func pageAt(t *testing.T, url string) string {
+	resp, err := http.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+// From an empty file to a feed with its whole history, which another instance
+// reads; after a restart everything is where it was.
+func TestServeHistory(t *testing.T) {
+	publisher, stop, err := site.Start()
+	require.NoError(t, err)
+	defer stop()
+	defer http.DefaultClient.CloseIdleConnections()
+	file := filepath.Join(t.TempDir(), "new", "feeds.db")
+	args := []string{"--allow-private", "--db", file, "--listen", "127.0.0.1:0"}
+	base, says, end := history(t, args...)
+	require.Contains(t, says.String(), "the feeds of "+file+" at "+base)
+	require.Contains(t, pageAt(t, base), "No feeds yet.")
+
+	resp, err := http.PostForm(base+"feeds", url.Values{"url": {publisher + site.Archived}})
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	feed := strings.TrimPrefix(resp.Request.URL.Path, "/")
+	require.Eventually(t, func() bool { return strings.Contains(pageAt(t, base+feed), ">whole</span>") }, 20*time.Second, 20*time.Millisecond)
+	status, want, _ := call(t.Context(), "", "fetch", publisher+site.Archived, "--allow-private", "--format", "json")
+	require.Equal(t, exitOK, status)
+	status, got, stderr := call(t.Context(), "", "fetch", base+feed+"/index.atom", "--allow-private", "--format", "json")
+	require.Equal(t, exitOK, status, stderr)
+	ids := regexp.MustCompile(`"id": ?"[^"]+"`)
+	require.ElementsMatch(t, ids.FindAllString(want, -1), ids.FindAllString(got, -1))
+	status, _, stderr = call(t.Context(), "", "check", "--chain", "--allow-private", base+feed+"/index.atom")
+	require.Equal(t, exitOK, status, stderr)
+	index := pageAt(t, base+feed+"/index.atom")
+	require.Equal(t, exitOK, end(), says)
+
+	args[len(args)-1] = strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/")
+	again, says, end := history(t, args...)
+	require.Equal(t, base, again)
+	require.Equal(t, index, pageAt(t, base+feed+"/index.atom"))
+	require.Equal(t, exitOK, end(), says)
+	published, err := fs.Glob(os.DirFS(file+".published"), "*/*/index.atom")
+	require.NoError(t, err)
+	require.Len(t, published, 1)
+}
+
+// Where others can reach it there is a token.
+func TestServeHistoryToken(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	file := filepath.Join(t.TempDir(), "feeds.db")
+	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0")
+	token := regexp.MustCompile(`the token is (\S+)`).FindStringSubmatch(says.String())
+	require.NotNil(t, token, says)
+	for bearer, want := range map[string]int{"": http.StatusUnauthorized, token[1]: http.StatusUnprocessableEntity} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"feeds", nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		resp, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode)
+	}
+	require.Equal(t, exitOK, end())
+}
+
+func TestServeUsage(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "feeds.db")
+	for _, test := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: the root of a host"},
+		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: the root of a host"},
+		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "which serves no directory"},
+		{[]string{"--db", "https://example.org"}, exitUsage, "--db: a file, or a postgres:// URL"},
+		{[]string{"--db", t.TempDir()}, exitFailed, "the file cannot be opened"},
+		{[]string{"--db", file, "--listen", taken.Addr().String()}, exitFailed, "address already in use"},
+	} {
+		status, _, stderr := call(t.Context(), "", append([]string{"serve"}, test.args...)...)
+		require.Equal(t, test.status, status, "%s: %s", test.args, stderr)
+		require.Contains(t, stderr, test.says)
+	}
+}

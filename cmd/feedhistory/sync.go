@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The verb sync.
+type syncCommand struct {
+	database
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due."`
+	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Poll the feeds of a subscription list, too; - is standard input (repeatable)."`
+	All        bool          `help:"Poll all feeds of the database, also those that are not due."`
+	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
+	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
+	Parallel   int           `default:"8" placeholder:"N" help:"Feeds to poll at the same time, each of another host (default: ${default})."`
+	Revalidate bool          `help:"Ask for every archive document anew, to see whether it has been changed."`
+	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
+
+	budgetFlags
+}
+
+// Help is what --help says beyond the flags.
+func (c *syncCommand) Help() string {
+	return "The first poll reads a feed's whole history, later ones what is new and whatever an earlier one could not get. " +
+		"It may be ended at any time: what was read is kept, and the next sync goes on there. " +
+		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more.\n\n" +
+		"The exit status is 1 if a poll failed, else 3 if something is known to be missing of a feed that was polled, else 0. " +
+		"With --every, each feed's last poll counts."
+}
+
+// Validate refuses what no poll can keep to.
+func (c *syncCommand) Validate() error {
+	switch {
+	case c.Interval < time.Second:
+		return errors.New("--interval: at least 1s")
+	case c.Parallel < 1:
+		return errors.New("--parallel: at least 1")
+	case c.All && c.Every:
+		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
+	case c.All && len(c.URLs)+len(c.OPML) > 0:
+		return errors.New("--all is for the feeds of the database, so give no others")
+	}
+	return c.check()
+}
+
+// Run polls the feeds and reports on each.
+func (c *syncCommand) Run(w *world) error {
+	given, err := c.given(w)
+	if err != nil {
+		return err
+	}
+	store, err := c.create(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s := c.newSyncing(w, store, store.Index)
+	if err := c.fill(w.ctx, s, given); err != nil {
+		return c.failure(err)
+	}
+	if s.lanes.waiting == 0 && !c.Every {
+		return c.nothing(w, store)
+	}
+	s.report.begin(w, c.Every, s.lanes.waiting)
+	err = s.run(w.ctx)
+	s.report.end(s.lanes.waiting)
+	if err != nil {
+		return c.failure(err)
+	}
+	return s.report.status()
+}
+
+// newSyncing returns a sync that polls as the flags say.
+func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(context.Context) error) *syncing {
+	client := w.client(w.stderr)
+	client.Budget = c.budget()
+	counted := &countedStore{Store: store}
+	return &syncing{
+		mirror: &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
+		lanes:  newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
+		held: map[string]time.Time{}, index: index,
+		report: &syncReport{
+			json: c.JSON, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
+		},
+	}
+}
+
+// given returns the addresses of the arguments and the lists, as they are named
+// in the store.
+func (c *syncCommand) given(w *world) (urls []string, err error) {
+	for _, url := range c.URLs {
+		if err := checkURL(url); err != nil {
+			return nil, err
+		}
+		urls = append(urls, feedName(url))
+	}
+	for _, file := range c.OPML {
+		feeds, err := w.subscriptions(file)
+		if err != nil {
+			return nil, failure(file, err)
+		}
+		for _, feed := range feeds {
+			if err := checkURL(feed.URL); err != nil {
+				w.say(fmt.Sprintf("%s: left out: %v", file, err))
+				continue
+			}
+			urls = append(urls, feedName(feed.URL))
+		}
+	}
+	if len(urls) == 0 && len(c.OPML) > 0 {
+		return nil, errors.New("no feed in the lists can be polled")
+	}
+	return urls, nil
+}
+
+// subscriptions reads a subscription list.
+func (w *world) subscriptions(file string) ([]outline, error) {
+	in, err := w.open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	feeds, err := readOPML(in)
+	if err == nil && len(feeds) == 0 {
+		err = errors.New("there is no feed in it")
+	}
+	return feeds, err
+}
+
+// feedName returns the URL by which the store names a feed.
+func feedName(arg string) string {
+	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
+	return arg
+}
+
+// fill has the feeds wait that are to be polled at once. With --every that is
+// none that is in the database already and not due.
+func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
+	store := s.mirror.Store
+	for _, url := range given {
+		f, err := store.Feed(ctx, url)
+		switch {
+		case errors.Is(err, mirror.ErrNotFound):
+			f = &mirror.Feed{URL: url}
+		case err != nil:
+			return err
+		case c.Every && (f.Gone || f.Next.After(time.Now())):
+			continue
+		}
+		s.lanes.add(url, hostOf(f))
+	}
+	if len(given) > 0 || len(c.OPML) > 0 || c.Every {
+		return nil // what is due is looked for later
+	}
+	query := mirror.FeedQuery{Due: time.Now()}
+	if c.All {
+		query = mirror.FeedQuery{}
+	}
+	for f, err := range store.Feeds(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if !f.Gone {
+			s.lanes.add(f.URL, hostOf(f))
+		}
+	}
+	return nil
+}
+
+// nothing says why no feed is polled.
+func (c *syncCommand) nothing(w *world, store mirror.Store) error {
+	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: time.Now().AddDate(100, 0, 0), Limit: 1}) {
+		if err != nil {
+			return c.failure(err)
+		}
+		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, time.Now()) + "; --all polls them all the same")
+		return nil
+	}
+	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")
+}

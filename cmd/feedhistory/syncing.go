@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A syncing is a sync under way.
+type syncing struct {
+	mirror   *mirror.Mirror
+	lanes    *lanes
+	parallel int
+	report   *syncReport
+
+	index func(context.Context) error // makes what was added ready to be searched
+	added bool                        // something was, since it last did
+
+	every bool                 // go on with whatever is due
+	look  time.Time            // when to look for that next
+	held  map[string]time.Time // feeds that are due, but not to be polled before this
+	rest  time.Time            // no poll begins before, for the store has failed
+}
+
+// An outcome is what a poll came to.
+type outcome struct {
+	turn
+	changes *mirror.Changes // nil: there was no poll
+	err     error
+	kind    outcomeKind
+	forget  bool // the feed was never read, so that its address may be wrong
+}
+
+type outcomeKind uint8
+
+const (
+	polled      outcomeKind = iota
+	failed                  // there is no subscription document
+	busy                    // another mirror is at work on the feed
+	interrupted             // before its end
+	broken                  // by the store
+)
+
+// run polls the feeds that wait, and with every those that fall due, until the
+// context ends. The polls that are under way then come to a proper end. The
+// error is the store's; with every it is only told, and does not end the sync.
+func (s *syncing) run(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	outcomes := make(chan outcome)
+	running := 0
+	end := func(o outcome) {
+		running--
+		if failed := s.end(o); failed != nil && err == nil {
+			err = failed
+			cancel()
+		}
+	}
+	for ctx.Err() == nil {
+		now := time.Now()
+		if s.every && !s.look.After(now) {
+			s.due(ctx, now)
+		}
+		for running < s.parallel && !s.rest.After(now) {
+			t, ok := s.lanes.next(now)
+			if !ok {
+				break
+			}
+			running++
+			go func() { outcomes <- s.poll(ctx, t) }()
+		}
+		if running == 0 && s.lanes.waiting == 0 {
+			if err := s.idle(ctx); err != nil || !s.every {
+				return err
+			}
+		}
+		select {
+		case o := <-outcomes:
+			end(o)
+		case <-s.alarm(now):
+		case <-s.report.tick():
+		case <-ctx.Done():
+		}
+	}
+	for running > 0 {
+		end(<-outcomes)
+	}
+	return err
+}
+
+// idle does what can wait until no feed is polled. The error is the store's; with
+// every it is only told.
+func (s *syncing) idle(ctx context.Context) error {
+	if !s.added {
+		return nil
+	}
+	s.added = false
+	err := s.index(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil // the first search will do it
+	case err != nil && s.every:
+		s.report.trouble(err)
+		return nil
+	}
+	return err
+}
+
+// alarm rings when there may be something to do though no poll has ended.
+func (s *syncing) alarm(now time.Time) <-chan time.Time {
+	at, ok := s.lanes.wake()
+	if s.every && (!ok || s.look.Before(at)) {
+		at, ok = s.look, true
+	}
+	if s.rest.After(now) {
+		at = s.rest
+	}
+	if !ok {
+		return nil
+	}
+	return time.After(max(at.Sub(now), time.Millisecond))
+}
+
+const (
+	lookEvery = time.Minute // for feeds that another process has added, at least
+	holdFor   = time.Minute // a feed that another mirror is at work on, or all if the store fails
+)
+
+// due has the feeds wait that are due, and sets when to look again.
+func (s *syncing) due(ctx context.Context, now time.Time) {
+	s.look = now.Add(lookEvery)
+	for f, err := range s.mirror.Store.Feeds(ctx, mirror.FeedQuery{Due: s.look}) {
+		if err != nil {
+			if ctx.Err() == nil {
+				s.report.trouble(err)
+			}
+			return
+		}
+		if f.Next.After(now) {
+			s.wakeFor(f.Next, now)
+			return
+		}
+		if s.held[f.URL].After(now) {
+			continue
+		}
+		delete(s.held, f.URL)
+		s.lanes.add(f.URL, hostOf(f))
+	}
+}
+
+// wakeFor has the look come in time for a feed that is due then, but not at
+// every moment.
+func (s *syncing) wakeFor(next, now time.Time) {
+	if soon := now.Add(time.Second); next.Before(soon) {
+		next = soon
+	}
+	if next.Before(s.look) {
+		s.look = next
+	}
+}
+
+// poll polls a feed.
+func (s *syncing) poll(ctx context.Context, t turn) outcome {
+	o := outcome{turn: t}
+	o.changes, o.err = s.mirror.Update(ctx, t.feed)
+	switch {
+	case o.err == nil:
+	case ctx.Err() != nil:
+		o.kind = interrupted
+	case errors.Is(o.err, mirror.ErrConflict):
+		o.kind = busy
+	default:
+		o.kind = broken
+		f, err := s.mirror.Store.Feed(ctx, t.feed)
+		if err == nil && f.Error == o.err.Error() { // it is the feed's own, and noted
+			o.kind, o.forget = failed, f.Known.URL == ""
+		}
+	}
+	return o
+}
+
+// end takes what a poll came to. The error, the store's, ends the sync.
+func (s *syncing) end(o outcome) error {
+	now := time.Now()
+	s.lanes.done(o.turn, now)
+	if o.changes != nil {
+		s.wakeFor(o.changes.Next, now)
+		s.added = s.added || o.changes.Added+o.changes.Changed > 0
+	}
+	switch {
+	case o.kind == busy:
+		s.held[o.feed] = now.Add(holdFor)
+		s.wakeFor(s.held[o.feed], now)
+	case o.kind == broken && !s.every:
+		return o.err
+	case o.kind == broken:
+		s.rest = now.Add(holdFor)
+		s.look = s.rest
+	}
+	return s.report.tell(o)
+}

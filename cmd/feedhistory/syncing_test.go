@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A testWeb answers requests in virtual time, each after two seconds, and notes
+// when they came.
+type testWeb struct {
+	mu       sync.Mutex
+	asked    []request
+	inFlight map[string]int // by host
+	most     int            // hosts at the same time
+	indexed  int            // times that the store was
+	status   map[string]int // by URL; others are answered with a feed
+}
+
+type request struct {
+	url string
+	at  time.Time
+}
+
+func (w *testWeb) RoundTrip(r *http.Request) (*http.Response, error) {
+	url := r.URL.String()
+	w.mu.Lock()
+	w.asked = append(w.asked, request{url, time.Now()})
+	w.inFlight[r.URL.Hostname()]++
+	busy := 0
+	for _, n := range w.inFlight {
+		busy += n
+		if n > 1 {
+			w.most = 1000
+		}
+	}
+	w.most = max(w.most, busy)
+	status := cmp.Or(w.status[url], http.StatusOK)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.inFlight[r.URL.Hostname()]--
+		w.mu.Unlock()
+	}()
+	select {
+	case <-time.After(2 * time.Second):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	return &http.Response{
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r, StatusCode: status,
+		Body: io.NopCloser(strings.NewReader(
+			`<rss version="2.0"><channel><title>Feed</title><item><guid>` + url + `</guid></item></channel></rss>`)),
+	}, nil
+}
+
+// times returns when a URL was asked for, since the test began.
+func (w *testWeb) times(url string, began time.Time) (times []time.Duration) {
+	for _, r := range w.asked {
+		if r.url == url {
+			times = append(times, r.at.Sub(began))
+		}
+	}
+	return times
+}
+
+// newTestSync returns a sync over a web, and what it writes to stderr.
+func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *testWeb, *bytes.Buffer) {
+	web := &testWeb{inFlight: map[string]int{}, status: map[string]int{}}
+	var stderr bytes.Buffer
+	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
+	c.DB = "feeds.db"
+	s := c.newSyncing(&world{globals: &globals{}, stderr: &stderr, stdout: &stderr}, store,
+		func(context.Context) error { web.indexed++; return nil })
+	s.mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
+	s.report.every = every
+	for _, feed := range feeds {
+		s.lanes.add(feed, hostOf(&mirror.Feed{URL: feed}))
+	}
+	return s, web, &stderr
+}
+
+func exitStatus(err error) int {
+	var status statusError
+	errors.As(err, &status)
+	return int(status)
+}
+
+// Feeds of one host are polled one at a time and a second apart, those of
+// different hosts side by side.
+func TestSyncIsPolite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, web, stderr := newTestSync(&mirror.Memory{}, false,
+			"http://a.example/1", "http://a.example/2", "http://A.example:80/3", "http://b.example/1", "http://b.example/2")
+		require.NoError(t, s.run(t.Context()))
+		require.NoError(t, s.report.status())
+		s.report.end(0)
+		require.Equal(t, 2, web.most)
+		require.Equal(t, []time.Duration{0}, web.times("http://a.example/1", began))
+		require.Equal(t, []time.Duration{3 * time.Second}, web.times("http://b.example/2", began))
+		require.Len(t, web.asked, 5)
+		require.Equal(t, 8*time.Second, time.Since(began))
+		require.Equal(t, 1, web.indexed)
+		require.Contains(t, stderr.String(), "http://a.example/1: 1 new · window\n")
+		require.Contains(t, stderr.String(), "5 polls · 5 new\n")
+	})
+}
+
+func TestSyncInParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, web, _ := newTestSync(&mirror.Memory{}, false,
+			"http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
+		s.parallel = 2
+		require.NoError(t, s.run(t.Context()))
+		require.Equal(t, 2, web.most)
+		require.Equal(t, 6*time.Second, time.Since(began))
+	})
+}
+
+// With --every each feed is polled when it wants it, those included that
+// another process adds, and those that failed.
+func TestSyncEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		store := &mirror.Memory{}
+		s, web, stderr := newTestSync(store, true, "http://a.example/")
+		web.status["http://c.example/"] = http.StatusNotFound
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
+		defer cancel()
+		time.AfterFunc(90*time.Minute, func() {
+			for _, url := range []string{"http://b.example/", "http://c.example/"} {
+				feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
+				require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: feed}))
+			}
+		})
+		require.NoError(t, s.run(ctx))
+		require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 3 * time.Hour},
+			rounded(web.times("http://a.example/", began)))
+		added := web.times("http://b.example/", began)
+		require.Len(t, added, 2)
+		require.LessOrEqual(t, added[0], 91*time.Minute)
+		require.Len(t, web.times("http://c.example/", began), 2)
+		require.Equal(t, 2, web.indexed, "after each poll with something new")
+		require.Equal(t, 1, strings.Count(stderr.String(), "http://a.example/"), "nothing new is not told")
+		require.Contains(t, stderr.String(), "c.example/: 404 Not Found; check the address")
+		require.Equal(t, exitFailed, exitStatus(s.report.status()))
+
+		web.status = map[string]int{} // the last poll of each feed counts
+		ctx, cancel = context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.report.status())
+	})
+}
+
+// rounded leaves out what a look at the store may come late by.
+func rounded(times []time.Duration) (out []time.Duration) {
+	for _, t := range times {
+		out = append(out, t.Truncate(time.Minute))
+	}
+	return out
+}
+
+// An interrupt ends the polls that are under way, and nothing is lost.
+func TestSyncInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, web, stderr := newTestSync(&mirror.Memory{}, false, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		s.report.end(s.lanes.waiting)
+		require.Len(t, web.asked, 2)
+		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync goes on there\n")
+		require.Contains(t, stderr.String(), "1 feed was not polled")
+		require.Equal(t, exitPartial, exitStatus(s.report.status()))
+	})
+}
+
+// A faultyStore fails while it has an error.
+type faultyStore struct {
+	mirror.Store
+	err error
+}
+
+func (s *faultyStore) Commit(ctx context.Context, c *mirror.Change) error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// A store that fails ends a sync, but not one with --every, which goes on when
+// the store does.
+func TestSyncStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left")
+		s, web, _ := newTestSync(&faultyStore{&mirror.Memory{}, full}, false, "http://a.example/", "http://a.example/2")
+		require.ErrorIs(t, s.run(t.Context()), full)
+		require.Len(t, web.asked, 1)
+
+		store := &faultyStore{&mirror.Memory{}, nil}
+		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		store.err = full
+		time.AfterFunc(10*time.Minute, func() { store.err = nil })
+		s, web, stderr := newTestSync(store, true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		require.InDelta(t, 11, len(web.asked), 1, "it tries again every minute")
+		require.Contains(t, stderr.String(), "http://a.example/: no space left")
+		require.Contains(t, stderr.String(), "http://a.example/: 1 new · window")
+		require.NoError(t, s.report.status())
+	})
+}
+
+// Another mirror at work on a feed is said, and no failure.
+func TestSyncBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict}, false, "http://a.example/")
+		require.NoError(t, s.run(t.Context()))
+		require.Contains(t, stderr.String(), "http://a.example/: another sync is at work on it")
+		require.NoError(t, s.report.status())
+	})
+}
+
+// A feed that waits or is polled is not added again, and lanes do not pile up.
+func TestLanes(t *testing.T) {
+	l := newLanes(time.Second)
+	now := time.Unix(0, 0)
+	for range 2 {
+		l.add("a1", "a")
+		l.add("a2", "a")
+		l.add("b1", "b")
+	}
+	require.Equal(t, 3, l.waiting)
+	var order []string
+	var turns []turn
+	for t, ok := l.next(now); ok; t, ok = l.next(now) {
+		order, turns = append(order, t.feed), append(turns, t)
+		l.add(t.feed, t.lane.host)
+	}
+	require.Equal(t, []string{"a1", "b1"}, order)
+	_, ok := l.wake()
+	require.False(t, ok, "nobody rests")
+	l.done(turns[0], now)
+	at, ok := l.wake()
+	require.True(t, ok)
+	require.Equal(t, now.Add(time.Second), at)
+	l.done(turns[1], now)
+	last, ok := l.next(at)
+	require.True(t, ok)
+	require.Equal(t, "a2", last.feed)
+	l.done(last, at)
+	_, ok = l.next(at.Add(time.Second))
+	require.False(t, ok)
+	require.Empty(t, l.hosts)
+	require.Empty(t, l.known)
+}

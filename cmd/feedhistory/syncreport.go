@@ -1,0 +1,298 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A syncReport tells of a sync: a line for each feed as it is polled, a bar
+// meanwhile on a terminal, and what it all came to.
+type syncReport struct {
+	json    bool
+	stdout  io.Writer
+	page    *page
+	db      *database
+	every   bool
+	feeds   int // to be polled, unless it goes on for ever
+	bar     *progressbar.ProgressBar // nil: not shown
+	counted *countedStore
+	told    map[string]int // the exit status that each feed's last poll stands for
+	last    string         // the trouble that was told last
+
+	polls, added, changed, deleted int
+}
+
+func (r *syncReport) begin(w *world, every bool, feeds int) {
+	r.every, r.feeds = every, feeds
+	if every {
+		feeds = -1
+	}
+	r.bar = w.newBar(feeds, "polling")
+}
+
+// tick is when the bar is to be drawn again.
+func (r *syncReport) tick() <-chan time.Time {
+	if r.bar == nil {
+		return nil
+	}
+	done := count(r.polls, "poll", "polls")
+	if !r.every {
+		done = fmt.Sprintf("%d of %s", r.polls, count(r.feeds, "feed", "feeds"))
+	}
+	r.bar.Describe(fmt.Sprintf("%s · %s · %s", done, count(int(r.counted.documents.Load()), "document", "documents"),
+		count(int(r.counted.entries.Load()), "entry", "entries")))
+	return time.After(200 * time.Millisecond)
+}
+
+// tell tells what a poll came to. The error is that of the output.
+func (r *syncReport) tell(o outcome) error {
+	if r.bar != nil {
+		_ = r.bar.Clear()
+		defer func() { _ = r.bar.Add(1) }()
+	}
+	if o.changes == nil && o.kind == interrupted {
+		return nil // it has not begun
+	}
+	if o.kind == broken {
+		o.err = r.db.failure(o.err)
+	}
+	status := o.status()
+	before, again := r.told[o.feed]
+	r.told[o.feed] = status
+	r.polls++
+	c := cmp.Or(o.changes, &mirror.Changes{URL: o.feed, Verdict: feedhistory.Partial})
+	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
+	if r.json {
+		if err := printLine(r.stdout, o.json(c)); err != nil {
+			return err
+		}
+	}
+	if r.every && again && before == status && o.kind == polled && c.Added+c.Changed+c.Deleted+c.Altered == 0 {
+		return nil
+	}
+	r.page.outcomeOfPoll(o, c)
+	return nil
+}
+
+// trouble tells of a store that cannot be read, once.
+func (r *syncReport) trouble(err error) {
+	if text := r.db.failure(err).Error(); text != r.last {
+		r.last = text
+		r.page.line(clean(text + "; trying again every minute"))
+	}
+}
+
+// end tells what the sync came to, and how many feeds it has left.
+func (r *syncReport) end(left int) {
+	if r.bar != nil {
+		_ = r.bar.Finish()
+	}
+	if left > 0 && !r.every {
+		r.page.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.told[""] = exitPartial
+	}
+	if r.polls < 2 {
+		return
+	}
+	failures, partial := 0, 0
+	for feed, status := range r.told {
+		switch {
+		case status == exitFailed:
+			failures++
+		case status == exitPartial && feed != "":
+			partial++
+		}
+	}
+	text := count(r.polls, "poll", "polls") + " · " + changesText(r.added, r.changed, r.deleted)
+	if failures > 0 {
+		text += fmt.Sprintf(" · %d failed", failures)
+	}
+	if partial > 0 {
+		text += " · something is missing of " + count(partial, "feed", "feeds")
+	}
+	r.page.para("", "", text)
+}
+
+// status is the exit status that the last polls come to.
+func (r *syncReport) status() error {
+	worst := exitOK
+	for _, status := range r.told {
+		if status == exitFailed {
+			return statusError(exitFailed)
+		}
+		worst = max(worst, status)
+	}
+	if worst != exitOK {
+		return statusError(worst)
+	}
+	return nil
+}
+
+// status is the exit status that a poll stands for. A feed that was read once,
+// and withdrawn since, is not a failure.
+func (o *outcome) status() int {
+	switch {
+	case o.kind == broken, o.kind == failed && (o.forget || !o.changes.Gone):
+		return exitFailed
+	case o.kind != busy && o.changes.Verdict == feedhistory.Partial:
+		return exitPartial
+	}
+	return exitOK
+}
+
+// changesText says what has changed.
+func changesText(added, changed, deleted int) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{added, "new"}, {changed, "changed"}, {deleted, "deleted"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing new"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// outcomeOfPoll shows what a poll came to.
+func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
+	p.line(clean(o.text(c)))
+	if c.Moved != "" {
+		p.para("  ", "  ", "it has moved for good: "+c.Moved)
+	}
+	if c.Altered > 0 {
+		p.para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
+			" been altered, though archives should never change; what is new there has been added")
+	}
+	if o.kind == polled || o.kind == interrupted {
+		p.missing(c.URL, c.Gaps)
+	}
+}
+
+// text says in a line what a poll came to.
+func (o *outcome) text(c *mirror.Changes) string {
+	changes := changesText(c.Added, c.Changed, c.Deleted)
+	result := fmt.Sprintf("%s: %s · %s", o.feed, changes, c.Verdict)
+	switch o.kind {
+	case polled:
+		if c.More {
+			result += " · the budget is spent; the next sync goes on there"
+		}
+		return result
+	case interrupted:
+		return result + " · interrupted; the next sync goes on there"
+	case busy:
+		return o.feed + ": another sync is at work on it"
+	case broken:
+		return o.feed + ": " + o.err.Error()
+	}
+	text := failure(o.feed, o.err).Error()
+	if c.Added > 0 {
+		text += " (what could be read: " + changes + ")"
+	}
+	if o.forget && isWrongAddress(o.err) {
+		text += "; feedhistory rm forgets it"
+	}
+	return text
+}
+
+// isWrongAddress reports whether it is the address that seems to be at fault.
+func isWrongAddress(err error) bool {
+	status, _ := errors.AsType[*feedhistory.StatusError](err)
+	parse, _ := errors.AsType[*feedhistory.ParseError](err)
+	dns, _ := errors.AsType[*net.DNSError](err)
+	return status != nil && (status.Status == http.StatusNotFound || status.Gone) ||
+		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
+}
+
+// gapsShown is how many gaps of a feed are shown before one is asked for all.
+const gapsShown = 3
+
+// missing shows the first gaps of a feed.
+func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
+	for i, g := range gaps {
+		if i == gapsShown && len(gaps) > gapsShown+1 {
+			p.para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
+			return
+		}
+		p.gap(storedGap(g))
+	}
+}
+
+// storedGap is a gap of a mirror for people: all that is stored of its error is
+// the text, which may begin with the URL that is named beside.
+func storedGap(g *feedhistory.Gap) *feedhistory.Gap {
+	shown := *g
+	shown.Err = errors.New(brief(g.Err.Error(), g.URL))
+	return &shown
+}
+
+// jsonSync is what a poll came to.
+type jsonSync struct {
+	URL       string    `json:"url"`
+	Kind      string    `json:"kind"`
+	Verdict   string    `json:"verdict"`
+	Added     int       `json:"added"`
+	Changed   int       `json:"changed"`
+	Deleted   int       `json:"deleted"`
+	Documents int       `json:"documents"`
+	Altered   int       `json:"altered,omitempty"` // archive documents that should not have been
+	Gaps      []jsonGap `json:"gaps"`
+	NextPoll  string    `json:"next_poll,omitempty"`
+	Moved     string    `json:"moved,omitempty"`
+	Gone      bool      `json:"gone,omitempty"`
+	Busy      bool      `json:"busy,omitempty"` // another mirror is at work on the feed
+	Error     string    `json:"error,omitempty"`
+}
+
+func (o *outcome) json(c *mirror.Changes) jsonSync {
+	j := jsonSync{
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(),
+		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
+		Gaps: each(c.Gaps, storedGapJSON), NextPoll: secondJSON(c.Next),
+		Moved: c.Moved, Gone: c.Gone, Busy: o.kind == busy,
+	}
+	switch o.kind {
+	case failed:
+		j.Error = detail(o.err)
+	case broken:
+		j.Error = o.err.Error()
+	case interrupted:
+		j.Error = "interrupted"
+	}
+	return j
+}
+
+func storedGapJSON(g *feedhistory.Gap) jsonGap { return gapJSON(storedGap(g)) }
+
+// A countedStore counts what is committed while a poll is under way.
+type countedStore struct {
+	mirror.Store
+	documents, entries atomic.Int64
+}
+
+// Commit implements mirror.Store.
+func (s *countedStore) Commit(ctx context.Context, c *mirror.Change) error {
+	err := s.Store.Commit(ctx, c)
+	if err == nil && len(c.Put)+len(c.Mark)+len(c.Documents) > 0 {
+		s.documents.Add(1)
+		s.entries.Add(int64(len(c.Put)))
+	}
+	return err
+}

@@ -1,0 +1,213 @@
+package fleet_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+)
+
+var chaos = flag.Bool("chaos", false, "the full test of kills: a few minutes")
+
+// What the test of kills does.
+type disorder struct {
+	hosts, feeds int // feeds of a host
+	workers      int
+	kills        int
+	crashes      int // of PostgreSQL
+	between      time.Duration
+}
+
+// Whatever is killed, the mirror comes to be what is published, no entry is
+// there twice, no host has had two requests at once, and nothing that was
+// acknowledged is lost.
+func TestChaos(t *testing.T) {
+	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, crashes: 1, between: 600 * time.Millisecond}
+	if *chaos {
+		d = disorder{hosts: 25, feeds: 4, workers: 4, kills: 40, crashes: 3, between: 2 * time.Second}
+	}
+	own, err := pgtest.Start()
+	if err != nil {
+		server.Database(t) // skips
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, own.Stop()) })
+	config := processConfig{
+		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Commits: filepath.Join(t.TempDir(), "commits"),
+	}
+	w := &world{models: map[string]*feedtest.Model{}}
+	db := open(t, config.DSN)
+	for range d.hosts {
+		w.sites = append(w.sites, newSite(t))
+	}
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	w.publish(t, db, d.feeds-1, 30)
+	endPublishing := w.goOn(random.Uint64())
+	var workers []*process
+	for range d.workers {
+		workers = append(workers, startProcess(t, config))
+	}
+	for n := range d.kills {
+		time.Sleep(time.Duration(random.Int64N(int64(2 * d.between))))
+		i := random.IntN(len(workers))
+		workers[i].kill()
+		if n%(d.kills/(d.crashes+1)+1) == d.kills/(d.crashes+1) {
+			crash(t, db)
+		}
+		if n == d.kills/2 { // an acknowledged subscription is not lost
+			w.publish(t, db, 1, 10)
+		}
+		workers[i] = startProcess(t, config)
+	}
+	endPublishing()
+	if !*chaos { // jobs are rescued twice a minute, and when a worker becomes the leader
+		time.Sleep(3 * config.Slice)
+		for i := range workers {
+			workers[i].stop(t)
+		}
+		for i := range workers {
+			workers[i] = startProcess(t, config)
+		}
+	}
+	w.await(t, db)
+	for _, p := range workers {
+		p.stop(t)
+	}
+	w.check(t, db)
+	checkCommits(t, db, config.Commits)
+	s := status(t, db)
+	require.EqualValues(t, d.hosts*d.feeds, s.Feeds)
+	require.Zero(t, s.Dead)
+	require.Zero(t, s.Running)
+}
+
+// A world is sites with model publishers.
+type world struct {
+	sites  []*site
+	mu     sync.Mutex
+	models map[string]*feedtest.Model
+}
+
+// publish adds feeds to every site, after some steps, and subscribes to them.
+func (w *world) publish(t *testing.T, db *fleet.Database, feeds, steps int) {
+	var urls []string
+	w.mu.Lock()
+	for _, s := range w.sites {
+		for range feeds {
+			n := len(w.models)
+			m, url := s.model(fmt.Sprintf("/feed-%d", n), uint64(n))
+			for range steps {
+				m.Step()
+			}
+			m.Fail(0.03)
+			w.models[url] = m
+			urls = append(urls, url)
+		}
+	}
+	w.mu.Unlock()
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		_, err := db.Subscribe(t.Context(), urls)
+		if err == nil {
+			return
+		}
+		require.True(t, time.Now().Before(end), "%v", err)
+	}
+}
+
+// goOn has the publishers go on until the returned function is called. Then they
+// fail no more.
+func (w *world) goOn(seed uint64) (end func()) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for random := rand.New(rand.NewPCG(seed, 0)); ; {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			w.mu.Lock()
+			n := random.IntN(len(w.models))
+			for _, m := range w.models {
+				if n--; n < 0 {
+					m.Step()
+					break
+				}
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return func() {
+		close(stop)
+		<-ended
+		for _, m := range w.models {
+			m.Fail(0)
+		}
+	}
+}
+
+// await waits until the mirror is what is published.
+func (w *world) await(t *testing.T, db *fleet.Database) {
+	end := time.Now().Add(3 * patience)
+	for url, m := range w.models {
+		for fmt.Sprint(m.Published()) != fmt.Sprint(held(t, db.Store, url)) {
+			require.True(t, time.Now().Before(end), "%s: %+v", url, status(t, db))
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+func (w *world) check(t *testing.T, db *fleet.Database) {
+	for url, m := range w.models {
+		require.Equal(t, m.Published(), held(t, db.Store, url), url)
+	}
+	for _, s := range w.sites {
+		require.EqualValues(t, 1, s.most.Load(), s.URL)
+	}
+}
+
+// crash has PostgreSQL throw away all connections and all its memory, and
+// recover from its log, as one of its processes has died.
+func crash(t *testing.T, db *fleet.Database) {
+	pid, err := db.Backend(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// checkCommits checks that of all the commits that were acknowledged none is
+// lost, and that no two were made from the same state.
+func checkCommits(t *testing.T, db *fleet.Database, file string) {
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	last := map[string]int64{}
+	seen := map[string]bool{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var version int64
+		var url string
+		_, err := fmt.Sscan(lines.Text(), &version, &url)
+		require.NoError(t, err)
+		require.False(t, seen[lines.Text()], lines.Text())
+		seen[lines.Text()] = true
+		last[url] = max(last[url], version)
+	}
+	require.NotEmpty(t, last)
+	for url, version := range last {
+		feed, err := db.Store.Feed(t.Context(), url)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, feed.Version, version, url)
+	}
+	t.Logf("%d commits of %d feeds", len(seen), len(last))
+}

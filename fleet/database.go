@@ -1,0 +1,164 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// A Database is a PostgreSQL database that workers share: the mirrored feeds,
+// which of them are due, and the jobs. Many goroutines may use it at the same
+// time.
+type Database struct {
+	// Store is the mirrored feeds: an *sqlstore.Store. Open sets it.
+	Store mirror.Store
+
+	store *sql.DB       // what Store uses
+	pool  *pgxpool.Pool // whose last commits a crash of the database may lose; see durably
+}
+
+//go:embed schema.sql
+var schema string
+
+// Open connects to a database, which is given as libpq has it: by a URL,
+// "postgres://user@host/name", or by "host=… dbname=…". It makes the tables that
+// are missing.
+//
+// There are two pools of connections, for the store and for the jobs, each of up
+// to two for a core, at least 4 and at most 16, or as many as pool_max_conns says.
+func Open(ctx context.Context, dsn string) (*Database, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(dsn, "pool_max_conns") {
+		config.MaxConns = int32(min(max(4, 2*runtime.GOMAXPROCS(0)), 16))
+	}
+	d := &Database{store: stdlib.OpenDB(*config.ConnConfig.Copy())}
+	d.store.SetMaxOpenConns(int(config.MaxConns))
+	d.store.SetMaxIdleConns(int(config.MaxConns))
+	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err == nil {
+		err = d.prepare(ctx)
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// prepareLock is held while tables are made: "feedhist" in ASCII.
+const prepareLock = 0x6665656468697374
+
+// prepare makes the tables that are missing, and opens the store.
+func (d *Database) prepare(ctx context.Context) error {
+	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", prepareLock); err != nil {
+			return err
+		}
+		quiet := &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)}
+		migrator, err := rivermigrate.New(riverpgxv5.New(d.pool), quiet)
+		if err != nil {
+			return err
+		}
+		// River's migrations do not fit into one transaction.
+		if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, schema)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.Store, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	return err
+}
+
+// Ping reports whether the database answers.
+func (d *Database) Ping(ctx context.Context) error { return d.pool.Ping(ctx) }
+
+// Close ends the connections. Workers must have ended.
+func (d *Database) Close() {
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	_ = d.store.Close()
+}
+
+// brief runs statements one after the other, in one transaction and one message.
+func (d *Database) brief(ctx context.Context, b *pgx.Batch) error {
+	return d.pool.SendBatch(ctx, b).Close()
+}
+
+// durably runs do in a transaction that is not lost once it is committed.
+func (d *Database) durably(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// A URLError says that an address cannot be subscribed to.
+type URLError struct {
+	URL string
+	Err error
+}
+
+func (e *URLError) Error() string { return fmt.Sprintf("%q: %v", e.URL, e.Err) }
+
+// Unwrap returns why.
+func (e *URLError) Unwrap() error { return e.Err }
+
+// maxURL is how long the URL of a feed may be, in bytes: it is a key of indexes.
+const maxURL = 2000
+
+// name returns the URL by which a feed is known, as Mirror.Update knows it, and
+// the host where it is asked for. The error is a *URLError.
+func name(address string) (feed, host string, err error) {
+	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
+	u, err := url.Parse(feed)
+	switch {
+	case err != nil:
+		err = errors.Unwrap(err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		err = errors.New("neither http nor https")
+	case u.Hostname() == "":
+		err = errors.New("no host")
+	case len(feed) > maxURL:
+		err = fmt.Errorf("longer than %d bytes", maxURL)
+	case strings.ToValidUTF8(feed, "") != feed:
+		err = errors.New("not UTF-8")
+	default:
+		return feed, strings.ToLower(u.Hostname()), nil
+	}
+	return "", "", &URLError{address, err}
+}
+
+// hostOf returns the host that a feed is asked for at.
+func hostOf(f *mirror.Feed) string {
+	_, host, err := name(cmp.Or(f.Address, f.URL))
+	if err != nil { // a redirect that the client would not follow
+		_, host, _ = name(f.URL)
+	}
+	return host
+}

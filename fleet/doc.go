@@ -1,0 +1,30 @@
+// Package fleet keeps mirrors current on many machines: package mirror, as jobs
+// of River (riverqueue.com) in a PostgreSQL database.
+//
+//	db, err := fleet.Open(ctx, "postgres://…")
+//	db.Subscribe(ctx, urls)
+//	w := &fleet.Worker{Database: db}
+//	err = w.Run(ctx) // in as many processes, on as many machines, as wanted
+//
+// # One machine at a host
+//
+// There is a job for each host that has feeds which are due, and never two for
+// the same. It polls them one after the other. Beyond the job itself a worker
+// holds the host, for a time that is longer than any of its polls, and notes
+// nothing once another holds it. The host of a feed is that of the address where
+// it is asked for. There are two exceptions: where a host redirects to another,
+// and where archive documents are on another host than the feed, these requests
+// are made in the feed's own job.
+//
+// # What may fail
+//
+// Whatever a worker has committed stays, and what it left undone, another does:
+// a job whose worker is gone is given to another, and what a poll has read of a
+// feed is in the store (package mirror). A worker that was only stalled, and
+// wakes up when another is at work on its feed, cannot commit: the store refuses
+// a change to a state that has been changed since (mirror.ErrConflict).
+//
+// A feed whose polls do not come to an end, as they panic, end the process, take
+// too long or cannot be stored, is tried less and less often, and then becomes a
+// dead letter, with the reason. The other feeds of its host are polled meanwhile.
+package fleet

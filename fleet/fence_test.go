@@ -1,0 +1,121 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A stalling store stalls in its first commit until it is told to go on.
+type stalling struct {
+	mirror.Store
+	once           sync.Once
+	stalled, goOn  chan struct{}
+	refused, taken chan error // what became of it
+}
+
+func (s *stalling) Commit(ctx context.Context, c *mirror.Change) error {
+	first := false
+	s.once.Do(func() { first = true })
+	if !first {
+		return s.Store.Commit(ctx, c)
+	}
+	close(s.stalled)
+	<-s.goOn
+	err := s.Store.Commit(context.WithoutCancel(ctx), c) // the time limit alone would do, otherwise
+	if errors.Is(err, mirror.ErrConflict) {
+		s.refused <- err
+	} else {
+		s.taken <- err
+	}
+	return err
+}
+
+// A worker that stalls in a commit cannot commit once its job has been given to
+// another: nothing is lost, nothing is doubled.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	dsn := server.Database(t)
+	first, second := open(t, dsn), open(t, dsn)
+	s := newSite(t)
+	m, url := s.model("/feed", 3)
+	for range 20 {
+		m.Step()
+	}
+	store := &stalling{
+		Store: first.Store, stalled: make(chan struct{}), goOn: make(chan struct{}),
+		refused: make(chan error, 1), taken: make(chan error, 1),
+	}
+	first.Store = store
+	subscribe(t, first, url)
+	a, b := newWorker(t, first), newWorker(t, second)
+	a.Slice, b.Slice = time.Second, time.Second
+	start(t, a)
+	<-store.stalled
+	for range 20 {
+		m.Step()
+	}
+	start(t, b)
+	// Jobs are rescued by the leader, which it does twice a minute, and when it is elected.
+	sql(t, second, `DELETE FROM river_leader`)
+	eventually(t, second, func(s *fleet.Status) bool { return s.Verdicts["whole"] == 1 && s.Running == 0 })
+	before, err := second.Store.Feed(t.Context(), url)
+	require.NoError(t, err)
+	close(store.goOn)
+	select {
+	case err := <-store.refused:
+		require.ErrorIs(t, err, mirror.ErrConflict)
+	case err := <-store.taken:
+		require.Fail(t, "the commit was not refused", "%v", err)
+	}
+	require.Eventually(t, func() bool { return metric(t, a, `feedhistory_polls_total{outcome="conflict"}`) == 1 }, patience, 10*time.Millisecond)
+	after, err := second.Store.Feed(t.Context(), url)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Equal(t, m.Published(), held(t, second.Store, url))
+	st := status(t, second)
+	require.Zero(t, st.Failing+st.Dead+st.Due)
+}
+
+// A process that is stopped in the middle of a poll is overtaken by another, and
+// when it goes on, it polls what is due like any other.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	dsn := server.Database(t)
+	db := open(t, dsn)
+	s := newSite(t)
+	asked, answer := s.gate("/gate")
+	m, url := s.model("/model", 5)
+	for range 20 {
+		m.Step()
+	}
+	subscribe(t, db, s.URL+"/gate")
+	config := processConfig{DSN: dsn, Every: time.Second, Slice: time.Second, Commits: filepath.Join(t.TempDir(), "commits")}
+	a := startProcess(t, config)
+	<-asked
+	require.NoError(t, a.Process.Signal(syscall.SIGSTOP))
+	close(answer)
+	subscribe(t, db, url)
+	b := startProcess(t, config)
+	eventually(t, db, func(s *fleet.Status) bool { return s.Verdicts["whole"] == 1 && s.Verdicts["window"] == 1 })
+	require.NoError(t, a.Process.Signal(syscall.SIGCONT))
+	time.Sleep(time.Second)
+	b.stop(t)
+	for range 20 {
+		m.Step()
+	}
+	eventually(t, db, func(*fleet.Status) bool { return fmt.Sprint(m.Published()) == fmt.Sprint(held(t, db.Store, url)) })
+	a.stop(t)
+	require.EqualValues(t, 1, s.most.Load())
+	checkCommits(t, db, config.Commits)
+}

@@ -1,0 +1,117 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// hostJob is the job of a host.
+type hostJob struct {
+	Host string `json:"host"`
+}
+
+// Kind implements river.JobArgs.
+func (hostJob) Kind() string { return "feedhistory_host" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts: a host has one job, in
+// whatever state that is, until it is finished.
+func (hostJob) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{
+		Queue:       queue,
+		MaxAttempts: 10,
+		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+			rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+		}},
+	}
+}
+
+// queue is the name of River's queue.
+const queue = "feedhistory"
+
+// occupied is when to try again to make a job for a host that still has one.
+const occupied = time.Second
+
+// plan makes jobs for hosts that are due, those first that have been for longest,
+// and returns for how many. Should a job come to nothing, the host is due again
+// after the lease.
+func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
+	err = pgx.BeginFunc(ctx, w.Database.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			UPDATE fleet_hosts SET due = now() + $1 WHERE host IN (
+				SELECT host FROM fleet_hosts
+				WHERE due <= now() AND (until IS NULL OR until <= now())
+				ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED)
+			RETURNING host`, w.lease(), limit)
+		if err != nil {
+			return err
+		}
+		due, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		jobs := make([]river.InsertManyParams, len(due))
+		for i, host := range due {
+			jobs[i].Args = hostJob{host}
+		}
+		results, err := w.river.InsertManyTx(ctx, tx, jobs)
+		if err != nil {
+			return err
+		}
+		var again []string
+		for i, r := range results {
+			if r.UniqueSkippedAsDuplicate {
+				again = append(again, due[i])
+			}
+		}
+		hosts = len(due) - len(again)
+		_, err = tx.Exec(ctx, `UPDATE fleet_hosts SET due = now() + $1 WHERE host = ANY($2)`, occupied, again)
+		return err
+	})
+	return hosts, err
+}
+
+// A hold is a host that this worker alone polls, for some time.
+type hold struct {
+	host  string
+	token int64
+}
+
+// hold holds a host; false if another does, or there is no such host any more.
+func (d *Database) hold(ctx context.Context, h hold, lease time.Duration) (bool, error) {
+	tag, err := d.pool.Exec(ctx, `
+		UPDATE fleet_hosts SET holder = $2, until = now() + $3, due = now() + $3
+		WHERE host = $1 AND (until IS NULL OR until <= now())`, h.host, h.token, lease)
+	return tag.RowsAffected() == 1, err
+}
+
+// release ends a hold, if it has not been lost. The host is due when a feed of it
+// is, but not before the pause is over.
+func (d *Database) release(ctx context.Context, h hold, pause time.Duration) error {
+	var b pgx.Batch
+	// The lock comes first, so that the feeds are looked at as they are then.
+	b.Queue(`SELECT FROM fleet_hosts WHERE host = $1 AND holder = $2 FOR UPDATE`, h.host, h.token)
+	b.Queue(`
+		UPDATE fleet_hosts SET holder = NULL, until = NULL,
+			due = (SELECT CASE WHEN min(due) IS NOT NULL THEN greatest(min(due), now() + $3) END FROM fleet_feeds WHERE host = $1)
+		WHERE host = $1 AND holder = $2`, h.host, h.token, pause)
+	return d.brief(ctx, &b)
+}
+
+// sweep puts right what does not fit together: there should be nothing, but a
+// host that is forgotten would be for good. It is for times when little is due.
+func (d *Database) sweep(ctx context.Context, lease time.Duration) error {
+	var b pgx.Batch
+	b.Queue(`
+		WITH first AS (SELECT host, min(due) AS due FROM fleet_feeds WHERE due IS NOT NULL GROUP BY host)
+		INSERT INTO fleet_hosts AS h (host, due) SELECT host, due FROM first ORDER BY host
+		ON CONFLICT (host) DO UPDATE SET due = excluded.due
+		WHERE h.due IS NULL OR h.due > greatest(excluded.due, now()) + $1`, lease)
+	b.Queue(`
+		DELETE FROM fleet_hosts h WHERE due IS NULL AND NOT EXISTS (SELECT FROM fleet_feeds f WHERE f.host = h.host)`)
+	return d.brief(ctx, &b)
+}

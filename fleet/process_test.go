@@ -1,0 +1,123 @@
+package fleet_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// processEnv has the test's program be a worker, as a processConfig says.
+const processEnv = "FLEET_TEST_WORKER"
+
+type processConfig struct {
+	DSN          string
+	Every, Slice time.Duration
+	Commits      string // a file that each commit is noted in once it is acknowledged
+}
+
+// A process is a worker in a process of its own.
+type process struct {
+	*exec.Cmd
+	ended chan error
+}
+
+// startProcess starts a worker and waits until it is at work.
+func startProcess(t testing.TB, config processConfig) *process {
+	t.Helper()
+	text, err := json.Marshal(config)
+	require.NoError(t, err)
+	p := &process{exec.Command(os.Args[0]), make(chan error, 1)}
+	p.Env = append(os.Environ(), processEnv+"="+string(text))
+	p.Stderr = os.Stderr
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	said, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "at work\n", said)
+	go func() { p.ended <- p.Wait() }()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill kills the process, if it has not ended.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	<-p.ended
+	p.ended <- nil
+}
+
+// stop has the process end by itself.
+func (p *process) stop(t testing.TB) {
+	t.Helper()
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	err := <-p.ended
+	p.ended <- err
+	require.NoError(t, err)
+}
+
+// runProcess is the program of a process.
+func runProcess(text string) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	var config processConfig
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return err
+	}
+	db, err := patiently(ctx, config.DSN)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	commits, err := os.OpenFile(config.Commits, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer commits.Close()
+	db.Store = noting{db.Store, commits}
+	w := &fleet.Worker{
+		Database: db, Every: config.Every, Slice: config.Slice, Pause: -1, Tries: 100, Hosts: 10,
+		Client: &feedhistory.Client{
+			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: feedhistory.Retry{Tries: 1},
+		},
+	}
+	fmt.Println("at work")
+	return w.Run(ctx)
+}
+
+// patiently opens a database that may be down just now.
+func patiently(ctx context.Context, dsn string) (db *fleet.Database, err error) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if db, err = fleet.Open(ctx, dsn); err == nil {
+			return db, nil
+		}
+	}
+	return nil, err
+}
+
+// A noting store notes each commit that it has acknowledged.
+type noting struct {
+	mirror.Store
+	file *os.File
+}
+
+func (n noting) Commit(ctx context.Context, c *mirror.Change) error {
+	err := n.Store.Commit(ctx, c)
+	if err == nil {
+		_, err = fmt.Fprintln(n.file, c.Feed.Version, c.Feed.URL)
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Status is how the feeds of a Database fare.
+type Status struct {
+	Feeds   int64 `json:"feeds"`   // that are subscribed to
+	Hosts   int64 `json:"hosts"`   // where they are asked for
+	Running int64 `json:"running"` // hosts that are being polled
+	Due     int64 `json:"due"`     // feeds that are to be polled now
+	Late    int64 `json:"late"`    // feeds that have been for longer than StatusQuery.Late
+	New     int64 `json:"new"`     // feeds that have not been polled yet
+	Failing int64 `json:"failing"` // feeds whose last poll brought no subscription document, or no end
+	Gone    int64 `json:"gone"`    // feeds that their publishers have withdrawn (410)
+	Dead    int64 `json:"dead"`    // dead letters
+
+	Verdicts map[string]int64 `json:"verdicts"` // feeds that have been read, by the verdict on their mirror
+
+	ByHost  []HostStatus `json:"by_host,omitempty"`
+	Letters []DeadLetter `json:"dead_letters,omitempty"`
+	Errors  []FeedError  `json:"errors,omitempty"`
+}
+
+// A HostStatus is how the feeds of a host fare; the fields are those of Status.
+type HostStatus struct {
+	Host    string    `json:"host"`
+	Running bool      `json:"running"`
+	Feeds   int64     `json:"feeds"`
+	Due     int64     `json:"due"`
+	Late    int64     `json:"late"`
+	Failing int64     `json:"failing"`
+	Dead    int64     `json:"dead"`
+	Next    time.Time `json:"next,omitzero"` // when the next feed is due, or was; zero: none will be
+}
+
+// A DeadLetter is a feed that is polled no more, as its polls do not come to an
+// end. To subscribe to it once more has it polled again.
+type DeadLetter struct {
+	URL    string    `json:"url"`
+	Reason string    `json:"reason"`
+	Died   time.Time `json:"died"`
+}
+
+// A FeedError is a feed whose last poll has failed.
+type FeedError struct {
+	URL      string    `json:"url"`
+	Error    string    `json:"error"`
+	Failures int       `json:"failures"` // in a row
+	Next     time.Time `json:"next"`     // when the next try is due
+}
+
+// A StatusQuery says what is to be in a Status beside the numbers.
+type StatusQuery struct {
+	Late    time.Duration // how long a feed may be due until it is late. Zero: five minutes
+	Hosts   int           // how many hosts, at most: those with most feeds late, then due, then most feeds
+	Letters int           // how many dead letters, at most, the latest first
+	Errors  int           // how many feeds that fail, at most, those first that have longest
+}
+
+// Status returns how the feeds fare. It reads a row of each feed.
+func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
+	if q.Late == 0 {
+		q.Late = 5 * time.Minute
+	}
+	s := &Status{Verdicts: map[string]int64{}}
+	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, statusNumbers, q.Late).Scan(
+			&s.Feeds, &s.Hosts, &s.Running, &s.Due, &s.Late, &s.New, &s.Failing, &s.Gone, &s.Dead)
+		if err != nil {
+			return err
+		}
+		verdicts, err := tx.Query(ctx, `SELECT verdict, count(*) FROM fleet_feeds WHERE verdict <> '' GROUP BY verdict`)
+		if err != nil {
+			return err
+		}
+		var verdict string
+		var feeds int64
+		_, err = pgx.ForEachRow(verdicts, []any{&verdict, &feeds}, func() error {
+			s.Verdicts[verdict] = feeds
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if s.ByHost, err = list[HostStatus](ctx, tx, statusHosts, q.Hosts, q.Late); err != nil {
+			return err
+		}
+		if s.Letters, err = list[DeadLetter](ctx, tx, statusLetters, q.Letters); err != nil {
+			return err
+		}
+		s.Errors, err = list[FeedError](ctx, tx, statusErrors, q.Errors)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+const (
+	statusNumbers = `
+		SELECT count(*), (SELECT count(*) FROM fleet_hosts), (SELECT count(*) FROM fleet_hosts WHERE until > now()),
+			count(*) FILTER (WHERE due <= now()), count(*) FILTER (WHERE due <= now() - $1::interval),
+			count(*) FILTER (WHERE polled IS NULL), count(*) FILTER (WHERE error <> '' AND due IS NOT NULL),
+			count(*) FILTER (WHERE gone), count(died)
+		FROM fleet_feeds`
+	statusHosts = `
+		SELECT host, h.until > now() IS TRUE AS running, count(*) AS feeds, count(*) FILTER (WHERE f.due <= now()) AS due,
+			count(*) FILTER (WHERE f.due <= now() - $2::interval) AS late,
+			count(*) FILTER (WHERE error <> '' AND f.due IS NOT NULL) AS failing,
+			count(died) AS dead, coalesce(min(f.due), '0001-01-01T00:00:00Z') AS next
+		FROM fleet_feeds f LEFT JOIN fleet_hosts h USING (host)
+		GROUP BY host, h.until ORDER BY late DESC, due DESC, feeds DESC, host LIMIT $1`
+	statusLetters = `
+		SELECT url, dead AS reason, died FROM fleet_feeds WHERE died IS NOT NULL ORDER BY died DESC, url LIMIT $1`
+	statusErrors = `
+		SELECT url, error, failures, due AS next FROM fleet_feeds
+		WHERE error <> '' AND due IS NOT NULL ORDER BY failures DESC, url LIMIT $1`
+)
+
+// list returns the rows of a query, at most as many as its first parameter says.
+func list[T any](ctx context.Context, tx pgx.Tx, query string, limit int, args ...any) ([]T, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, query, append([]any{limit}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}

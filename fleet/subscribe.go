@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// Subscribe has workers keep feeds current, all or, if one of the addresses is
+// none, which is a *URLError, nothing. Feeds that are gone, or dead letters, are
+// polled again. It returns how many were not subscribed to before.
+func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
+	rows := make([][]any, 0, len(urls))
+	for _, address := range urls {
+		feed, host, err := name(address)
+		if err != nil {
+			return 0, err
+		}
+		rows = append(rows, []any{feed, host})
+	}
+	err = d.durably(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `CREATE TEMPORARY TABLE wanted (url text COLLATE "C", host text COLLATE "C") ON COMMIT DROP`); err != nil {
+			return err
+		}
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"wanted"}, []string{"url", "host"}, pgx.CopyFromRows(rows)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, wakeHosts); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, addFeeds).Scan(&added)
+	})
+	return added, err
+}
+
+// The hosts come first, in order: whoever locks several does so, and a job that
+// ends sees the feeds that have been added, or is seen by who adds them.
+const wakeHosts = `
+	INSERT INTO fleet_hosts AS h (host, due)
+	SELECT DISTINCT coalesce(f.host, w.host), now()
+	FROM wanted w LEFT JOIN fleet_feeds f USING (url)
+	WHERE f.url IS NULL OR f.due IS NULL
+	ORDER BY 1
+	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
+	WHERE h.until IS NULL OR h.until <= now()`
+
+const addFeeds = `
+	WITH put AS (
+		INSERT INTO fleet_feeds AS f (url, host, due)
+		SELECT DISTINCT ON (url) url, host, now() FROM wanted ORDER BY url
+		ON CONFLICT (url) DO UPDATE SET due = now(), tries = 0, gone = false, dead = NULL, died = NULL
+		WHERE f.due IS NULL
+		RETURNING xmax = 0 AS added
+	)
+	SELECT count(*) FILTER (WHERE added) FROM put`
+
+// Unsubscribe has feeds polled no more, and removes them from the store with all
+// that belongs to them. Those that are not subscribed to are passed over. It
+// returns how many there were. Addresses that are none are a *URLError.
+func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
+	feeds := make([]string, 0, len(urls))
+	for _, address := range urls {
+		feed, _, err := name(address)
+		if err != nil {
+			return 0, err
+		}
+		feeds = append(feeds, feed)
+	}
+	for _, feed := range feeds {
+		err := d.durably(ctx, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `DELETE FROM fleet_feeds WHERE url = $1`, feed)
+			removed += int(tag.RowsAffected())
+			return err
+		})
+		if err != nil {
+			return removed, err
+		}
+		if err := d.forget(ctx, feed); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// forget removes a feed from the store.
+func (d *Database) forget(ctx context.Context, feed string) error {
+	err := d.Store.Remove(ctx, feed)
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil
+	}
+	return err
+}

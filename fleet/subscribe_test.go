@@ -1,0 +1,98 @@
+package fleet_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func TestSubscribe(t *testing.T) {
+	db := open(t, server.Database(t))
+	var urls []string
+	for i := range 10_000 {
+		urls = append(urls, fmt.Sprintf("https://host-%d.example/feed-%d", i/10, i))
+	}
+	added, err := db.Subscribe(t.Context(), append(urls, urls[0]+"#part", " "+urls[1]))
+	require.NoError(t, err)
+	require.Equal(t, len(urls), added)
+	added, err = db.Subscribe(t.Context(), append(urls[:10:10], "https://new.example/feed", "https://HOST-1.example/other"))
+	require.NoError(t, err)
+	require.Equal(t, 2, added)
+	s := status(t, db)
+	require.EqualValues(t, 10_002, s.Feeds)
+	require.EqualValues(t, 1001, s.Hosts)
+	require.EqualValues(t, 10_002, s.Due)
+	require.EqualValues(t, 10_002, s.New)
+	require.Equal(t, "host-1.example", s.ByHost[0].Host)
+	require.EqualValues(t, 11, s.ByHost[0].Due)
+
+	removed, err := db.Unsubscribe(t.Context(), []string{urls[0], urls[1], "https://unknown.example/"})
+	require.NoError(t, err)
+	require.Equal(t, 2, removed)
+	require.EqualValues(t, 10_000, status(t, db).Feeds)
+}
+
+// An address that is none is refused, and nothing is done.
+func TestSubscribeRefused(t *testing.T) {
+	db := open(t, server.Database(t))
+	for _, bad := range []string{
+		"", "example.org/feed", "ftp://example.org/feed", "https:///feed", "http://[::1", "https://example.org/%zz",
+		"https://example.org/\xff", "https://example.org/" + strings.Repeat("x", 2000),
+	} {
+		for _, do := range []func() (int, error){
+			func() (int, error) { return db.Subscribe(t.Context(), []string{"https://example.org/feed", bad}) },
+			func() (int, error) { return db.Unsubscribe(t.Context(), []string{bad}) },
+		} {
+			_, err := do()
+			var refused *fleet.URLError
+			require.ErrorAs(t, err, &refused, bad)
+			require.Equal(t, bad, refused.URL)
+			require.Error(t, refused.Err)
+		}
+	}
+	require.Zero(t, status(t, db).Feeds)
+}
+
+// A feed that is unsubscribed from is not in the store any more, also if its
+// first poll was under way.
+func TestUnsubscribe(t *testing.T) {
+	db := open(t, server.Database(t))
+	s := newSite(t)
+	asked, answer := s.gate("/first")
+	_, second := s.model("/second", 1)
+	first := s.URL + "/first"
+	subscribe(t, db, first, second)
+	start(t, newWorker(t, db))
+	<-asked
+	removed, err := db.Unsubscribe(t.Context(), []string{first})
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	close(answer)
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
+	_, err = db.Store.Feed(t.Context(), first)
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+	_, err = db.Store.Feed(t.Context(), second)
+	require.NoError(t, err)
+	_, err = db.Unsubscribe(t.Context(), []string{second})
+	require.NoError(t, err)
+	_, err = db.Store.Feed(t.Context(), second)
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+	require.Zero(t, status(t, db).Feeds)
+}
+
+// A host that was forgotten, by whatever mishap, is found again.
+func TestSweep(t *testing.T) {
+	db := open(t, server.Database(t))
+	s := newSite(t)
+	_, url := s.model("/feed", 1)
+	subscribe(t, db, url)
+	sql(t, db, `UPDATE fleet_hosts SET due = NULL`)
+	sql(t, db, `INSERT INTO fleet_hosts (host) VALUES ('empty.example')`)
+	start(t, newWorker(t, db))
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Hosts == 1 })
+}

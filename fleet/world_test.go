@@ -1,0 +1,202 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+)
+
+// server is the tests' PostgreSQL server.
+var server *pgtest.Server
+
+func TestMain(m *testing.M) {
+	if config := os.Getenv(processEnv); config != "" {
+		if err := runProcess(config); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(pgtest.Main(m, &server))
+}
+
+// open opens a database.
+func open(t testing.TB, dsn string) *fleet.Database {
+	t.Helper()
+	db, err := fleet.Open(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	return db
+}
+
+// newWorker returns a worker in a hurry.
+func newWorker(t testing.TB, db *fleet.Database) *fleet.Worker {
+	return &fleet.Worker{
+		Database: db, Client: newClient(t), Pause: -1, Slice: 10 * time.Second, Every: time.Hour, Hosts: 20,
+	}
+}
+
+func newClient(t testing.TB) *feedhistory.Client {
+	c := &feedhistory.Client{
+		Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1},
+		Retry:  feedhistory.Retry{Tries: 1},
+		Budget: feedhistory.Budget{Documents: 5},
+	}
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// subscribe subscribes to feeds that nobody has subscribed to.
+func subscribe(t testing.TB, db *fleet.Database, urls ...string) {
+	t.Helper()
+	added, err := db.Subscribe(t.Context(), urls)
+	require.NoError(t, err)
+	require.Equal(t, len(urls), added)
+}
+
+// sql runs a statement.
+func sql(t testing.TB, db *fleet.Database, statement string) {
+	t.Helper()
+	require.NoError(t, db.Exec(t.Context(), statement))
+}
+
+// start runs a worker until the test ends, or the returned function is called.
+func start(t testing.TB, w *fleet.Worker) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// A site is a host with feeds. It measures how many requests are made at once.
+type site struct {
+	URL   string
+	mux   *http.ServeMux
+	now   atomic.Int64
+	most  atomic.Int64
+	asked atomic.Int64
+
+	mu sync.Mutex
+	at []time.Time
+}
+
+// addresses are the loopback addresses that have been given away.
+var addresses atomic.Int32
+
+// newSite starts a host at a loopback address of its own.
+func newSite(t testing.TB) *site {
+	t.Helper()
+	n := addresses.Add(1)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.%d.%d:0", 1+n/200, 1+n%200))
+	require.NoError(t, err)
+	s := &site{mux: http.NewServeMux()}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: s}}
+	server.Start()
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	s.mu.Lock()
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	now := s.now.Add(1)
+	defer s.now.Add(-1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// times returns when the site was asked.
+func (s *site) times() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at)
+}
+
+// gate adds a feed that says when it is asked for, and answers when it may.
+func (s *site) gate(path string) (asked <-chan struct{}, answer chan<- struct{}) {
+	began, may := make(chan struct{}), make(chan struct{})
+	once := sync.OnceFunc(func() { close(began) })
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		once()
+		select {
+		case <-may:
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>Gate</title></channel></rss>`)
+	})
+	return began, may
+}
+
+// model adds a model publisher to the site, and returns its feed's URL too.
+func (s *site) model(path string, seed uint64) (*feedtest.Model, string) {
+	m := feedtest.NewModel(path, seed)
+	s.mux.Handle(path, m)
+	s.mux.Handle(path+"/", m)
+	return m, s.URL + path
+}
+
+// held returns what a store has of a feed: the text of each entry by its id.
+func held(t testing.TB, store mirror.Store, url string) map[string]string {
+	t.Helper()
+	entries := map[string]string{}
+	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url}) {
+		require.NoError(t, err)
+		e, err := r.Entry()
+		require.NoError(t, err)
+		require.NotContains(t, entries, e.ID)
+		entries[e.ID] = e.Title().Plain()
+	}
+	return entries
+}
+
+// status returns the status of a database, with all there is.
+func status(t testing.TB, db *fleet.Database) *fleet.Status {
+	t.Helper()
+	s, err := db.Status(t.Context(), fleet.StatusQuery{Hosts: 1000, Letters: 1000, Errors: 1000})
+	require.NoError(t, err)
+	return s
+}
+
+// metric returns the value of a worker's metric.
+func metric(t testing.TB, w *fleet.Worker, name string) float64 {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	for line := range strings.Lines(answer.Body.String()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			require.NoError(t, err)
+			return n
+		}
+	}
+	require.Failf(t, "there is no such metric", "%s in\n%s", name, answer.Body)
+	return 0
+}

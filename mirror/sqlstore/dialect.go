@@ -1,0 +1,132 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Dialect says which database it is.
+type Dialect string
+
+// The dialects.
+const (
+	SQLite     Dialect = "sqlite"     // 3.43 or newer, with FTS5
+	PostgreSQL Dialect = "postgresql" // 15 or newer
+)
+
+// A dialect is what the statements do not agree in.
+type dialect struct {
+	migrations string    // the directory
+	one        bool      // there is one writer at a time
+	in         string    // after a column: is one of a list, the parameter
+	known      [2]string // from the entries with one of a list of IDs, the parameter, in the feed that stands between
+	locked     string    // after a query: with the rows locked
+	match      string    // words match a parameter
+	words      string    // a parameter, as words
+	dollars    bool      // parameters are written $1, $2, …
+}
+
+var dialects = map[Dialect]dialect{
+	SQLite: {
+		migrations: "sqlite",
+		one:        true,
+		in:         " IN (SELECT value FROM json_each(?))",
+		known: [2]string{
+			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN entries ON id = wanted AND feed = (", ")",
+		},
+		match: "search MATCH ?",
+		words: "?",
+	},
+	PostgreSQL: {
+		migrations: "postgresql",
+		in:         " = ANY (?)",
+		known: [2]string{ // one by one, whatever the planner thinks of the table
+			" FROM unnest(?::text[]) AS wanted CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = wanted AND feed = (",
+			") LIMIT 1) AS entry",
+		},
+		locked:  " FOR UPDATE",
+		match:   "words @@ ?::tsquery",
+		words:   "array_to_tsvector(string_to_array(?, ' '))",
+		dollars: true,
+	},
+}
+
+// of returns the FROM clause for entries with one of a list of IDs, which is the
+// first parameter, of the feed that a query finds.
+func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
+
+// numbered numbers a statement's parameters, if the database wants that. None
+// of our statements has a question mark elsewhere.
+func (d *dialect) numbered(query string) string {
+	if !d.dollars {
+		return query
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString("$" + strconv.Itoa(n))
+		query = after
+	}
+}
+
+// list returns a list as a parameter.
+func list[T string | int64](d *dialect, values []T) any {
+	if d.dollars {
+		return values
+	}
+	data, _ := json.Marshal(values) // strings and numbers always can be
+	return string(data)
+}
+
+// all returns what finds entries that have all of the words.
+func (d *dialect) all(words []string) string {
+	if d.dollars {
+		return "'" + strings.Join(words, "' & '") + "'" // words are letters and digits
+	}
+	return `"` + strings.Join(words, `" "`) + `"`
+}
+
+// SQLiteDSN returns a data source name for modernc.org/sqlite which opens a file
+// as a Store wants it: with a write-ahead log that is flushed at each commit, and
+// half a minute's patience with other writers. The file is made if there is none.
+func SQLiteDSN(file string) string {
+	path := filepath.ToSlash(file)
+	if filepath.IsAbs(file) && !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive's letter is no host
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {
+			"busy_timeout(30000)", "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
+			"cache_size(-16000)", "journal_size_limit(67108864)",
+		},
+	}.Encode()}
+	return u.String()
+}
+
+// checkPragmas refuses a connection that loses commits, or does not keep what
+// belongs together.
+func checkPragmas(ctx context.Context, db *sql.DB) error {
+	for _, p := range []struct{ name, want string }{
+		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
+	} {
+		var got string
+		if err := db.QueryRowContext(ctx, "PRAGMA "+p.name).Scan(&got); err != nil {
+			return fmt.Errorf("sqlstore: %w", err)
+		}
+		if got != p.want {
+			return fmt.Errorf("sqlstore: the connection has %s = %s, but %s is needed: see SQLiteDSN", p.name, got, p.want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// documents stores the documents of a change. Of two, the one with the larger
+// key was committed last.
+func (t transaction) documents(feed int64, c *mirror.Change) error {
+	if c.Forget {
+		if err := t.exec("DELETE FROM documents WHERE feed = ?", feed); err != nil {
+			return err
+		}
+	}
+	for _, d := range c.Documents {
+		if err := t.document(feed, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t transaction) document(feed int64, d *mirror.Document) error {
+	state, err := json.Marshal(inUTC(d))
+	if err != nil {
+		return err
+	}
+	url := keyOf(d.URL)
+	if err := t.exec("DELETE FROM documents WHERE feed = ? AND url = ?", feed, url); err != nil {
+		return err
+	}
+	keys, err := t.numbers(`INSERT INTO documents (feed, url, rank_time, rank_place, state) VALUES (?, ?, ?, ?, ?) RETURNING key`,
+		feed, url, timeText(d.Rank.Time), d.Rank.Place, string(state))
+	if err != nil {
+		return err
+	}
+	names := keysOf(d.Names)
+	slices.Sort(names)
+	var rows [][]any
+	for _, name := range slices.Compact(names) {
+		rows = append(rows, []any{feed, name, keys[0]})
+	}
+	return t.insert("names", "feed, name, document", "", rows)
+}
+
+// Document implements mirror.Store.
+func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
+	for d, err := range s.documents(ctx, 1, func(*mirror.Document) *question {
+		return ask(`SELECT state FROM documents WHERE key =
+			(SELECT max(document) FROM names WHERE name = ? AND `+ofFeed+")", keyOf(url), keyOf(feed))
+	}) {
+		return d, err
+	}
+	return nil, notFound("document", url)
+}
+
+// Documents implements mirror.Store.
+func (s *Store) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
+	return s.documents(ctx, 0, func(after *mirror.Document) *question {
+		q := ask("SELECT state FROM documents WHERE "+ofFeed, keyOf(feed))
+		if after != nil {
+			q.add(" AND (rank_time, rank_place, url) < (?, ?, ?)", timeText(after.Rank.Time), after.Rank.Place, keyOf(after.URL))
+		}
+		q.add(" ORDER BY rank_time DESC, rank_place DESC, url DESC")
+		return q
+	})
+}
+
+func (s *Store) documents(ctx context.Context, limit int, query func(*mirror.Document) *question) iter.Seq2[*mirror.Document, error] {
+	ask := func(after *mirror.Document) (*question, error) { return query(after), nil }
+	return pages(ctx, s, limit, ask, func(rows *sql.Rows) (*mirror.Document, int, error) {
+		var state string
+		d := &mirror.Document{}
+		if err := rows.Scan(&state); err != nil {
+			return nil, 0, err
+		}
+		return d, len(state), json.Unmarshal([]byte(state), d)
+	})
+}

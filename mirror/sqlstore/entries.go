@@ -1,0 +1,124 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/internal/words"
+)
+
+// Records implements mirror.Store.
+func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
+	found := make(map[string]*mirror.Record, len(ids))
+	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published"+
+		s.of("SELECT key FROM feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r := &mirror.Record{Feed: feed}
+		c := &r.Content
+		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}}
+		if err := rows.Scan(row([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
+			return nil, failure(ctx, err)
+		}
+		found[r.ID] = r
+	}
+	return found, failure(ctx, rows.Err())
+}
+
+// Entries implements mirror.Store.
+func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
+	query := func(after *mirror.Record) (*question, error) {
+		beyond := q.Beyond
+		if after != nil {
+			beyond = after.Cursor()
+		} else if err := s.begin(ctx, &q); err != nil {
+			return nil, err
+		}
+		return s.entriesQuery(&q, beyond), nil
+	}
+	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
+		r := &mirror.Record{}
+		err := rows.Scan(row([]any{textColumn{&r.Feed}, textColumn{&r.ID}}, recordTargets(r), contentTargets(&r.Content))...)
+		return r, len(r.Content.Data), err
+	})
+}
+
+// begin checks a query, and brings the index up to date if it searches.
+func (s *Store) begin(ctx context.Context, q *mirror.Query) error {
+	switch {
+	case q.Changes != nil && q.Feed == "":
+		return errors.New("the changes of no feed are asked for")
+	case q.Search == "":
+		return nil
+	case len(words.Split(q.Search)) == 0:
+		return fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
+	}
+	return s.Index(ctx)
+}
+
+// A feed's URL is looked up entry by entry: the order is that of the entries.
+const selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns + `
+	FROM entries CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f
+	WHERE feed_key = feed`
+
+// entriesQuery returns the statement for a query, from beyond a place.
+func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
+	ask := ask(selectEntries)
+	if q.Feed != "" {
+		ask.add(" AND "+ofFeed, keyOf(q.Feed))
+	}
+	if q.Deleted {
+		ask.add(" AND (state = 'live' OR format <> '')")
+	} else {
+		ask.add(" AND state = 'live'")
+	}
+	if !q.Since.IsZero() {
+		ask.add(" AND time >= ?", timeText(q.Since))
+	}
+	if !q.Until.IsZero() {
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	if q.Search != "" {
+		ask.add(" AND key IN (SELECT rowid FROM search WHERE "+s.match+")", s.all(words.Split(q.Search)))
+	}
+	if q.Changes != nil {
+		ask.add(" AND change > ?", *q.Changes)
+		if beyond != nil {
+			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
+		}
+		ask.add(" ORDER BY change, coalesce(long_id, id)")
+		return ask
+	}
+	if beyond != nil {
+		time := timeText(beyond.Time)
+		ask.add(" AND time <= ? AND (time, feed_url, coalesce(long_id, id)) < (?, ?, ?)",
+			time, time, escaped(beyond.Feed), escaped(beyond.ID))
+	}
+	ask.add(" ORDER BY time DESC, feed_url DESC, coalesce(long_id, id) DESC")
+	return ask
+}
+
+// Versions implements mirror.Store.
+func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
+	query := func(after *mirror.Version) (*question, error) {
+		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM versions WHERE "+ofFeed+" AND id = ?",
+			keyOf(feed), keyOf(id))
+		if after != nil {
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", copyValues(after.Copy)...)
+		}
+		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
+		return q, nil
+	}
+	return pages(ctx, s, 0, query, func(rows *sql.Rows) (*mirror.Version, int, error) {
+		v := &mirror.Version{}
+		err := rows.Scan(row([]any{textColumn{&v.ID}}, copyTargets(&v.Copy), contentTargets(&v.Content))...)
+		return v, len(v.Content.Data), err
+	})
+}

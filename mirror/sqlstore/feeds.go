@@ -1,0 +1,122 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// ofFeed finds a feed's key by that of its URL.
+const ofFeed = "feed = (SELECT key FROM feeds WHERE url = ?)"
+
+// Feed implements mirror.Store.
+func (s *Store) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
+	for f, err := range s.feeds(ctx, 1, func(*mirror.Feed) (*question, error) {
+		return ask(selectFeeds+" WHERE url = ?", keyOf(url)), nil
+	}) {
+		return f, err
+	}
+	return nil, notFound("feed", url)
+}
+
+// Feeds implements mirror.Store.
+func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror.Feed, error] {
+	return s.feeds(ctx, q.Limit, func(after *mirror.Feed) (*question, error) {
+		switch {
+		case q.Due.IsZero():
+			url := q.After
+			if after != nil {
+				url = after.URL
+			}
+			return ask(selectFeeds+" WHERE coalesce(long_url, url) > ? ORDER BY coalesce(long_url, url)", escaped(url)), nil
+		case q.After != "":
+			return nil, errors.New("feeds are asked for with both Due and After")
+		}
+		ask := ask(selectFeeds+" WHERE NOT gone AND next <= ?", timeText(q.Due))
+		if after != nil {
+			next := timeText(after.Next)
+			ask.add(" AND next >= ? AND (next, coalesce(long_url, url)) > (?, ?)", next, next, escaped(after.URL))
+		}
+		ask.add(" ORDER BY next, coalesce(long_url, url)")
+		return ask, nil
+	})
+}
+
+const selectFeeds = "SELECT version, state FROM feeds"
+
+func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (*question, error)) iter.Seq2[*mirror.Feed, error] {
+	return pages(ctx, s, limit, query, func(rows *sql.Rows) (*mirror.Feed, int, error) {
+		f := &mirror.Feed{}
+		var state string
+		if err := rows.Scan(&f.Version, &state); err != nil {
+			return nil, 0, err
+		}
+		return f, len(state), json.Unmarshal([]byte(state), f)
+	})
+}
+
+func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url, mirror.ErrNotFound) }
+
+// Remove implements mirror.Store.
+func (s *Store) Remove(ctx context.Context, url string) error {
+	return s.transact(ctx, func(t transaction) error {
+		// The feed is locked first, so that nobody adds to it.
+		feeds, err := t.numbers("UPDATE feeds SET version = version + 1 WHERE url = ? RETURNING key", keyOf(url))
+		if err == nil && len(feeds) == 0 {
+			return notFound("feed", url)
+		}
+		const ofFeed = "IN (SELECT key FROM entries WHERE feed = ?"
+		for _, query := range []string{
+			"DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed WHERE key " + ofFeed + ") ORDER BY key" + t.locked + ")",
+			"DELETE FROM search WHERE rowid " + ofFeed + ")",
+			"DELETE FROM feeds WHERE key = ?",
+		} {
+			if err == nil {
+				err = t.exec(query, feeds[0])
+			}
+		}
+		return err
+	})
+}
+
+// feed stores the state of a feed, which it locks, and returns its key.
+func (t transaction) feed(f *mirror.Feed) (key int64, err error) {
+	next := inUTC(f)
+	next.Version++
+	state, err := json.Marshal(next)
+	if err != nil {
+		return 0, err
+	}
+	values := []any{
+		next.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents,
+		timeText(f.Polled), timeText(f.Next), f.Gone, escaped(f.Error), string(state),
+	}
+	url := nameOf(f.URL)
+	query := updateFeed
+	if f.Version == 0 {
+		query, values = insertFeed, append(values, url.key, url.long)
+	} else {
+		values = append(values, url.key, f.Version)
+	}
+	keys, err := t.numbers(query, values...)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(keys) == 0:
+		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
+	}
+	return keys[0], nil
+}
+
+const (
+	feedColumns = "version, title, kind, verdict, entries, deleted, documents, polled, next, gone, error, state"
+	insertFeed  = "INSERT INTO feeds (" + feedColumns + ", url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
+		" ON CONFLICT (url) DO NOTHING RETURNING key"
+	updateFeed = "UPDATE feeds SET (" + feedColumns + ") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
+		" WHERE url = ? AND version = ? RETURNING key"
+)

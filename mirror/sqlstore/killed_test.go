@@ -1,0 +1,173 @@
+package sqlstore_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+var mirrorKills = flag.Int("mirrorkills", 10, "how often a mirror is killed, on each database")
+
+func newMirror(t testing.TB, store mirror.Store) *mirror.Mirror {
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{
+		Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1},
+	}}
+	t.Cleanup(m.Client.CloseIdle)
+	return m
+}
+
+// held returns what a store has of a feed: the text of each entry by its id.
+func held(t testing.TB, store mirror.Store, url string) map[string]string {
+	t.Helper()
+	entries := map[string]string{}
+	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url}) {
+		require.NoError(t, err)
+		entries[r.ID] = r.Content.Title
+	}
+	return entries
+}
+
+// testCounts checks what a feed's state says of its entries and documents.
+func testCounts(t testing.TB, store mirror.Store, url string) {
+	t.Helper()
+	feed, err := store.Feed(t.Context(), url)
+	require.NoError(t, err)
+	var got [3]int64
+	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
+		require.NoError(t, err)
+		if r.State == mirror.Live {
+			got[0]++
+		} else {
+			got[1]++
+		}
+	}
+	for _, err := range store.Documents(t.Context(), url) {
+		require.NoError(t, err)
+		got[2]++
+	}
+	require.Equal(t, got, [3]int64{feed.Entries, feed.Deleted, feed.Documents})
+}
+
+// A publisher that edits, deletes, archives, splits its log anew and fails, and
+// a mirror in a process of its own that is killed at any moment: one clean poll
+// later the mirror is what is published.
+func TestKilledMirror(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		d.open(t) // makes the schema
+		model := feedtest.NewModel("/feed", 5005)
+		site := httptest.NewServer(model)
+		defer site.Close()
+		random := rand.New(rand.NewPCG(5005, uint64(*mirrorKills)))
+		polls := 0
+		for kill := range *mirrorKills {
+			model.Fail([]float64{0, 0.05, 0.3}[kill%3])
+			polls += killMirror(t, d, site.URL+"/feed", model, random)
+		}
+		t.Logf("%d polls, %d kills", polls, *mirrorKills)
+		require.NotZero(t, polls)
+		model.Fail(0)
+		model.Become("archived")
+		store := d.open(t)
+		changes, err := newMirror(t, store).Update(t.Context(), site.URL+"/feed")
+		require.NoError(t, err)
+		require.Equal(t, model.Published(), held(t, store, site.URL+"/feed"))
+		require.Equal(t, feedhistory.Whole, changes.Verdict, "%v", changes.Gaps)
+		testCounts(t, store, site.URL+"/feed")
+		if d.dialect == sqlstore.SQLite {
+			var sound string
+			require.NoError(t, d.connect(t).QueryRow("PRAGMA integrity_check").Scan(&sound))
+			require.Equal(t, "ok", sound)
+		}
+	})
+}
+
+// killMirror runs a mirror for a moment in a process of its own, while the
+// publisher goes on, and kills it. It returns how many polls ended before.
+func killMirror(t *testing.T, d database, url string, model *feedtest.Model, random *rand.Rand) (polls int) {
+	child := exec.Command(os.Args[0], "-test.run", "^TestMirrorProcess$", "-test.timeout", "60s")
+	child.Env = append(os.Environ(), "SQLSTORE_MIRROR="+string(d.dialect)+" "+url+" "+d.dsn)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan(), "the process said nothing")
+	require.Equal(t, "ready", lines.Text())
+	killed := time.AfterFunc(time.Duration(random.IntN(60))*time.Millisecond, func() { _ = child.Process.Kill() })
+	defer killed.Stop()
+	for lines.Scan() {
+		polls++
+		model.Step()
+		if random.IntN(10) == 0 {
+			model.Become([]string{"archived", "archived", "complete", "paged", "plain"}[random.IntN(5)])
+		}
+	}
+	require.Error(t, child.Wait()) // it was killed
+	return polls
+}
+
+// TestMirrorProcess is the process that TestKilledMirror kills.
+func TestMirrorProcess(t *testing.T) {
+	words := strings.SplitN(os.Getenv("SQLSTORE_MIRROR"), " ", 3)
+	if len(words) < 3 {
+		t.Skip("it is started by TestKilledMirror")
+	}
+	d := database{sqlstore.SQLite, "sqlite", words[2]}
+	if words[0] == string(sqlstore.PostgreSQL) {
+		d = database{sqlstore.PostgreSQL, "pgx", words[2]}
+	}
+	m := newMirror(t, d.open(t))
+	fmt.Println("ready")
+	for {
+		_, _ = m.Update(context.Background(), words[1]) // failures are the publisher's
+		fmt.Println("polled")
+	}
+}
+
+// Two mirrors at work on one feed at once do no harm: one gives way.
+func TestTwoMirrors(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		model := feedtest.NewModel("/feed", 2)
+		site := httptest.NewServer(model)
+		defer site.Close()
+		url := site.URL + "/feed"
+		store := d.open(t)
+		var mirrors sync.WaitGroup
+		for _, m := range []*mirror.Mirror{newMirror(t, store), newMirror(t, d.open(t))} {
+			mirrors.Go(func() {
+				for range 20 {
+					if _, err := m.Update(t.Context(), url); err != nil && !errors.Is(err, mirror.ErrConflict) {
+						t.Error(err)
+						return
+					}
+					model.Step()
+				}
+			})
+		}
+		mirrors.Wait()
+		model.Become("archived")
+		changes, err := newMirror(t, store).Update(t.Context(), url)
+		require.NoError(t, err)
+		require.Equal(t, model.Published(), held(t, store, url))
+		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		testCounts(t, store, url)
+	})
+}

@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"strings"
+)
+
+// A sequence is read in pages, each by a statement of its own that begins where
+// the last one ended. So nothing is held while it is ranged over, neither a
+// connection nor a lock, and pages are small, whatever their rows have.
+const (
+	pageRows  = 256
+	pageBytes = 1 << 20
+)
+
+// A question is a query that grows.
+type question struct {
+	sql  strings.Builder
+	args []any
+}
+
+func ask(query string, args ...any) *question {
+	q := &question{args: args}
+	q.sql.WriteString(query)
+	return q
+}
+
+// add adds to the query.
+func (q *question) add(more string, args ...any) {
+	q.sql.WriteString(more)
+	q.args = append(q.args, args...)
+}
+
+// pages yields what a query finds, up to a limit, if that is not zero. The
+// query is asked for what comes after an item, nil at first, and has its order.
+// Scan returns a row, and how large it is in bytes.
+func pages[T any](
+	ctx context.Context, s *Store, limit int,
+	query func(after *T) (*question, error), scan func(*sql.Rows) (*T, int, error),
+) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		var last *T
+		for left := limit; limit <= 0 || left > 0; {
+			rows := pageRows
+			if limit > 0 {
+				rows = min(rows, left)
+			}
+			q, err := query(last)
+			var page []*T
+			var whole bool
+			if err == nil {
+				q.add(" LIMIT ?", rows)
+				page, whole, err = readPage(ctx, s, q, scan)
+			}
+			for _, item := range page {
+				if !yield(item, nil) {
+					return
+				}
+				last = item
+			}
+			if err != nil {
+				yield(nil, failure(ctx, err))
+				return
+			}
+			if left -= len(page); whole && len(page) < rows {
+				return
+			}
+		}
+	}
+}
+
+// readPage returns the rows of a page, and whether these are all.
+func readPage[T any](
+	ctx context.Context, s *Store, q *question, scan func(*sql.Rows) (*T, int, error),
+) (page []*T, whole bool, err error) {
+	rows, err := s.query(ctx, q.sql.String(), q.args...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	for bytes := 0; rows.Next(); {
+		item, size, err := scan(rows)
+		if err != nil {
+			return page, false, err
+		}
+		page = append(page, item)
+		if bytes += size; bytes > pageBytes {
+			return page, false, rows.Close()
+		}
+	}
+	return page, true, rows.Err()
+}

@@ -1,0 +1,213 @@
+// Package pgtest runs a private PostgreSQL server for tests, which is thrown
+// away after them.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Server is a running server. It trusts whoever connects, from this machine.
+type Server struct {
+	port      int
+	directory string
+	input     io.Closer       // the server ends with it
+	exited    <-chan struct{} // closed when it has
+	databases atomic.Int64
+}
+
+// ErrMissing says that the server's programs are not installed.
+var ErrMissing = errors.New("PostgreSQL's programs initdb and postgres are not installed")
+
+// Main runs a package's tests with one server for all of them, and returns the
+// exit code for TestMain: os.Exit(pgtest.Main(m, &server)). The server is nil
+// while there is none, because its programs are not installed: see Database.
+func Main(m *testing.M, server **Server) int {
+	s, err := Start()
+	switch {
+	case err == nil:
+		*server = s
+		defer s.Stop()
+	case !errors.Is(err, ErrMissing):
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// Database makes a new database and returns its URL. It is gone with the server.
+// Without a server the test is skipped, and fails if the environment has
+// FEEDHISTORY_POSTGRES=required.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	if s == nil {
+		if os.Getenv("FEEDHISTORY_POSTGRES") == "required" {
+			t.Fatal(ErrMissing)
+		}
+		t.Skip(ErrMissing)
+	}
+	name := fmt.Sprintf("test%d", s.databases.Add(1))
+	conn, err := pgx.Connect(t.Context(), s.url("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	return s.url(name)
+}
+
+func (s *Server) url(database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
+}
+
+// Start starts a server in a temporary directory. The error matches ErrMissing
+// if its programs are not installed.
+func Start() (*Server, error) {
+	initdb, postgres, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if s.directory, err = os.MkdirTemp("", "pgtest"); err != nil {
+		return nil, err
+	}
+	if err := s.start(initdb, postgres); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.directory))
+	}
+	return s, nil
+}
+
+// programs finds the server's programs: by PATH, else the newest where Debian
+// has them.
+func programs() (initdb, postgres string, err error) {
+	var directories []string
+	if path, err := exec.LookPath("initdb"); err == nil {
+		directories = append(directories, filepath.Dir(path))
+	}
+	installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.SortFunc(installed, func(a, b string) int { return version(b) - version(a) })
+	for _, dir := range append(directories, installed...) {
+		initdb, errA := exec.LookPath(filepath.Join(dir, "initdb"))
+		postgres, errB := exec.LookPath(filepath.Join(dir, "postgres"))
+		if errA == nil && errB == nil {
+			return initdb, postgres, nil
+		}
+	}
+	return "", "", ErrMissing
+}
+
+func version(bin string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(bin)))
+	return n
+}
+
+func (s *Server) start(initdb, postgres string) error {
+	user, err := newUser()
+	if err != nil {
+		return err
+	}
+	if err := user.own(s.directory); err != nil {
+		return err
+	}
+	data := filepath.Join(s.directory, "data")
+	initialize := exec.Command(initdb, "--pgdata", data, "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+	initialize.Dir = s.directory
+	user.run(initialize)
+	if out, err := initialize.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	for range 5 { // another program may take the port first
+		if err = s.serve(postgres, data, user); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// watched runs the server's program in its directory until its input ends: that
+// is when the tests are over, however they came to their end. Then nothing of it
+// is needed any more.
+const watched = `
+exec 3<&0
+"$@" & server=$!
+{ read -r _ <&3; : >ended; kill -QUIT $server; } & watch=$!
+wait $server
+if [ -e ended ]; then rm -rf "$PWD"; else kill $watch; fi`
+
+// serve starts the server's program and waits until it answers.
+func (s *Server) serve(postgres, data string, user user) (err error) {
+	if s.port, err = freePort(); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(s.directory, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command := exec.Command("sh", "-c", watched, "sh", postgres, "-D", data, "-p", strconv.Itoa(s.port),
+		"-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	command.Dir, command.Stdout, command.Stderr = s.directory, log, log
+	user.run(command)
+	if s.input, err = command.StdinPipe(); err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	s.exited = exited
+	go func() {
+		_ = command.Wait() // how it ended is in the log
+		close(exited)
+	}()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		conn, err := pgx.Connect(context.Background(), s.url("postgres"))
+		if err == nil {
+			return conn.Close(context.Background())
+		}
+		select {
+		case <-exited:
+			said, _ := os.ReadFile(log.Name())
+			return errors.Join(fmt.Errorf("postgres has ended:\n%s", said), s.Stop())
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(err, s.Stop())
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// Stop stops the server and removes its data.
+func (s *Server) Stop() error {
+	err := s.input.Close()
+	select {
+	case <-s.exited:
+	case <-time.After(20 * time.Second):
+		err = errors.Join(err, errors.New("the server does not end"))
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/internal/words"
+)
+
+// batch is how many entries are indexed in one transaction.
+const batch = 256
+
+// Index indexes for full-text search the entries that wait for it. A search does
+// that, too: calling Index after large commits lets the first one be fast.
+func (s *Store) Index(ctx context.Context) error {
+	rows, err := s.query(ctx, "SELECT count(*) FROM unindexed")
+	if err != nil {
+		return failure(ctx, err)
+	}
+	var waiting int64
+	for rows.Next() {
+		err = rows.Scan(&waiting)
+	}
+	if err = cmp.Or(err, rows.Err(), rows.Close()); err != nil {
+		return failure(ctx, err)
+	}
+	for waiting > 0 && err == nil {
+		waiting -= batch
+		err = s.transact(ctx, transaction.indexBatch)
+	}
+	return err
+}
+
+const dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT ?"
+
+// indexBatch indexes some entries. They are out of the queue, and so locked,
+// before they are read.
+func (t transaction) indexBatch() error {
+	keys, err := t.numbers(dequeue+t.locked+") RETURNING key", batch)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	these := list(&t.dialect, keys)
+	rows, err := t.tx.QueryContext(t.ctx, t.numbered("SELECT key, id, format, title, base, data FROM entries WHERE key"+t.in), these)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var found [][]any
+	var set words.Set
+	for rows.Next() {
+		var key int64
+		r := mirror.Record{}
+		c := &r.Content
+		if err := rows.Scan(&key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}); err != nil {
+			return err
+		}
+		set.Reset()
+		set.Add(c.Title)
+		if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
+			set.AddEntry(e)
+		}
+		found = append(found, []any{key, strings.Join(set.Words(), " ")})
+	}
+	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
+		return err
+	}
+	return t.insertAs("search", "rowid, words", "(?, "+t.words+")", "", found)
+}

@@ -1,0 +1,184 @@
+// Package sqlstore keeps mirrors of feeds in SQLite or PostgreSQL.
+//
+// It brings no driver: import that of your choice. It is tested with
+// modernc.org/sqlite and github.com/jackc/pgx/v5/stdlib.
+//
+//	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN("feeds.db"))
+//	…
+//	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
+//
+// Entries are indexed for full-text search after they were committed: by the
+// first search, or by Store.Index.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Store is a mirror.Store in a database. All of its methods may be called at
+// the same time, also by other processes.
+type Store struct {
+	db *sql.DB
+	dialect
+
+	write    chan struct{} // has room for one: SQLite takes one writer at a time
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt // by their text
+}
+
+var _ mirror.Store = (*Store)(nil)
+
+// Open returns the store in a database, and brings its schema up to date. It
+// refuses a database that a newer version of this package has written to, and
+// connections to SQLite that would not keep what the store promises. The
+// database stays the caller's, who closes it.
+func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
+	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
+	if s.migrations == "" {
+		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
+	}
+	if d == SQLite {
+		if err := checkPragmas(ctx, db); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return s, nil
+}
+
+// statement returns a statement that was prepared before, nil if it was not.
+func (s *Store) statement(query string) *sql.Stmt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prepared[query]
+}
+
+// prepare prepares a statement for good.
+func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st := s.statement(query); st != nil {
+		return st, nil
+	}
+	st, err := s.db.PrepareContext(ctx, s.numbered(query))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.prepared[query]; first != nil {
+		return first, st.Close()
+	}
+	s.prepared[query] = st
+	return st, nil
+}
+
+// query runs a query that is prepared once.
+func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := s.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// A transaction writes. Its statements are prepared for good when it is over:
+// that takes a connection of its own, and there may be no other.
+type transaction struct {
+	*Store
+	tx  *sql.Tx
+	ctx context.Context
+	new *[]string
+}
+
+// transact runs do in a transaction, which it commits unless do fails.
+func (s *Store) transact(ctx context.Context, do func(transaction) error) (err error) {
+	defer func() { err = failure(ctx, err) }()
+	if s.one {
+		select {
+		case s.write <- struct{}{}:
+			defer func() { <-s.write }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var queries []string
+	if err := do(transaction{s, tx, ctx, &queries}); err != nil {
+		return errors.Join(err, rollback(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	for _, query := range queries {
+		if _, err := s.prepare(ctx, query); err != nil {
+			break // what was to be done is done
+		}
+	}
+	return nil
+}
+
+func rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+func (t transaction) statement(query string) (*sql.Stmt, error) {
+	if st := t.Store.statement(query); st != nil {
+		return t.tx.StmtContext(t.ctx, st), nil
+	}
+	*t.new = append(*t.new, query)
+	return t.tx.PrepareContext(t.ctx, t.numbered(query))
+}
+
+func (t transaction) exec(query string, args ...any) error {
+	st, err := t.statement(query)
+	if err != nil {
+		return err
+	}
+	_, err = st.ExecContext(t.ctx, args...)
+	return err
+}
+
+// numbers runs a query for a list of numbers.
+func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
+	st, err := t.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(t.ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, rows.Err()
+}
+
+// failure returns a context's error for one that comes of its end.
+func failure(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, mirror.ErrConflict) || errors.Is(err, mirror.ErrNotFound) {
+		return err
+	}
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return fmt.Errorf("sqlstore: %w", err)
+}

@@ -1,0 +1,87 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+	"github.com/feedhistory/feedhistory/mirror/storetest"
+)
+
+var server *pgtest.Server
+
+// TestMain starts a server, but not in the processes that tests start.
+func TestMain(m *testing.M) {
+	if os.Getenv("SQLSTORE_MIRROR") != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(pgtest.Main(m, &server))
+}
+
+// A database is where stores are opened.
+type database struct {
+	dialect     sqlstore.Dialect
+	driver, dsn string
+}
+
+// databases runs a test for each kind of database, with what makes a new one.
+func databases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
+	t.Run("postgresql", func(t *testing.T) { test(t, newPostgreSQL) })
+}
+
+func newSQLite(t testing.TB) database {
+	return database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(filepath.Join(t.TempDir(), "feeds ?#%.db"))}
+}
+
+func newPostgreSQL(t testing.TB) database {
+	return database{sqlstore.PostgreSQL, "pgx", server.Database(t)}
+}
+
+// connect opens the database once more.
+func (d database) connect(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(d.driver, d.dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func (d database) open(t testing.TB) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), d.connect(t), d.dialect)
+	require.NoError(t, err)
+	return store
+}
+
+func TestStore(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
+			d := create(t)
+			return d.open(t), d.open(t)
+		})
+	})
+}
+
+// TestOneConnection shows that a sequence holds no connection: with a single
+// one, everything still works.
+func TestOneConnection(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
+			d := create(t)
+			db := d.connect(t)
+			db.SetMaxOpenConns(1)
+			s, err := sqlstore.Open(t.Context(), db, d.dialect)
+			require.NoError(t, err)
+			return s, s
+		})
+	})
+}

@@ -1,0 +1,146 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// mostUpload bounds what may be sent to the server.
+const mostUpload = 8 << 20
+
+// addFeeds adds a feed by its URL, or those of an OPML file.
+func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
+	typed := strings.TrimSpace(r.FormValue("url"))
+	wrong := func(message string) error {
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message})
+	}
+	if r.MultipartForm != nil {
+		defer func() { _ = r.MultipartForm.RemoveAll() }()
+	}
+	file, _, err := r.FormFile("opml")
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return wrong("The file is larger than 8 MiB. Split it, and add one part after the other.")
+	}
+	if err == nil && typed == "" {
+		defer file.Close()
+		urls, err := readOPML(file)
+		if err != nil {
+			return wrong("That is not an OPML file that can be read: " + err.Error() + ". Export it once more from where it comes from.")
+		}
+		return s.addAll(w, r, urls)
+	}
+	address, message := feedAddress(typed)
+	if message != "" {
+		return wrong(message)
+	}
+	if _, err := s.add(r.Context(), address); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/feeds/"+ShortName(address), http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) addAll(w http.ResponseWriter, r *http.Request, urls []string) error {
+	outcome := "none"
+	for _, u := range urls {
+		address, wrong := feedAddress(u)
+		if wrong != "" {
+			continue
+		}
+		added, err := s.add(r.Context(), address)
+		if err != nil {
+			return err
+		}
+		if added {
+			outcome = "opml"
+		}
+	}
+	http.Redirect(w, r, "/?said="+outcome, http.StatusSeeOther)
+	return nil
+}
+
+// add adds a feed to the store, where it is due at once.
+func (s *Server) add(ctx context.Context, address string) (added bool, err error) {
+	feed := &mirror.Feed{URL: address, Verdict: feedhistory.Partial}
+	switch err := s.Store.Commit(ctx, &mirror.Change{Feed: feed}); {
+	case errors.Is(err, mirror.ErrConflict):
+		s.feeds.add(address)
+		return false, nil // it is there already
+	case err != nil:
+		return false, err
+	}
+	s.feeds.add(address)
+	s.polls.ask(feed)
+	return true, nil
+}
+
+// feedAddress returns the URL that somebody has typed, or what is wrong with it.
+// Whether it may be asked for at all, is up to the Client.
+func feedAddress(typed string) (address, wrong string) {
+	typed, _, _ = strings.Cut(strings.TrimSpace(typed), "#")
+	if rest, ok := strings.CutPrefix(typed, "feed:"); ok {
+		typed = strings.TrimPrefix(rest, "//")
+	}
+	if typed != "" && !strings.Contains(typed, "://") {
+		typed = "https://" + typed
+	}
+	u, err := url.Parse(typed)
+	switch {
+	case typed == "":
+		return "", "Type the address of a feed, or choose an OPML file."
+	case err != nil || u.Host == "":
+		return "", "That is not the address of a feed. It should look like https://example.org/feed.xml."
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", "Only addresses that begin with http:// or https:// can be read."
+	case u.User != nil:
+		return "", "An address with a password in it would be shown to everybody. Feeds that need one cannot be added here."
+	case len(typed) > 2000:
+		return "", "The address is too long."
+	}
+	return u.String(), ""
+}
+
+// pollNow has a feed polled.
+func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s.polls.ask(feed)
+	http.Redirect(w, r, "/feeds/"+r.PathValue("id"), http.StatusSeeOther)
+	return nil
+}
+
+// confirmRemoval asks whether to remove a feed.
+func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v := &feedView{Feed: feed, Name: ShortName(feed.URL)}
+	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
+}
+
+// removeFeed removes a feed and what was published of it.
+func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s.polls.forget(feed.URL)
+	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+		return err
+	}
+	if err := s.published.remove(feed.URL); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/?said=removed", http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,181 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// What a newcomer does, from the empty server to an entry.
+func TestBrowser(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2026)
+	w.lose("feed/9-")
+	b.open(w.url)
+	require.Contains(t, b.text("main"), "No feeds yet.")
+	b.shoot("empty", "light")
+
+	// A feed is added, and its walk watched.
+	w.slow.Store(int64(60 * time.Millisecond))
+	b.do(chromedp.SendKeys(chromedp.CSS("#url"), w.feedURL("/blog/feed.atom")))
+	b.click(".add button.main")
+	seen := map[string]bool{}
+	require.Eventually(t, func() bool {
+		s := b.text("[data-progress-text]")
+		if seen[s] = true; strings.HasPrefix(s, "Reading:") && len(seen) == 3 {
+			b.shoot("progress", "light")
+		}
+		return s == ""
+	}, 30*time.Second, 30*time.Millisecond)
+	require.Greater(t, len(seen), 3, "the page tells how far the walk is: %v", seen)
+	w.slow.Store(0)
+
+	// The page has loaded itself again, with the timeline. Pointing at its parts,
+	// and moving through them with the Tab key, says what they are.
+	b.waits(".timeline svg")
+	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".timeline rect.bar").length`), 50)
+	require.Equal(t, 1, evaluate[int](b, `document.querySelectorAll(".timeline .block.gap").length`))
+	says := `[...document.querySelectorAll(".timeline .says")].filter(e => getComputedStyle(e).display != "none").map(e => e.textContent).join("|")`
+	require.Empty(t, evaluate[string](b, says))
+	b.do(chromedp.Focus(chromedp.CSS(".timeline a[href='#gap-1']")))
+	require.Contains(t, evaluate[string](b, says), "An archive document could not be had: status 404")
+	b.shoot("feed", "light", "dark")
+	b.do(chromedp.KeyEvent(kb.Tab))
+	require.Contains(t, evaluate[string](b, says), "Archive blog/feed/10-")
+	b.click(".timeline a[href='#gap-1']")
+	require.Equal(t, "#gap-1", evaluate[string](b, "location.hash"))
+	require.Contains(t, b.text("#gap-1"), "What to do: try again later")
+
+	// Search finds as one types, and the address follows.
+	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
+	require.Eventually(t, func() bool { return strings.Contains(b.text("#results"), "With “storm petrels”") }, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, "?q=storm+petrels", evaluate[string](b, "location.search"))
+	require.NotContains(t, b.text(".entries"), "Ice on the rail")
+	b.click(".entries .title")
+	require.Equal(t, "Storm petrels", b.text("h1"))
+	require.Contains(t, b.text(".content"), "[Image: The day’s chart]")
+	b.shoot("entry", "light", "dark")
+
+	// A part of the timeline leads to its entries.
+	b.click(".crumb a")
+	b.click(".timeline a[href^='?month=2010-']")
+	require.Contains(t, b.text(".asked"), "2010")
+
+	// The whole fits a narrow screen.
+	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	for _, path := range []string{"", "entries", "feeds/" + ShortName(w.feedURL("/blog/feed.atom"))} {
+		b.open(w.url + path)
+		require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 390, path)
+	}
+	b.shoot("narrow", "light", "dark")
+	b.do(chromedp.EmulateViewport(1080, 760))
+
+	w.add("/news.rss")
+	w.add("/tides.atom")
+	b.open(w.url)
+	b.shoot("feeds", "light", "dark")
+	b.click("tbody tr:first-child a")
+	b.click("a[href$='/remove']")
+	require.Contains(t, b.text("h1"), "Remove Harbour news?")
+	b.click("button.danger")
+	require.Contains(t, b.text("[role=status]"), "The feed is removed")
+}
+
+// contrasts lists texts that are too faint on what they stand on.
+const contrasts = `(() => {
+	const channels = c => c.match(/[\d.]+/g).map(Number);
+	const light = c => {
+		const [r, g, b] = channels(c).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const ground = e => {
+		for (; e; e = e.parentElement) {
+			const c = getComputedStyle(e).backgroundColor;
+			if (channels(c)[3] !== 0) return c;
+		}
+		return "rgb(255, 255, 255)";
+	};
+	const faint = [];
+	for (const e of document.querySelectorAll("body *")) {
+		if (![...e.childNodes].some(n => n.nodeType == 3 && n.data.trim()) || !e.checkVisibility()) continue;
+		const style = getComputedStyle(e);
+		const a = light(e.namespaceURI.endsWith("svg") ? style.fill : style.color), b = light(ground(e));
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		if (ratio < 4.5) faint.push(e.tagName + " " + e.className + " " + e.textContent.trim().slice(0, 30) + " " + ratio.toFixed(2));
+	}
+	return faint.join("\n");
+})()`
+
+func TestBrowserContrast(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2016)
+	w.lose("feed/3-")
+	paths := []string{"", "entries", "nothing"}
+	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom", "/page.html"} {
+		paths = append(paths, strings.TrimPrefix(w.add(path), "/"))
+	}
+	w.poll(w.feedURL("/tides.atom"))
+	paths = append(paths, paths[3]+"/remove", paths[3]+"?q=%2B", paths[3]+"?q=none", paths[4]+"/entry?id=harbour-3", paths[5]+"/entry?id=urn:tides:1")
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		for _, path := range paths {
+			b.open(w.url + path)
+			require.Empty(t, evaluate[string](b, contrasts), "%s %s", scheme, path)
+		}
+	}
+}
+
+// A hostile feed runs nothing, sends nothing and styles nothing.
+func TestBrowserHostile(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	page := strings.TrimPrefix(w.add("/hostile.atom"), "/")
+	for _, path := range []string{"", "entries", page, page + "/entry?id=urn:hostile:2",
+		page + "/entry?id=" + url.QueryEscape(`"><script>harmed=1</script>`), page + "/index.atom", page + "/index.rss", page + "/complete.atom"} {
+		b.open(w.url + path)
+		require.Equal(t, "undefined", evaluate[string](b, "typeof harmed"), path)
+	}
+	b.open(w.url + page + "/entry?id=" + url.QueryEscape(`"><script>harmed=1</script>`))
+	require.Contains(t, b.text(".content"), "Read me.")
+	b.do(chromedp.Evaluate[chromedp.Void](`for (const a of document.querySelectorAll(".content *")) a.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`))
+	require.Equal(t, "undefined", evaluate[string](b, "typeof harmed"))
+	require.Equal(t, "block", evaluate[string](b, "getComputedStyle(document.body).display"))
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form, main img, main svg, main iframe, main style, main [style], .content [id], .content [class]").length`))
+	require.Zero(t, evaluate[int](b, `[...document.links].filter(a => !/^https?:$/.test(a.protocol)).length`))
+
+	// Nor could it, if something had been overlooked.
+	require.Equal(t, "refused", evaluate[string](b, `(() => {
+		const s = document.createElement("script"); s.textContent = "window.harmed = 1"; document.body.append(s);
+		const i = document.createElement("div"); i.innerHTML = "<p onclick='window.harmed=1' style='color:red'>x</p>"; document.body.append(i);
+		i.firstChild.click();
+		return window.harmed || i.firstChild.style.color && getComputedStyle(i.firstChild).color == "rgb(255, 0, 0)" ? "harmed" : "refused";
+	})()`))
+}
+
+// Without JavaScript the same can be done.
+func TestBrowserWithoutScript(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2010)
+	w.slow.Store(int64(100 * time.Millisecond))
+	b.open(w.url)
+	b.script(false)
+	b.open(w.url)
+	b.do(chromedp.SendKeys(chromedp.CSS("#url"), w.feedURL("/blog/feed.atom")))
+	b.click(".add button.main")
+	require.Contains(t, b.source(), "This page loads itself again every two seconds")
+	w.slow.Store(0)
+	require.Eventually(t, func() bool { return strings.Contains(b.source(), `class="timeline"`) }, 20*time.Second, 100*time.Millisecond)
+	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
+	b.click(".search button")
+	require.Contains(t, b.source(), "With “storm petrels”")
+	b.click(".actions button")
+	require.NotContains(t, b.source(), "Something went wrong")
+}

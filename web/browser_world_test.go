@@ -1,0 +1,152 @@
+package web
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	devtools "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+var screenshots = flag.Bool("screenshots", false, "write those of the README")
+
+// A tab is a page of a browser.
+type tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex
+	troubles []string // exceptions and dialogs
+}
+
+// newTab starts Chromium. Where there is none the test is skipped, unless
+// FEEDHISTORY_BROWSER=required.
+func newTab(t testing.TB) *tab {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" && os.Getenv("FEEDHISTORY_BROWSER") == "required" {
+		t.Fatal("no Chromium was found")
+	}
+	if path == "" {
+		t.Skip("no Chromium was found; with FEEDHISTORY_BROWSER=required that is a failure")
+	}
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1080, 860))...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	b := &tab{t: t, ctx: ctx}
+	require.NoError(t, chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.troubles = append(b.troubles, "exception: "+e.ExceptionDetails.Text)
+		case *devtools.EventJavascriptDialogOpening:
+			b.troubles = append(b.troubles, "dialog: "+e.Message)
+		}
+	}))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		require.Empty(t, b.troubles)
+	})
+	return b
+}
+
+// do carries out actions.
+func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	require.NoError(b.t, chromedp.Do(ctx, actions...))
+}
+
+// open opens a page.
+func (b *tab) open(url string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(url))
+}
+
+// waits until a selector finds something that can be seen.
+func (b *tab) waits(selector string) {
+	b.t.Helper()
+	b.do(chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
+// click clicks what leads to another page, and waits for that.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
+	require.NoError(b.t, err)
+}
+
+// text returns the text that is seen of what a selector finds.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return evaluate[string](b, `document.querySelector(`+"`"+selector+"`"+`)?.innerText ?? ""`)
+}
+
+// evaluate returns what an expression comes to.
+func evaluate[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	require.NoError(b.t, err, expression)
+	return v
+}
+
+// source returns the page's markup, for which no script is needed.
+func (b *tab) source() string {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	markup, err := chromedp.Run(ctx, chromedp.OuterHTML(chromedp.CSS("html")))
+	require.NoError(b.t, err)
+	return markup
+}
+
+// script switches JavaScript off, and on again.
+func (b *tab) script(on bool) {
+	_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+	require.NoError(b.t, err)
+}
+
+// scheme has the page light or dark.
+func (b *tab) scheme(name string) {
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+	})
+	require.NoError(b.t, err)
+}
+
+// shoot writes screenshots of the page, if they are wanted.
+func (b *tab) shoot(name string, schemes ...string) {
+	b.t.Helper()
+	for _, scheme := range schemes {
+		if !*screenshots {
+			return
+		}
+		b.scheme(scheme)
+		b.do(chromedp.Sleep(300 * time.Millisecond))
+		image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		require.NoError(b.t, err)
+		require.NoError(b.t, os.WriteFile(filepath.Join("screenshots", name+"-"+scheme+".png"), image, 0o644))
+	}
+}

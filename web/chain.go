@@ -1,0 +1,191 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A chain is what the timeline shows of the documents: links in the order of
+// their places, the oldest first.
+type chain struct {
+	links   []link
+	openEnd bool // what is missing, is older than all that is known
+}
+
+// A link is a document of a chain, or a gap.
+type link struct {
+	kind     string
+	href     string
+	what     string // it is
+	why      string // it is there, or not
+	from, to time.Time
+	entries  int
+}
+
+// newChain puts documents and gaps in order.
+func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *chain {
+	c := &chain{}
+	before := map[string][]link{} // gaps, by the document after them
+	var loose []link
+	missing := feed.Missing()
+	for i, g := range gaps {
+		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
+		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
+			before[from] = append(before[from], l)
+		} else {
+			loose = append(loose, l)
+		}
+	}
+	for _, d := range slices.Backward(documents) {
+		found := false
+		for _, name := range d.Names {
+			c.links = append(c.links, before[name]...)
+			found = found || len(before[name]) > 0
+			delete(before, name)
+		}
+		c.openEnd = c.openEnd || found && len(c.links) == 1
+		c.links = append(c.links, link{
+			kind: "archive", href: webLink(d.URL), what: "Archive " + tail(d.URL),
+			why:  "It holds entries for good, so it was read once.",
+			from: d.Oldest, to: d.Newest, entries: d.Entries,
+		})
+	}
+	rest := loose[:0:0]
+	for _, l := range before {
+		rest = append(rest, l...)
+	}
+	slices.SortFunc(rest, func(a, b link) int { return cmp.Compare(a.href, b.href) })
+	c.openEnd = c.openEnd || len(documents) == 0 && len(rest) > 0
+	c.links = append(append(c.links, rest...), newest(feed, loose)...)
+	return c
+}
+
+// newest returns what ends the chain: the document that is subscribed to, and
+// the windows that were missed before it.
+func newest(feed *mirror.Feed, loose []link) []link {
+	l := link{href: webLink(feed.URL), to: feed.Polled}
+	switch feed.Kind {
+	case feedhistory.Complete:
+		l.kind, l.what, l.why = "complete", "Complete document", "It has every entry of the feed."
+	case feedhistory.Paged:
+		l.kind, l.what, l.why = "pages", "Pages", "They shift as the feed grows, so entries may slip through."
+	case feedhistory.Archived:
+		l.kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
+	default:
+		l.kind, l.what, l.why = "window", "The feed's one document", "It shows the latest entries only. Older ones are here because they were seen before."
+	}
+	return append(loose, l)
+}
+
+const (
+	leastBlock = 5.0
+	leastGap   = 12.0
+	endBlock   = 26.0 // of the document that is subscribed to, whose span nothing tells
+	blockSpace = 1.5
+)
+
+// draw places the chain on a scale. Each link begins where the one before ends;
+// archives too narrow to be seen share a block.
+func (c *chain) draw(s scale) []block {
+	var blocks []block
+	at, limit := s.left, lineWidth-endBlock
+	if c.openEnd {
+		at = 0
+	}
+	for i, l := range c.links {
+		from, to, least := at, lineWidth, endBlock
+		afterArchive := i > 0 && c.links[i-1].kind == "archive"
+		switch l.kind {
+		case "window":
+			from = limit
+		case "gap":
+			if from, to, least = max(at, s.x(l.from)), at, leastGap; i == 0 || afterArchive {
+				from = at
+			}
+			if next := c.next(i); !next.IsZero() {
+				to = s.x(next) - blockSpace
+			}
+		case "archive":
+			if to, least = min(s.x(l.to), limit), leastBlock; !afterArchive {
+				from = max(at, s.x(l.from))
+			}
+		}
+		if last := limit - least; l.kind == "gap" || l.kind == "archive" {
+			from = min(from, last)
+		}
+		blocks = append(blocks, block{Kind: l.kind, Href: l.href, Says: l.says(), X: from, Width: max(to-from, least)})
+		at = min(from+max(to-from, least)+blockSpace, limit)
+	}
+	return c.crowded(blocks)
+}
+
+// next returns when the first archive after a gap begins; the zero time if none
+// follows at once.
+func (c *chain) next(i int) time.Time {
+	if i+1 < len(c.links) && c.links[i+1].kind == "archive" {
+		return c.links[i+1].from
+	}
+	return time.Time{}
+}
+
+// mostBlocks is how many archives are drawn one by one.
+const mostBlocks = 150
+
+// crowded joins neighbouring archives where there are too many.
+func (c *chain) crowded(blocks []block) []block {
+	group := (len(blocks) + mostBlocks - 1) / mostBlocks
+	if group < 2 {
+		return blocks
+	}
+	var joined []block
+	for i := 0; i < len(blocks); {
+		n := 1
+		for n < group && i+n < len(blocks) && blocks[i].Kind == "archive" && blocks[i+n].Kind == "archive" {
+			n++
+		}
+		b := blocks[i]
+		if n > 1 {
+			entries := 0
+			for _, l := range c.links[i : i+n] {
+				entries += l.entries
+			}
+			last := blocks[i+n-1]
+			b.Width = last.X + last.Width - b.X
+			b.Href = ""
+			b.Says = fmt.Sprintf("%s with %s, %s", plural(n, "archive", "archives"), plural(entries, "entry", "entries"),
+				span(c.links[i].from, c.links[i+n-1].to))
+		}
+		joined = append(joined, b)
+		i += n
+	}
+	return joined
+}
+
+// says puts a link into words.
+func (l link) says() string {
+	text := l.what
+	if l.kind == "gap" {
+		return text + ": " + l.why
+	}
+	if l.entries > 0 {
+		text += ", " + plural(l.entries, "entry", "entries")
+	}
+	if l.kind == "archive" && !l.from.IsZero() {
+		text += ", " + span(l.from, l.to)
+	}
+	return text + ". " + l.why
+}
+
+func span(from, to time.Time) string {
+	a, b := from.UTC().Format("2 Jan 2006"), to.UTC().Format("2 Jan 2006")
+	if a == b {
+		return a
+	}
+	return a + " – " + b
+}

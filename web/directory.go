@@ -1,0 +1,173 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// ShortName returns what stands for a feed in this server's URLs: the beginning
+// of a digest of its own URL, and so always the same.
+func ShortName(feed string) string {
+	sum := sha256.Sum256([]byte(feed))
+	return hex.EncodeToString(sum[:6])
+}
+
+// A directory finds feeds by their short names.
+type directory struct {
+	store mirror.Store
+
+	mu   sync.Mutex
+	urls map[string]string // by short name, as far as they were met
+	read time.Time         // when all feeds were last looked at
+
+	figures cache[string, figures] // by URL
+}
+
+// lookAgain bounds how often names that nobody knows cost a look at all feeds.
+const lookAgain = time.Second
+
+// feed returns the feed with a short name. The error matches
+// mirror.ErrNotFound if there is none.
+func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
+		d.read = time.Now()
+		d.urls = map[string]string{}
+		for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
+			if err != nil {
+				d.read = time.Time{}
+				return nil, err
+			}
+			d.urls[ShortName(feed.URL)] = feed.URL
+		}
+	}
+	url, ok := d.urls[name]
+	if !ok {
+		return nil, fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	}
+	feed, err := d.store.Feed(ctx, url)
+	if errors.Is(err, mirror.ErrNotFound) {
+		delete(d.urls, name)
+	}
+	return feed, err
+}
+
+// add notes a feed that is new.
+func (d *directory) add(url string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.urls == nil {
+		d.urls = map[string]string{}
+	}
+	d.urls[ShortName(url)] = url
+}
+
+// Figures are what is worth knowing of a feed's entries as a whole.
+type figures struct {
+	version int64            // of the feed
+	months  []sqlstore.Month // that have entries, the oldest first
+	newest  time.Time
+}
+
+// oldest returns the month of the oldest entry; the zero time if there is none.
+func (f figures) oldest() time.Time {
+	if len(f.months) == 0 {
+		return time.Time{}
+	}
+	return f.months[0].Start
+}
+
+// figuresOf returns the figures of a feed as it is.
+func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, error) {
+	if known, ok := d.figures.get(feed.URL); ok && known.version == feed.Version {
+		return known, nil
+	}
+	f := figures{version: feed.Version}
+	if feed.Entries == 0 {
+		return f, nil
+	}
+	for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
+		if err != nil {
+			return f, err
+		}
+		f.newest = r.Time()
+	}
+	var err error
+	if f.months, err = monthsOf(ctx, d.store, feed.URL); err == nil {
+		d.figures.put(feed.URL, f)
+	}
+	return f, err
+}
+
+// monthsOf counts a feed's entries by month: the database does if it can.
+func monthsOf(ctx context.Context, store mirror.Store, feed string) (months []sqlstore.Month, err error) {
+	if counter, ok := store.(interface {
+		Months(ctx context.Context, feed string) ([]sqlstore.Month, error)
+	}); ok {
+		return counter.Months(ctx, feed)
+	}
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed}) {
+		if err != nil {
+			return nil, err
+		}
+		start := monthOf(r.Time())
+		if n := len(months); n == 0 || !months[n-1].Start.Equal(start) {
+			months = append(months, sqlstore.Month{Start: start})
+		}
+		months[len(months)-1].Entries++
+	}
+	slices.Reverse(months)
+	return months, nil
+}
+
+// monthOf returns when the month of a time began.
+func monthOf(t time.Time) time.Time {
+	year, m, _ := t.UTC().Date()
+	return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// A cache keeps what was last put into it, and some of what was before. The
+// zero value is ready to use.
+type cache[K comparable, V any] struct {
+	mu       sync.Mutex
+	new, old map[K]V
+}
+
+// cacheHalf is how many values a cache keeps at least.
+const cacheHalf = 2000
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok := c.new[key]; ok {
+		return v, true
+	}
+	v, ok := c.old[key]
+	if ok {
+		c.set(key, v)
+	}
+	return v, ok
+}
+
+func (c *cache[K, V]) put(key K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(key, v)
+}
+
+func (c *cache[K, V]) set(key K, v V) {
+	if len(c.new) >= cacheHalf || c.new == nil {
+		c.old, c.new = c.new, map[K]V{}
+	}
+	c.new[key] = v
+}

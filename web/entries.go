@@ -1,0 +1,201 @@
+package web
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+const entriesPerPage = 50
+
+// An entriesView is a list of entries, and what it was asked for by.
+type entriesView struct {
+	Items   []entryItem
+	Search  string
+	Month   string    // "2003-11": its first month; "" for all
+	Span    int       // how many months
+	From    time.Time // when that begins
+	To      time.Time // the last day of it
+	Deleted bool      // those included that are not part of the feed any more
+	First   bool      // nothing comes before
+	Next    string    // the query of the next page; "" for none
+	Newest  string    // the query of the first page
+	Wrong   string    // why there is no answer
+	River   bool      // of all feeds
+}
+
+// Asked reports whether the list is a part of all entries.
+func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" }
+
+// An entryItem is an entry of a list.
+type entryItem struct {
+	Feed    string // its short name
+	Of      string // the feed's title, where they are of several
+	ID      string
+	Title   string
+	Snippet string
+	Time    time.Time
+	State   mirror.State
+}
+
+// showRiver shows the newest entries of all feeds.
+func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.entries(r, nil)
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, "entries", "Entries", v)
+}
+
+// entries returns the entries that a request asks for: those of a feed or, if
+// it is nil, of all.
+func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
+	v, query := entriesQuery(r.URL.Query())
+	titles := map[string]string{}
+	if v.River = feed == nil; !v.River {
+		query.Feed = feed.URL
+	}
+	for record, err := range s.Store.Entries(r.Context(), query) {
+		if errors.Is(err, errors.ErrUnsupported) {
+			v.Wrong = "There is no word in that to search for. Type one or more words; their order and case do not matter."
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(v.Items) == entriesPerPage {
+			v.Next = v.page(token(query.Beyond))
+			break
+		}
+		item := newItem(record)
+		if feed == nil {
+			item.Of, err = s.titled(r, titles, record.Feed)
+			if err != nil {
+				return nil, err
+			}
+		}
+		v.Items = append(v.Items, item)
+		query.Beyond = record.Cursor()
+	}
+	return v, nil
+}
+
+// titled returns the title of a feed, once it was read from what was read before.
+func (s *Server) titled(r *http.Request, titles map[string]string, url string) (string, error) {
+	if title, ok := titles[url]; ok {
+		return title, nil
+	}
+	feed, err := s.Store.Feed(r.Context(), url)
+	if errors.Is(err, mirror.ErrNotFound) { // it has just been removed
+		feed, err = &mirror.Feed{URL: url}, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	titles[url] = titleOf(feed)
+	return titles[url], nil
+}
+
+// entriesQuery reads what a URL's query asks for. What it says wrongly is as if
+// it did not say it.
+func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
+	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Deleted: q.Get("deleted") != ""}
+	query := mirror.Query{Search: v.Search, Deleted: v.Deleted, Limit: entriesPerPage + 1}
+	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
+		v.Month, v.From, v.Span = q.Get("month"), from, 1
+		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
+			v.Span = span
+		}
+		query.Since, query.Until = from, from.AddDate(0, v.Span, 0)
+		v.To = query.Until.AddDate(0, 0, -1)
+	}
+	query.Beyond = parseToken(q.Get("before"))
+	v.First = query.Beyond == nil
+	v.Newest = v.page("")
+	return v, query
+}
+
+// page returns the query of the page that begins at a place.
+func (v *entriesView) page(before string) string {
+	q := url.Values{}
+	if v.Search != "" {
+		q.Set("q", v.Search)
+	}
+	if v.Month != "" {
+		q.Set("month", v.Month)
+	}
+	if v.Span > 1 {
+		q.Set("span", strconv.Itoa(v.Span))
+	}
+	if v.Deleted {
+		q.Set("deleted", "1")
+	}
+	if before != "" {
+		q.Set("before", before)
+	}
+	return "?" + q.Encode()
+}
+
+// token writes a place for a URL.
+func token(c *mirror.Cursor) string {
+	text := c.Time.UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// parseToken reads what token wrote; nil, the first page, if it is anything else.
+func parseToken(token string) *mirror.Cursor {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	parts := strings.SplitN(string(text), "\n", 3)
+	if err != nil || len(parts) < 3 || !utf8.Valid(text) {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, parts[0])
+	if err != nil {
+		return nil
+	}
+	return &mirror.Cursor{Time: at, Feed: parts[1], ID: parts[2]}
+}
+
+// What of an entry is looked at for a list, and shown there.
+const (
+	mostSnippetData = 64 << 10
+	snippetLength   = 220
+)
+
+func newItem(r *mirror.Record) entryItem {
+	item := entryItem{
+		Feed: ShortName(r.Feed), ID: r.ID, Title: strings.TrimSpace(r.Content.Title), Time: r.Time(), State: r.State,
+	}
+	if len(r.Content.Data) > mostSnippetData {
+		return item
+	}
+	if e, err := r.Entry(); err == nil {
+		item.Snippet = snippet(e)
+	}
+	return item
+}
+
+// snippet returns the beginning of what an entry says.
+func snippet(e *feedhistory.Entry) string {
+	text := e.Summary().Plain()
+	if text == "" {
+		text = e.Content().Plain()
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= snippetLength {
+		return text
+	}
+	cut := string([]rune(text)[:snippetLength])
+	if space := strings.LastIndexByte(cut, ' '); space > snippetLength/2 {
+		cut = cut[:space]
+	}
+	return strings.TrimRight(cut, " .,;:") + " …"
+}

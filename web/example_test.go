@@ -1,0 +1,55 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/web"
+)
+
+// A feed is mirrored, and another reader gets its whole history from the mirror.
+func ExampleServer() {
+	publisher, stop, err := site.Start() // somebody's website
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	store := &mirror.Memory{} // or one of package sqlstore
+	m := &mirror.Mirror{Store: store, Client: client}
+	if _, err := m.Update(ctx, publisher+site.Archived); err != nil {
+		log.Fatal(err)
+	}
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	base := "http://" + listener.Addr().String() + "/"
+	s := &web.Server{Store: store, Mirror: m, Base: base}
+	polls := make(chan error)
+	go func() { polls <- s.Run(ctx) }()
+	server := &http.Server{Handler: s}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+
+	h, err := client.Fetch(ctx, base+"feeds/"+web.ShortName(publisher+site.Archived)+"/index.atom")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(h.Head.Title, len(h.Entries), h.Verdict())
+	cancel()
+	fmt.Println(<-polls)
+	// Output:
+	// Liftoff News 4 whole
+	// <nil>
+}

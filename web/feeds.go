@@ -1,0 +1,118 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A feedView is a feed as a page shows it.
+type feedView struct {
+	*mirror.Feed
+	Name        string // short
+	Waits, Runs bool   // for a poll, or being polled
+	Newest      time.Time
+	Oldest      time.Time // the month
+	Missing     []gapView
+}
+
+// Title is what the feed is called.
+func (v *feedView) Title() string { return titleOf(v.Feed) }
+
+// Busy reports whether the feed is about to change.
+func (v *feedView) Busy() bool { return v.Waits || v.Runs }
+
+// Fresh reports whether nothing was ever read of the feed.
+func (v *feedView) Fresh() bool { return v.Known.URL == "" && v.Feed.Entries == 0 }
+
+// Failure is why the last poll failed.
+func (v *feedView) Failure() string { return reason(cmp.Or(v.Address, v.URL), v.Error) }
+
+// Due reports whether the feed will be polled as soon as its turn comes.
+func (v *feedView) Due() bool { return !v.Gone && !v.Next.After(time.Now()) }
+
+func titleOf(f *mirror.Feed) string {
+	_, address, _ := strings.Cut(f.URL, "://")
+	return cmp.Or(strings.TrimSpace(f.Title), strings.TrimSuffix(address, "/"))
+}
+
+// view returns a feed as a page shows it.
+func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figures, error) {
+	v := &feedView{Feed: feed, Name: ShortName(feed.URL)}
+	v.Waits, v.Runs = s.polls.isBusy(feed.URL)
+	f, err := s.feeds.figuresOf(ctx, feed)
+	v.Newest, v.Oldest = f.newest, f.oldest()
+	v.Missing = gapsOf(feed)
+	return v, f, err
+}
+
+const feedsPerPage = 100
+
+type feedsView struct {
+	Feeds   []*feedView
+	Search  string
+	After   string // where the page begins; "" for the first one
+	Next    string // where the next one begins; "" for none
+	Said    string
+	Address string // that was typed in
+	Wrong   string // what is wrong with it
+}
+
+// Many reports whether there are so many feeds that one is looked for.
+func (v *feedsView) Many() bool { return v.Search != "" || v.After != "" || len(v.Feeds) > 12 }
+
+// refresh has the page loaded again while a feed is read for the first time.
+func (v *feedsView) refresh() bool {
+	return slices.ContainsFunc(v.Feeds, func(f *feedView) bool { return f.Busy() && f.Fresh() })
+}
+
+// said are the notices after something was done.
+var said = map[string]string{
+	"removed": "The feed is removed, with everything that belonged to it.",
+	"opml":    "The feeds of the OPML file are here. Each is read for the first time as its turn comes.",
+	"none":    "The OPML file has no feed that was not here already.",
+}
+
+// showFeeds shows the list of feeds.
+func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	v := &feedsView{Search: strings.TrimSpace(q.Get("q")), After: q.Get("after"), Said: said[q.Get("said")]}
+	return s.listFeeds(w, r, http.StatusOK, v)
+}
+
+func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v *feedsView) error {
+	words := strings.Fields(strings.ToLower(v.Search))
+	query := mirror.FeedQuery{After: v.After}
+	if len(words) == 0 {
+		query.Limit = feedsPerPage + 1
+	}
+	for feed, err := range s.Store.Feeds(r.Context(), query) {
+		if err != nil {
+			return err
+		}
+		text := strings.ToLower(feed.Title + " " + feed.URL)
+		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+			continue
+		}
+		if len(v.Feeds) == feedsPerPage {
+			v.Next = v.Feeds[len(v.Feeds)-1].URL
+			break
+		}
+		view, _, err := s.view(r.Context(), feed)
+		if err != nil {
+			return err
+		}
+		v.Feeds = append(v.Feeds, view)
+	}
+	if v.After == "" && v.Next == "" {
+		slices.SortStableFunc(v.Feeds, func(a, b *feedView) int {
+			return cmp.Compare(strings.ToLower(a.Title()), strings.ToLower(b.Title()))
+		})
+	}
+	return s.render(w, r, status, "feeds", "Feeds", v)
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A gapView is what is missing of a feed, as a page shows it.
+type gapView struct {
+	Number  int
+	What    string // is missing
+	Message string // why
+	Advice  string // what to do
+	URL     string // of the document
+	Shown   string // that URL, without userinfo
+	Found   time.Time
+	Retry   time.Time // zero: at the next poll, or never
+	Reason  feedhistory.Reason
+}
+
+// reason returns an error's message without the URL, where that is said beside.
+func reason(url, message string) string {
+	return strings.TrimPrefix(message, fmt.Sprintf("fetch %q: ", url))
+}
+
+// gapsOf returns the gaps of a feed.
+func gapsOf(feed *mirror.Feed) (views []gapView) {
+	for i, gap := range feed.Missing() {
+		v := gapView{
+			Number: i + 1, What: "An archive document could not be had", Message: reason(gap.URL, gap.Err.Error()), Advice: gap.Reason.Advice(),
+			URL: webLink(gap.URL), Shown: fetch.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
+		}
+		if i < len(feed.Pending) {
+			v.Retry = feed.Pending[i].Retry
+		}
+		switch {
+		case gap.Reason == feedhistory.ReasonMissedWindow:
+			v.What = "Entries may have come and gone between two polls"
+		case gap.Reason == feedhistory.ReasonInterrupted:
+			v.What = "A document has not been read yet"
+		case gap.Reason == feedhistory.ReasonLoop:
+			v.What = "The chain of documents leads back into itself"
+		case feed.Kind == feedhistory.Paged:
+			v.What = "A page could not be had"
+		}
+		views = append(views, v)
+	}
+	return views
+}

@@ -1,0 +1,288 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A publication is a feed that is to be published in one format.
+type publication struct {
+	s      *Server
+	feed   *mirror.Feed
+	format feedhistory.Format
+	out    *staged
+	base   string
+	make   *material
+	head   *feedhistory.Document // without a verdict
+}
+
+func (p *republisher) publication(feed *mirror.Feed, format feedhistory.Format) (*publication, error) {
+	head, err := heading(feed, format, false)
+	if err != nil {
+		return nil, err
+	}
+	name := ShortName(feed.URL)
+	return &publication{
+		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
+		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},
+		make: newMaterial(feed, head, format), head: head,
+	}, nil
+}
+
+// indexName is that of the subscription document.
+func indexName(format feedhistory.Format) string { return "index." + format.String() }
+
+// A record of what is published stands beside it, hidden.
+type published struct {
+	Version int64     `json:"version"`         // of the feed, up to which all changes are published
+	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries that tell of gaps
+	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry of the subscription document
+}
+
+func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
+
+func readRecord(out fs.FS, format feedhistory.Format) (done published, err error) {
+	data, err := fs.ReadFile(out, recordName(format))
+	if err == nil {
+		err = json.Unmarshal(data, &done)
+	}
+	return done, err
+}
+
+// update publishes what has changed: nothing of it can be seen before the end.
+// What is there already is not published again, so it may be repeated after any
+// failure.
+//
+// Changes come after what is published, but for those of the past: where a gap
+// was closed, or so many old entries were found that the subscription document
+// would lack the newest (5005#8), the chain is laid anew. Archives of the old one
+// stay where they are.
+func (p *publication) update(ctx context.Context) error {
+	done, err := readRecord(p.out, p.format)
+	first := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !first {
+		return err
+	}
+	told, closed := p.compareGaps(done.Gaps)
+	anew := first || len(closed) > 0
+	newest := time.Time{}
+	if !anew {
+		if err := p.changes(ctx, done.Version); err != nil {
+			return err
+		}
+		f, err := p.s.feeds.figuresOf(ctx, p.feed)
+		if err != nil {
+			return err
+		}
+		least := done.Newest
+		if f.newest.Before(least) {
+			least = f.newest.Truncate(time.Second)
+		}
+		newest = p.newest()
+		anew = newest.Before(least)
+	}
+	if anew {
+		if err := p.begin(ctx, closed); err != nil {
+			return err
+		}
+		done.Gaps, newest = nil, p.newest()
+	}
+	if err := p.tell(told, done.Gaps); err != nil {
+		return err
+	}
+	head, err := heading(p.feed, p.format, true)
+	if err != nil {
+		return err
+	}
+	if err := p.publisher(head).Append(); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(told))
+	for _, e := range told {
+		ids = append(ids, e.ID)
+	}
+	data, err := json.Marshal(published{Version: p.feed.Version, Gaps: ids, Newest: newest})
+	if err != nil {
+		return err
+	}
+	if err := p.out.commit(); err != nil {
+		return err
+	}
+	return p.out.Output.Put(recordName(p.format), data)
+}
+
+// publisher returns the Publisher of the feed.
+func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
+	return &publish.Publisher{
+		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: 20,
+		Split:    feedhistory.Split{Size: p.s.size},
+		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole },
+	}
+}
+
+// newest returns the time of the newest entry of the subscription document; the
+// zero time if there is none.
+func (p *publication) newest() (newest time.Time) {
+	f, err := p.out.Open(indexName(p.format))
+	if err != nil {
+		return newest
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, "")
+	if err != nil {
+		return newest
+	}
+	for _, e := range doc.Entries {
+		if at := cmp.Or(e.Updated, e.Published); at.After(newest) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// batchSize is about how many entries are held in memory.
+const batchSize = 1000
+
+// begin publishes all entries in the order of time. Names of archives tell of
+// their content, so what is the same as in an earlier beginning gets the same.
+func (p *publication) begin(ctx context.Context, closed []string) error {
+	p.out.hide()
+	f, err := p.s.feeds.figuresOf(ctx, p.feed)
+	if err != nil {
+		return err
+	}
+	publisher := p.publisher(p.head)
+	query := mirror.Query{Feed: p.feed.URL}
+	entries := int64(0)
+	for i, m := range f.months {
+		if entries += m.Entries; entries < batchSize && i+1 < len(f.months) {
+			continue
+		}
+		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(f.months) {
+			query.Until = time.Time{}
+		}
+		if err := p.window(ctx, publisher, query); err != nil {
+			return err
+		}
+		query.Since, entries = query.Until, 0
+	}
+	for _, id := range closed {
+		if err := publisher.Delete(id, time.Now().UTC().Truncate(time.Second)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// window publishes the entries of a query, the oldest first.
+func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
+	var entries []*feedhistory.Entry
+	for r, err := range p.s.Store.Entries(ctx, query) {
+		if err != nil {
+			return err
+		}
+		if e := p.entry(ctx, r); e != nil {
+			entries = append(entries, e)
+		}
+	}
+	slices.Reverse(entries)
+	return p.append(ctx, publisher, entries, nil)
+}
+
+// entry returns an entry to be published; nil, if what is stored is damaged.
+func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.Entry {
+	e, err := p.make.entry(r)
+	if err != nil {
+		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", r.Feed, "entry", r.ID, "err", err)
+		return nil
+	}
+	return e
+}
+
+// changes publishes what has changed after a version of the feed.
+func (p *publication) changes(ctx context.Context, after int64) error {
+	publisher := p.publisher(p.head)
+	var entries []*feedhistory.Entry
+	var deleted []feedhistory.Tombstone
+	flush := func() error {
+		slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
+			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
+		})
+		err := p.append(ctx, publisher, entries, deleted)
+		entries, deleted = nil, nil
+		return err
+	}
+	for r, err := range p.s.Store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
+		if err != nil {
+			return err
+		}
+		if r.State != mirror.Live {
+			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+		} else if e := p.entry(ctx, r); e != nil {
+			entries = append(entries, e)
+		}
+		if len(entries)+len(deleted) >= batchSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// append publishes entries and deletions. As a rule entries are new, or newer
+// than what is published, and it costs the same however long the history is.
+// Where the mirror has a version that only it knows to be the newer one, or
+// something was deleted, all archives are read, and that version gets the
+// present as its time: readers would keep the other one else (5005#16).
+func (p *publication) append(ctx context.Context, publisher *publish.Publisher, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) error {
+	for len(entries)+len(deleted) > 0 {
+		var err error
+		if len(deleted) == 0 {
+			err = publisher.Append(entries...)
+		}
+		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
+			_, err = publisher.Update(publish.Update{Entries: entries, Deleted: deleted})
+		}
+		refused, ok := errors.AsType[*publish.EntryError](err)
+		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
+			return err
+		}
+		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", refused.ID, "err", err)
+		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.ID == refused.ID })
+	}
+	return nil
+}
+
+// compareGaps returns the entries that tell of the gaps there are (5005#23), and
+// the ids of those that were told of and are closed.
+func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, closed []string) {
+	has := func(id string) bool {
+		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
+	}
+	for _, gap := range p.feed.Missing() {
+		if e := gap.PseudoEntry(); !has(e.ID) {
+			now = append(now, e)
+		}
+	}
+	return now, slices.DeleteFunc(slices.Clone(told), has)
+}
+
+// tell publishes those entries that were not told before.
+func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
+	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, err := p.publisher(p.head).Update(publish.Update{Entries: fresh})
+	return err
+}

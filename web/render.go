@@ -1,0 +1,188 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A page answers a request. With an error it has not answered yet.
+type page func(w http.ResponseWriter, r *http.Request) error
+
+// A problem is an error that a person can do something about.
+type problem struct {
+	Status int
+	Title  string // what is wrong
+	Advice string // what to do
+}
+
+// Error returns what is wrong.
+func (p *problem) Error() string { return p.Title }
+
+func noPage(http.ResponseWriter, *http.Request) error {
+	return &problem{http.StatusNotFound, "There is no such page", "Begin at the list of feeds."}
+}
+
+// answer makes a handler of a page.
+func (s *Server) answer(h page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// fail answers with an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p, ok := errors.AsType[*problem](err)
+	switch {
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		return // nobody waits for an answer
+	case errors.Is(err, mirror.ErrNotFound):
+		p = &problem{http.StatusNotFound, "That is not in the mirror", "It may have been removed. Begin at the list of feeds."}
+	case !ok:
+		s.Logger.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "err", err)
+		p = &problem{
+			http.StatusInternalServerError, "Something went wrong here",
+			"Try again in a moment. If it stays, the server's log says more.",
+		}
+	}
+	if err := s.render(w, r, p.Status, "problem", p.Title, p); err != nil {
+		s.Logger.ErrorContext(r.Context(), "a page cannot be written", "page", "problem", "err", err)
+		http.Error(w, p.Title, p.Status)
+	}
+}
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"asset":   func(name string) string { return assets.path(name) },
+	"count":   count,
+	"day":     func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+	"month":   func(t time.Time) string { return t.UTC().Format("January 2006") },
+	"moment":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"near":    func(t time.Time) string { return near(t, time.Now()) },
+	"plural":  plural,
+	"tail":    tail,
+	"verdict": verdictText,
+}).ParseFS(templateFiles, "templates/*.html"))
+
+// A layout is what every page has.
+type layout struct {
+	Title   string
+	Page    string // which template it is
+	Path    string
+	Token   bool // there is one
+	May     bool // it has been shown, if it is needed
+	Refresh bool // without script, the page is to be loaded again soon
+	View    any
+}
+
+// render answers with a page, all of it or nothing.
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
+	l := layout{
+		Title: title, Page: name, Path: r.URL.RequestURI(), Token: s.Token != "", May: s.mayChange(r), View: view,
+	}
+	if refresher, ok := view.(interface{ refresh() bool }); ok {
+		l.Refresh = refresher.refresh()
+	}
+	var body, all bytes.Buffer
+	if err := templates.ExecuteTemplate(&body, name+".html", l); err != nil {
+		return err
+	}
+	err := templates.ExecuteTemplate(&all, "layout.html", struct {
+		layout
+		Body template.HTML // written by a template
+	}{l, template.HTML(body.String())})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(all.Len()))
+	h.Set("Cache-Control", "no-cache")
+	w.WriteHeader(status)
+	_, _ = w.Write(all.Bytes())
+	return nil
+}
+
+// count writes a number with its thousands apart.
+func count(n any) string {
+	digits := fmt.Sprint(n)
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// plural writes a number with its noun.
+func plural(n any, one, many string) string {
+	if fmt.Sprint(n) == "1" {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// near says how far off a time is, roughly.
+func near(t, now time.Time) string {
+	d := t.Sub(now)
+	text := ""
+	switch far := d.Abs(); {
+	case far < time.Minute:
+		return "now"
+	case far < 90*time.Minute:
+		text = plural(int(far.Round(time.Minute)/time.Minute), "minute", "minutes")
+	case far < 48*time.Hour:
+		text = plural(int(far.Round(time.Hour)/time.Hour), "hour", "hours")
+	default:
+		text = plural(int(far/(24*time.Hour)), "day", "days")
+	}
+	if d < 0 {
+		return text + " ago"
+	}
+	return "in " + text
+}
+
+// tail shortens a URL to what tells it from its neighbours.
+func tail(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	text := strings.TrimPrefix(u.Path, "/")
+	if u.RawQuery != "" {
+		text += "?" + u.RawQuery
+	}
+	return cmp.Or(text, u.Host)
+}
+
+// verdictText says what a verdict means for a mirror.
+func verdictText(v feedhistory.Verdict) string {
+	switch v {
+	case feedhistory.Whole:
+		return "Every entry that the feed says it has is here."
+	case feedhistory.Window:
+		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
+	case feedhistory.Lossy:
+		return "All pages of a paged feed, which cannot promise to have everything."
+	}
+	return "Something is known to be missing."
+}

@@ -1,0 +1,202 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A republisher publishes mirrored feeds again, when they are asked for.
+type republisher struct {
+	s       *Server
+	out     publish.Output
+	handler *publish.Handler
+
+	mu     sync.Mutex
+	feeds  map[string]*sync.Mutex // by short name: one at a time works on a feed
+	users  int                    // who hold the Output's lock, together
+	unlock func() error
+}
+
+func newRepublisher(s *Server) *republisher {
+	var out publish.Output = &memory{}
+	if s.Output != nil {
+		out = s.Output
+	}
+	sum := sha256.Sum256([]byte(s.base()))
+	out = below{out, hex.EncodeToString(sum[:4])} // URIs are for good, and Base is part of them
+	return &republisher{
+		s: s, out: out, feeds: map[string]*sync.Mutex{},
+		handler: &publish.Handler{FS: out, MaxAge: time.Minute, Logger: s.Logger},
+	}
+}
+
+// lock makes the caller the only one that works on a feed.
+func (p *republisher) lock(name string) (unlock func()) {
+	p.mu.Lock()
+	m := p.feeds[name]
+	if m == nil {
+		m = &sync.Mutex{}
+		p.feeds[name] = m
+	}
+	p.mu.Unlock()
+	m.Lock()
+	return m.Unlock
+}
+
+// share takes the Output's lock against other processes. Here, several feeds are
+// published at the same time.
+func (p *republisher) share() (release func() error, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users == 0 {
+		if p.unlock, err = p.out.Lock(); err != nil {
+			return nil, err
+		}
+	}
+	p.users++
+	return func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.users--; p.users > 0 {
+			return nil
+		}
+		return p.unlock()
+	}, nil
+}
+
+// remove removes what is published of a feed.
+func (p *republisher) remove(feed string) error {
+	name := ShortName(feed)
+	defer p.lock(name)()
+	var files []string
+	err := fs.WalkDir(p.out, name, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, file := range files {
+		if err := p.out.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveIndex answers with a feed as it is published again, up to date.
+func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) error {
+	format := feedhistory.Atom
+	if r.URL.Path[len(r.URL.Path)-4:] == ".rss" {
+		format = feedhistory.RSS
+	}
+	feed, err := s.toPublish(r)
+	if err != nil {
+		return err
+	}
+	if err := s.published.update(r.Context(), feed, format); err != nil {
+		return err
+	}
+	if _, err := fs.Stat(s.published.out, ShortName(feed.URL)+"/"+indexName(format)); errors.Is(err, fs.ErrNotExist) {
+		return s.serveEmpty(w, feed, format)
+	}
+	return s.serveArchive(w, r)
+}
+
+// serveEmpty answers with a feed that has no entry yet: what is published begins
+// with the first one.
+func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, format feedhistory.Format) error {
+	head, err := heading(feed, format, true)
+	if err != nil {
+		return err
+	}
+	d := feedhistory.NewSubscription(head, nil, s.base()+"feeds/"+ShortName(feed.URL)+"/"+indexName(format), "")
+	d.Complete, d.Updated = feed.Verdict == feedhistory.Whole, feed.Polled.UTC().Truncate(time.Second)
+	write, mediaType := feedhistory.WriteAtom, "application/atom+xml"
+	if format == feedhistory.RSS {
+		write, mediaType = feedhistory.WriteRSS, "application/rss+xml"
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Security-Policy", documentPolicy)
+	return write(w, d)
+}
+
+// documentPolicy is that of what is published: markup of a format that browsers
+// might show must not act.
+const documentPolicy = "default-src 'none'; sandbox"
+
+// toPublish returns the feed that is asked for, if it can be published.
+func (s *Server) toPublish(r *http.Request) (*mirror.Feed, error) {
+	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if feed.Head == "" {
+		return nil, &problem{
+			http.StatusServiceUnavailable, "There is nothing of this feed yet",
+			"It has never been read. Its page says why, or how far it is.",
+		}
+	}
+	return feed, nil
+}
+
+// update brings what is published up to date. While the feed is being read for
+// the first time there is nothing to be published, as archives are to begin with
+// the oldest entry.
+func (p *republisher) update(ctx context.Context, feed *mirror.Feed, format feedhistory.Format) error {
+	if done, err := readRecord(below{p.out, ShortName(feed.URL)}, format); err == nil && done.Version == feed.Version {
+		return nil
+	}
+	name := ShortName(feed.URL)
+	defer p.lock(name)()
+	if _, runs := p.s.polls.isBusy(feed.URL); runs {
+		if p.isPublished(name, format) {
+			return nil // what was published last, until the poll has ended
+		}
+		return &problem{http.StatusServiceUnavailable, "This feed is being read", "Ask again when that has ended; its page says how far it is."}
+	}
+	feed, err := p.s.Store.Feed(ctx, feed.URL)
+	if err != nil {
+		return err
+	}
+	publication, err := p.publication(feed, format)
+	if err != nil {
+		return err
+	}
+	err = publication.update(ctx)
+	switch {
+	case errors.Is(err, publish.ErrLocked) && p.isPublished(name, format):
+		return nil // what was published last; another server is about to add to it
+	case errors.Is(err, publish.ErrLocked):
+		return &problem{http.StatusServiceUnavailable, "Another server is publishing", "Ask again in a moment."}
+	case err != nil:
+		return fmt.Errorf("publishing %s: %w", feed.URL, err)
+	}
+	return nil
+}
+
+func (p *republisher) isPublished(name string, format feedhistory.Format) bool {
+	_, err := readRecord(below{p.out, name}, format)
+	return err == nil
+}
+
+// serveArchive answers with a document that is published.
+func (s *Server) serveArchive(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Security-Policy", documentPolicy)
+	http.StripPrefix("/feeds", s.published.handler).ServeHTTP(w, r)
+	return nil
+}

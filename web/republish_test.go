@@ -1,0 +1,264 @@
+package web
+
+import (
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// reader is another instance of the library.
+func reader() *feedhistory.Client {
+	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+}
+
+// words is what an entry says, as far as formats can.
+func words(e *feedhistory.Entry) string {
+	link, _ := e.Links.Rel(feedhistory.RelAlternate)
+	return e.Title().Plain() + " | " + link.Href + " | " + e.Summary().Plain() + " | " + e.Content().Plain()
+}
+
+// mirrored returns what the mirror has of a feed.
+func (w *world) mirrored(feed string) map[string]string {
+	all := map[string]string{}
+	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: feed}) {
+		require.NoError(w.t, err)
+		e, err := r.Entry()
+		require.NoError(w.t, err)
+		all[r.ID] = words(e)
+	}
+	return all
+}
+
+// fetched returns what a reader makes of what is published again.
+func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
+	h, err := reader().Fetch(w.t.Context(), strings.TrimSuffix(w.url, "/")+path)
+	require.NoError(w.t, err)
+	require.Empty(w.t, h.Gaps)
+	all := map[string]string{}
+	for _, e := range h.Entries {
+		all[e.ID] = words(e)
+	}
+	return all, h
+}
+
+// checked requires that a chain is without any finding.
+//
+// But for one: the identity of an entry counts more than that an RSS guid would
+// be no id in Atom (RFC 4287 §4.2.6).
+func (w *world) checked(path string) {
+	w.t.Helper()
+	var chain check.Chain
+	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
+		require.NoError(w.t, err)
+		if finding.Level > check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-")) {
+			w.t.Errorf("%s: %v", path, finding)
+		}
+	}
+}
+
+// requireSame checks every way in which a feed is published again.
+func (w *world) requireSame(page, feed string) {
+	w.t.Helper()
+	want := w.mirrored(feed)
+	for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
+		got, _ := w.fetched(page + document)
+		require.Equal(w.t, want, got, document)
+		w.checked(page + document)
+	}
+}
+
+func TestRepublished(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2020)
+	page := w.add("/blog/feed.atom")
+	feed := w.feedURL("/blog/feed.atom")
+	w.requireSame(page, feed)
+	before := archivesIn(w.t, w.Server, feed)
+	require.Greater(t, len(before), 4)
+
+	// New entries, a new version and a deletion come after what was there.
+	w.write(2020, 2026)
+	require.NoError(t, w.blog.Correct(blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
+	require.NoError(t, w.blog.Delete("tag:lighthouse.example,2005:1/1", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
+	state := w.poll(feed)
+	require.Equal(t, int64(1), state.Deleted)
+	w.requireSame(page, feed)
+	after := archivesIn(w.t, w.Server, feed)
+	require.Greater(t, len(after), len(before))
+	for name, text := range before {
+		require.Equal(t, text, after[name], name)
+	}
+
+	// Nothing is written where nothing has changed.
+	w.poll(feed)
+	_, index, _ := w.get(page + "/index.atom")
+	w.poll(feed)
+	_, again, _ := w.get(page + "/index.atom")
+	require.Equal(t, index, again)
+
+	// Another mirror gets it whole, and names where it comes from.
+	second := &mirror.Memory{}
+	m := &mirror.Mirror{Store: second, Client: reader()}
+	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	require.Equal(t, len(w.mirrored(feed)), changes.Added)
+	for r, err := range second.Entries(t.Context(), mirror.Query{}) {
+		require.NoError(t, err)
+		require.Contains(t, r.Content.Data, "<id>tag:lighthouse.example,2003:log</id><title>The Lighthouse Log</title>")
+		require.Contains(t, r.Content.Data, `<link rel="self" href="`+feed+`"/>`)
+	}
+}
+
+// A server that is started anew, over the same output, goes on where the other
+// ended; with another base it begins anew.
+func TestRepublishedAfterRestart(t *testing.T) {
+	dir := publish.Dir{Path: t.TempDir()}
+	w := newWorld(t, func(s *Server) { s.Output = dir })
+	w.write(2003, 2015)
+	page := w.add("/blog/feed.atom")
+	feed := w.feedURL("/blog/feed.atom")
+	w.requireSame(page, feed)
+	before := archivesIn(w.t, w.Server, feed)
+
+	_, index, _ := w.get(page + "/index.atom")
+	other := &Server{Store: w.Store, Base: w.Base, Output: dir}
+	require.Equal(t, index, asked(t, other, page+"/index.atom"))
+	other = &Server{Store: w.Store, Base: "https://elsewhere.example", Output: dir}
+	require.Contains(t, asked(t, other, page+"/index.atom"), `href="https://elsewhere.example`+page+`/index.atom"`)
+	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
+
+	// What was cut short in the beginning begins again, with the same names.
+	require.NoError(t, below{w.published.out, ShortName(feed)}.Remove(".index.atom.json"))
+	w.requireSame(page, feed)
+	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
+
+	// What was published but not noted is not published again.
+	w.write(2015, 2016)
+	w.poll(feed)
+	noted, err := fs.ReadFile(w.published.out, ShortName(feed)+"/.index.atom.json")
+	require.NoError(t, err)
+	_, index, _ = w.get(page + "/index.atom")
+	require.NoError(t, below{w.published.out, ShortName(feed)}.Put(".index.atom.json", noted))
+	_, again, _ := w.get(page + "/index.atom")
+	require.Equal(t, index, again)
+
+	status, body, _ := w.do(http.MethodPost, page+"/remove", map[string][]string{})
+	require.Equal(t, http.StatusSeeOther, status, body)
+	status, _, _ = w.get(page + "/index.atom")
+	require.Equal(t, http.StatusNotFound, status)
+	left, _ := fs.Glob(w.published.out, ShortName(feed)+"/*/*")
+	require.Empty(t, left)
+}
+
+// Versions that only the mirror knows to be newer, RSS without update times, and
+// entries that a complete feed has no more.
+func TestRepublishedSilentChanges(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, path := range []string{"/news.rss", "/tides.atom"} {
+		page, feed := w.add(path), w.feedURL(path)
+		w.requireSame(page, feed)
+		was := w.mirrored(feed)
+		w.poll(feed)
+		require.NotEqual(t, was, w.mirrored(feed))
+		w.requireSame(page, feed)
+	}
+	_, index, _ := w.get("/feeds/" + ShortName(w.feedURL("/tides.atom")) + "/index.atom")
+	require.Contains(t, index, `<at:deleted-entry xmlns:at="http://purl.org/atompub/tombstones/1.0" ref="urn:tides:1"`)
+	require.Contains(t, index, `kind="complete" verdict="whole"></m:mirror>`)
+	_, index, _ = w.get("/feeds/" + ShortName(w.feedURL("/news.rss")) + "/index.atom")
+	require.Contains(t, index, `kind="plain" verdict="window"></m:mirror>`)
+	require.NotContains(t, index, "fh:complete", "nobody says that this is everything")
+	require.Contains(t, index, "does not say what came before")
+}
+
+// A gap is told by an entry, as long as it is there.
+func TestRepublishedGap(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2016)
+	saved := map[string]*memoryFile{}
+	for name, file := range w.files.files {
+		saved[name] = file
+	}
+	w.lose("feed/3-")
+	page, feed := w.add("/blog/feed.atom"), w.feedURL("/blog/feed.atom")
+	_, h := w.fetched(page + "/index.atom")
+	require.Len(t, h.Entries, len(w.mirrored(feed))+1)
+	state, err := w.Store.Feed(t.Context(), feed)
+	require.NoError(t, err)
+	gap := state.Missing()[0]
+	_, index, _ := w.get(page + "/index.atom")
+	require.Contains(t, index, `verdict="partial"><m:gap reason="status" href="`+gap.URL+`"/></m:mirror>`)
+	require.Contains(t, index, gap.PseudoEntry().ID)
+	require.Contains(t, index, "Something is known to be missing.")
+	for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
+		w.checked(page + document)
+	}
+
+	archives := archivesIn(w.t, w.Server, feed)
+	for name, file := range saved {
+		w.files.files[name] = file
+	}
+	m := &mirror.Mirror{Store: w.Store, Client: reader(), Revalidate: true}
+	changes, err := m.Update(t.Context(), feed)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	w.requireSame(page, feed)
+	_, index, _ = w.get(page + "/index.atom")
+	require.Contains(t, index, `ref="`+gap.PseudoEntry().ID+`"`)
+	require.NotContains(t, index, "<m:gap")
+	for name, text := range archives {
+		require.Equal(t, text, archivesIn(w.t, w.Server, feed)[name], "archives stay where they were")
+	}
+}
+
+// asked returns what a server answers.
+func asked(t *testing.T, s *Server, path string) string {
+	status, body, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, path, nil))
+	require.Equal(t, http.StatusOK, status, body)
+	return body
+}
+
+// Several feeds are published at the same time; while another process has the
+// output, what is there is served.
+func TestRepublishedTogether(t *testing.T) {
+	dir := publish.Dir{Path: t.TempDir()}
+	w := newWorld(t, func(s *Server) { s.Output = dir })
+	w.write(2003, 2015)
+	pages := []string{w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")}
+	unlock, err := dir.Lock()
+	require.NoError(t, err)
+	require.Contains(t, w.page(pages[0]+"/index.atom", http.StatusServiceUnavailable), "Another server is publishing")
+	require.NoError(t, unlock())
+
+	var all sync.WaitGroup
+	for range 3 {
+		for _, page := range pages {
+			for _, document := range []string{"/index.atom", "/index.rss"} {
+				all.Go(func() {
+					status, body, _ := answer(t, w.Server, httptestRequest(t.Context(), http.MethodGet, page+document, nil))
+					assert.Equal(t, http.StatusOK, status, body)
+				})
+			}
+		}
+	}
+	all.Wait()
+	unlock, err = dir.Lock()
+	require.NoError(t, err)
+	w.poll(w.feedURL("/tides.atom"))
+	status, _, _ := w.get(pages[2] + "/index.atom")
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, unlock())
+	w.requireSame(pages[2], w.feedURL("/tides.atom"))
+}

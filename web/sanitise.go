@@ -1,0 +1,165 @@
+package web
+
+import (
+	"cmp"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// mostShown bounds how much of a text is shown.
+const mostShown = 1 << 20
+
+// sanitise returns a text as markup that cannot do anything, and whether it was
+// cut. What it would load by itself, such as images, which tells others who
+// reads it, becomes a link.
+func sanitise(t feedhistory.Text) (markup template.HTML, cut bool) {
+	body := t.Body
+	if cut = len(body) > mostShown; cut {
+		body = strings.ToValidUTF8(body[:mostShown], "")
+	}
+	switch {
+	case strings.TrimSpace(body) == "":
+		return "", false
+	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
+		body = linked(body, t.Base)
+	case t.Type == feedhistory.TextPlain || t.Type == "" || strings.HasPrefix(t.Type, "text/"):
+		body = "<pre>" + html.EscapeString(body) + "</pre>"
+	default:
+		return "", false // data of some other kind
+	}
+	return template.HTML(strings.TrimSpace(harmless.Sanitize(body))), cut
+}
+
+// harmless has what text is made of. There are no ids or classes, by which it
+// could pass for a part of the page.
+var harmless = newPolicy()
+
+func newPolicy() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowStandardURLs()
+	p.RequireNoReferrerOnLinks(true)
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("lang", "dir", "title").Globally()
+	p.AllowElements(
+		"p", "br", "hr", "div", "span", "section", "article", "aside", "header", "footer", "h1", "h2", "h3", "h4", "h5", "h6",
+		"blockquote", "q", "cite", "pre", "code", "samp", "kbd", "var", "tt", "em", "strong", "b", "i", "u", "s", "del", "ins",
+		"small", "sub", "sup", "mark", "abbr", "acronym", "dfn", "time", "bdi", "bdo", "ruby", "rt", "rp", "wbr",
+		"ul", "ol", "li", "dl", "dt", "dd", "figure", "figcaption", "details", "summary", "address",
+		"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td",
+	)
+	p.AllowAttrs("colspan", "rowspan").Matching(bluemonday.Integer).OnElements("th", "td")
+	p.AllowAttrs("datetime").OnElements("time", "del", "ins")
+	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
+	return p
+}
+
+// linked makes references absolute, and links of what would be loaded.
+func linked(body, base string) string {
+	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
+	nodes, err := html.ParseFragment(strings.NewReader(body), context)
+	if err != nil {
+		return html.EscapeString(body) // nested beyond all reason
+	}
+	at, err := url.Parse(base)
+	if err != nil {
+		at = &url.URL{}
+	}
+	var b strings.Builder
+	for _, n := range nodes {
+		root := &html.Node{Type: html.DocumentNode}
+		root.AppendChild(n)
+		for d := range root.Descendants() {
+			relink(d, at)
+		}
+		if html.Render(&b, root) != nil {
+			return html.EscapeString(body)
+		}
+	}
+	return b.String()
+}
+
+// What is loaded, and what it is called in the link to it.
+var loaded = map[string]string{
+	"img": "Image", "video": "Video", "audio": "Audio", "iframe": "Embedded page", "embed": "Embedded", "object": "Embedded",
+}
+
+func relink(n *html.Node, base *url.URL) {
+	if n.Type != html.ElementNode {
+		return
+	}
+	name, isLoaded := loaded[n.Data]
+	if !isLoaded {
+		for i, a := range n.Attr {
+			if a.Key == "href" || a.Key == "cite" {
+				n.Attr[i].Val = absolute(base, a.Val)
+			}
+		}
+		return
+	}
+	source := sourceOf(n)
+	if alt := attribute(n, "alt"); alt != "" {
+		name += ": " + alt
+	}
+	if n.Data == "img" || n.FirstChild == nil || n.Data == "iframe" {
+		for n.FirstChild != nil {
+			n.RemoveChild(n.FirstChild)
+		}
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: "[" + name + "]"})
+	}
+	inLink := false
+	for p := n.Parent; p != nil; p = p.Parent {
+		inLink = inLink || p.Data == "a"
+	}
+	n.Data, n.DataAtom, n.Attr = "a", atom.A, nil
+	if source == "" || inLink {
+		n.Data, n.DataAtom = "span", atom.Span
+		return
+	}
+	n.Attr = []html.Attribute{{Key: "href", Val: absolute(base, source)}}
+}
+
+// sourceOf returns where that is what an element loads.
+func sourceOf(n *html.Node) string {
+	if source := cmp.Or(attribute(n, "src"), attribute(n, "data"), attribute(n, "data-src")); source != "" {
+		return source
+	}
+	for d := range n.Descendants() {
+		if d.Data == "source" && attribute(d, "src") != "" {
+			return attribute(d, "src")
+		}
+	}
+	return ""
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return strings.TrimSpace(a.Val)
+		}
+	}
+	return ""
+}
+
+func absolute(base *url.URL, reference string) string {
+	u, err := base.Parse(strings.TrimSpace(reference))
+	if err != nil {
+		return ""
+	}
+	return u.String()
+}
+
+// webLink returns a URL that a page may link to; "" for any other.
+func webLink(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return u.String()
+}

@@ -1,0 +1,151 @@
+package web
+
+import (
+	"cmp"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// DefaultBase is the Base of a Server that is given none.
+const DefaultBase = "http://127.0.0.1:8005/"
+
+// A Server shows the feeds of a Store, and publishes them again. Only Store
+// must be set. It must not be copied or changed after its first use.
+type Server struct {
+	Store  mirror.Store   // what is shown
+	Mirror *mirror.Mirror // polls feeds into Store; nil: one with the default settings
+
+	// Base is the URL that the server is reached by: the root of a host. It is
+	// part of what is published again, whose URIs do not change: with another
+	// Base it is published anew. Zero: DefaultBase.
+	Base string
+
+	// Token is what a person, or program, must show to change anything. Zero:
+	// nothing must be shown; then requests are only answered if they are
+	// addressed to this machine itself, or to the host of Base.
+	Token string
+
+	// Output is where what is published again is kept; where it is lost, URIs
+	// change. Zero: in memory, until the program ends.
+	Output publish.Output
+
+	Logger *slog.Logger // is told of polls and of what goes wrong; nil: nobody is
+
+	size int // entries of an archive; zero: 100
+
+	once      sync.Once
+	mux       *http.ServeMux
+	origin    *http.CrossOriginProtection
+	polls     *poller
+	feeds     *directory
+	published *republisher
+	streams   chan struct{} // holds those who watch a walk
+}
+
+const mostStreams = 100
+
+func (s *Server) setUp() {
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := s.Mirror
+	if m == nil {
+		m = &mirror.Mirror{Store: s.Store}
+	}
+	s.origin = http.NewCrossOriginProtection()
+	s.polls = newPoller(m, s.Store, s.Logger)
+	s.feeds = &directory{store: s.Store}
+	s.published = newRepublisher(s)
+	s.streams = make(chan struct{}, mostStreams)
+	s.mux = http.NewServeMux()
+	for pattern, h := range map[string]page{
+		"GET /{$}":                      s.showFeeds,
+		"GET /entries":                  s.showRiver,
+		"GET /feeds/{id}":               s.showFeed,
+		"GET /feeds/{id}/entry":         s.showEntry,
+		"GET /feeds/{id}/progress":      s.watch,
+		"GET /feeds/{id}/remove":        s.confirmRemoval,
+		"GET /feeds/{id}/index.atom":    s.serveIndex,
+		"GET /feeds/{id}/index.rss":     s.serveIndex,
+		"GET /feeds/{id}/index/{name}":  s.serveArchive,
+		"GET /feeds/{id}/complete.atom": s.serveComplete,
+		"GET /feeds.opml":               s.exportOPML,
+		"GET /static/{name}":            s.serveStatic,
+		"GET /token":                    s.askToken,
+		"POST /token":                   s.takeToken,
+		"POST /feeds":                   s.change(s.addFeeds),
+		"POST /feeds/{id}/poll":         s.change(s.pollNow),
+		"POST /feeds/{id}/remove":       s.change(s.removeFeed),
+		"/":                             noPage,
+	} {
+		s.mux.Handle(pattern, s.answer(h))
+	}
+}
+
+// base returns the Base, with a slash at its end.
+func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, DefaultBase), "/") + "/" }
+
+// The pages load nothing but the server's own script, style and icon; what an
+// entry would load besides is replaced by links.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.once.Do(s.setUp)
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	// Others are told nothing. Between the server's own pages there is a
+	// referrer, as browsers hide the Origin of a form without one, which is what
+	// tells it from another site's where there is no TLS.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	switch {
+	case !s.isAddressed(r):
+		s.fail(w, r, &problem{
+			http.StatusMisdirectedRequest, "This server is not known by that name",
+			"Use " + s.base() + ", or start the server with --base and the address that you use.",
+		})
+	case s.origin.Check(r) != nil:
+		s.fail(w, r, &problem{
+			http.StatusForbidden, "Another site has sent this",
+			"To protect you, nothing was done. If it was you, do it from this server's own pages.",
+		})
+	default:
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// isAddressed reports whether a request is meant for this server. Where there
+// is no token, a name that somebody else has made lead here is none of its own.
+func (s *Server) isAddressed(r *http.Request) bool {
+	if s.Token != "" {
+		return true
+	}
+	if base, err := url.Parse(s.base()); err == nil && strings.EqualFold(base.Host, r.Host) {
+		return true
+	}
+	return IsLocal(r.Host)
+}
+
+// IsLocal reports whether a host, with or without a port, is this machine
+// itself: localhost or a loopback address.
+func IsLocal(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && ip.IsLoopback()
+}

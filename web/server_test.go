@@ -1,0 +1,383 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
+	return httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1:8005"+path, body)
+}
+
+// answer returns what a handler answers.
+func answer(t testing.TB, h http.Handler, r *http.Request) (status int, body string, header http.Header) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String(), w.Header()
+}
+
+// page returns a page that is sound.
+func (w *world) page(path string, status int) string {
+	w.t.Helper()
+	got, body, header := w.get(path)
+	require.Equal(w.t, status, got, body)
+	require.Equal(w.t, "text/html; charset=utf-8", header.Get("Content-Type"))
+	require.Equal(w.t, policy, header.Get("Content-Security-Policy"))
+	require.Equal(w.t, "nosniff", header.Get("X-Content-Type-Options"))
+	requireSound(w.t, body)
+	return body
+}
+
+func TestEmpty(t *testing.T) {
+	w := newWorld(t, nil)
+	require.Contains(t, w.page("/", http.StatusOK), "No feeds yet.")
+	require.Contains(t, w.page("/entries", http.StatusOK), "There are no entries yet.")
+	require.Contains(t, w.page("/nothing", http.StatusNotFound), "There is no such page")
+	require.Contains(t, w.page("/static/style.css", http.StatusNotFound), "There is no such page")
+	for _, path := range []string{"", "/entry?id=x", "/progress", "/remove", "/index.atom", "/index.rss", "/complete.atom"} {
+		require.Contains(t, w.page("/feeds/0123456789ab"+path, http.StatusNotFound), "That is not in the mirror", path)
+	}
+	status, _, _ := w.get("/feeds/0123456789ab/index/1-0123456789abcdef.atom")
+	require.Equal(t, http.StatusNotFound, status)
+	status, _, header := w.get(assets.path("style.css"))
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, header.Get("Cache-Control"), "immutable")
+	require.Equal(t, "text/css; charset=utf-8", header.Get("Content-Type"))
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2016)
+	w.lose("feed/3-")
+	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
+	w.poll(w.feedURL("/news.rss"))
+	w.poll(w.feedURL("/tides.atom"))
+
+	feeds := w.page("/", http.StatusOK)
+	for _, word := range []string{">whole</span>", ">window</span>", ">partial</span>", ">1 gap</a>", "The Lighthouse Log"} {
+		require.Contains(t, feeds, word)
+	}
+	require.NotContains(t, w.page("/?q=HARBOUR", http.StatusOK), "Lighthouse")
+	require.Contains(t, w.page("/?q=nothing", http.StatusOK), "No feed has “nothing”")
+
+	page := w.page(blog, http.StatusOK)
+	for _, word := range []string{
+		`<svg viewBox="0 0 960`, `class="block gap"`, `class="block archive"`, `class="block subscription"`, `id="gap-1"`,
+		"What to do: try again later", "status 404 Not Found", `rel="next"`, " 2015: ", "archived, ",
+	} {
+		require.Contains(t, page, word)
+	}
+	require.Contains(t, w.page(tides, http.StatusOK), `class="block complete"`)
+	require.Contains(t, w.page(news, http.StatusOK), `class="block window"`)
+
+	// Pages of entries.
+	seen := map[string]bool{}
+	pages := 0
+	for path := blog; path != ""; pages++ {
+		body := w.page(path, http.StatusOK)
+		for rest := range strings.SplitSeq(body, `/entry?id=`) {
+			id, _, _ := strings.Cut(rest, `"`)
+			seen[id] = true
+		}
+		_, next, ok := strings.Cut(body, `rel="next" href="`)
+		if next, _, _ = strings.Cut(next, `"`); !ok {
+			break
+		}
+		path = blog + strings.ReplaceAll(next, "&amp;", "&")
+	}
+	require.Greater(t, pages, 2)
+	require.Len(t, seen, len(w.mirrored(w.feedURL("/blog/feed.atom")))+1)
+
+	found := w.page(blog+"?q=STORM+petrels", http.StatusOK)
+	require.Contains(t, found, "Storm petrels")
+	require.NotContains(t, found, "Ice on the rail")
+	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entry has that.")
+	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
+	require.Contains(t, w.page(blog+"?month=2015-11", http.StatusOK), "From November 2015")
+	require.Contains(t, w.page(blog+"?month=2015-10&span=3", http.StatusOK), "From October 2015 to December 2015")
+	require.Contains(t, w.page(blog+"?before=rubbish&month=x&span=-1", http.StatusOK), "Older entries")
+	first, _, _ := strings.Cut(page[strings.Index(page, `/entry?id=`):], `"`)
+	require.Contains(t, w.page("/entries?q=crane", http.StatusOK), "Harbour news")
+
+	// Entries, their versions, deleted ones.
+	entry := w.page(news+"/entry?id=harbour-3", http.StatusOK)
+	for _, word := range []string{"<b>three times</b>", "Earlier versions", "<b>twice</b>", `href="https://harbour.example/3"`, "11 April 2024, 18:00 UTC"} {
+		require.Contains(t, entry, word)
+	}
+	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")
+	require.Contains(t, w.page(tides+"?deleted=1", http.StatusOK), "no longer in the feed")
+	require.NotContains(t, w.page(tides, http.StatusOK), "Spring")
+	w.page(tides+"/entry?id=urn:tides:9", http.StatusNotFound)
+	log := w.page(blog+first, http.StatusOK)
+	require.Contains(t, log, `<a href="https://lighthouse.example/chart.png" rel="nofollow noreferrer">[Image: The day’s chart]</a>`)
+	require.NotContains(t, log, "<img")
+
+	remove := w.page(blog+"/remove", http.StatusOK)
+	require.Contains(t, remove, "cannot be had back")
+	_, opml, header := w.get("/feeds.opml")
+	require.Contains(t, header.Get("Content-Disposition"), "feeds.opml")
+	require.Contains(t, opml, `xmlUrl="`+w.feedURL("/news.rss")+`"`)
+	_, opml, _ = w.get("/feeds.opml?mirrored")
+	require.Contains(t, opml, w.url+strings.TrimPrefix(news, "/")+"/index.atom")
+}
+
+func TestAdd(t *testing.T) {
+	w := newWorld(t, nil)
+	for typed, want := range map[string]string{
+		"":                           "Type the address of a feed",
+		"https://":                   "That is not the address of a feed",
+		"ftp://example.org/feed":     "Only addresses that begin with http",
+		"https://me:pw@example.org/": "An address with a password",
+		"http://[::1":                "That is not the address of a feed",
+		"https://example.org/" + strings.Repeat("x", 2000): "The address is too long",
+	} {
+		status, body, _ := w.do(http.MethodPost, "/feeds", url.Values{"url": {typed}})
+		require.Equal(t, http.StatusUnprocessableEntity, status, typed)
+		require.Contains(t, body, want)
+		requireSound(t, body)
+	}
+	for typed, want := range map[string]string{
+		" example.org/feed#top ":     "https://example.org/feed",
+		"feed:https://example.org/x": "https://example.org/x",
+		"feed://example.org/x":       "https://example.org/x",
+	} {
+		address, wrong := feedAddress(typed)
+		require.Empty(t, wrong)
+		require.Equal(t, want, address)
+	}
+
+	// What is no feed says so, and what to do.
+	failed := w.add("/page.html")
+	body := w.page(failed, http.StatusOK)
+	require.Contains(t, body, "The last poll failed.")
+	require.Contains(t, body, "If the address is wrong")
+	require.Contains(t, w.page("/", http.StatusOK), "not read yet")
+	require.Contains(t, w.page(failed+"/index.atom", http.StatusServiceUnavailable), "There is nothing of this feed yet")
+
+	status, _, header := w.do(http.MethodPost, failed+"/remove", url.Values{})
+	require.Equal(t, http.StatusSeeOther, status)
+	require.Contains(t, w.page(header.Get("Location"), http.StatusOK), "The feed is removed")
+	w.page(failed, http.StatusNotFound)
+}
+
+func TestAddOPML(t *testing.T) {
+	w := newWorld(t, nil)
+	file := `<opml version="2.0"><body><outline text="a"><outline xmlUrl="` + w.feedURL("/news.rss") + `"/></outline>
+		<outline xmlUrl="` + w.feedURL("/news.rss") + `"/><outline xmlUrl="javascript:x"/><outline xmlUrl="` + w.feedURL("/tides.atom") + `"/></body></opml>`
+	for _, test := range []struct {
+		file, want string
+		status     int
+	}{
+		{file, "The feeds of the OPML file are here", http.StatusSeeOther},
+		{file, "no feed that was not here already", http.StatusSeeOther},
+		{"<html></html>", "it has no opml element", http.StatusUnprocessableEntity},
+		{"<opml><outline", "That is not an OPML file", http.StatusUnprocessableEntity},
+		{"<opml>" + strings.Repeat(" ", mostUpload), "larger than 8 MiB", http.StatusUnprocessableEntity},
+	} {
+		var form bytes.Buffer
+		m := multipart.NewWriter(&form)
+		part, err := m.CreateFormFile("opml", "feeds.opml")
+		require.NoError(t, err)
+		_, err = io.WriteString(part, test.file)
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+		r := httptestRequest(t.Context(), http.MethodPost, "/feeds", &form)
+		r.Header.Set("Content-Type", m.FormDataContentType())
+		status, body, header := answer(t, w.Server, r)
+		require.Equal(t, test.status, status, body)
+		if status == http.StatusSeeOther {
+			body = w.page(header.Get("Location"), http.StatusOK)
+		}
+		require.Contains(t, body, test.want)
+	}
+	w.settle(w.feedURL("/news.rss"), 0)
+	w.settle(w.feedURL("/tides.atom"), 0)
+}
+
+func TestRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	ask := func(edit func(*http.Request)) (int, string) {
+		r := httptestRequest(t.Context(), http.MethodPost, "/feeds", strings.NewReader("url="+w.feedURL("/news.rss")))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		edit(r)
+		status, body, _ := answer(t, w.Server, r)
+		if status >= 400 {
+			requireSound(t, body)
+		}
+		return status, body
+	}
+	for name, edit := range map[string]func(*http.Request){
+		"another site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"another origin":       func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		"nobody's origin":      func(r *http.Request) { r.Header.Set("Origin", "null") },
+		"the same site's port": func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+	} {
+		status, body := ask(edit)
+		require.Equal(t, http.StatusForbidden, status, name)
+		require.Contains(t, body, "Another site has sent this")
+	}
+	for _, host := range []string{"evil.example", "evil.example:8005", "127.0.0.1.evil.example", "192.0.2.1", ""} {
+		status, body := ask(func(r *http.Request) { r.Host = host })
+		require.Equal(t, http.StatusMisdirectedRequest, status, host)
+		require.Contains(t, body, "This server is not known by that name")
+	}
+	for _, host := range []string{"localhost:8005", "[::1]:8005", "127.0.0.1", strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/")} {
+		status, body := ask(func(r *http.Request) { r.Host = host })
+		require.Equal(t, http.StatusSeeOther, status, body)
+	}
+	w.settle(w.feedURL("/news.rss"), 0)
+}
+
+func TestToken(t *testing.T) {
+	w := newWorld(t, func(s *Server) { s.Token = "open sesame" })
+	status, body, _ := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL("/news.rss")}})
+	require.Equal(t, http.StatusUnauthorized, status)
+	require.Contains(t, body, `<input type="hidden" name="next" value="/feeds/abc">`)
+	requireSound(t, body)
+	require.Contains(t, w.page("/", http.StatusOK), `href="/token?next=%2f"`)
+
+	status, body, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open barley"}})
+	require.Equal(t, http.StatusForbidden, status)
+	require.Contains(t, body, "That is not the token")
+	for next, want := range map[string]string{"/entries?q=x": "/entries?q=x", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/"} {
+		status, _, header := w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {next}})
+		require.Equal(t, http.StatusSeeOther, status)
+		require.Equal(t, want, header.Get("Location"))
+		require.Contains(t, header.Get("Set-Cookie"), "HttpOnly; SameSite=Strict")
+		require.NotContains(t, header.Get("Set-Cookie"), "sesame")
+	}
+	w.add("/news.rss")
+	require.NotContains(t, w.page("/", http.StatusOK), "/token")
+
+	for bearer, want := range map[string]int{"open sesame": http.StatusSeeOther, "open barley": http.StatusUnauthorized} {
+		r := httptestRequest(t.Context(), http.MethodPost, "/feeds/"+ShortName(w.feedURL("/news.rss"))+"/poll", nil)
+		r.Host = "mirror.example"
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		status, _, _ := answer(t, w.Server, r)
+		require.Equal(t, want, status)
+	}
+	w.settle(w.feedURL("/news.rss"), 1)
+}
+
+// What is typed in is fetched by the rules of the Client.
+func TestRulesStayInForce(t *testing.T) {
+	w := newWorld(t, func(s *Server) { s.Mirror = &mirror.Mirror{Store: s.Store, Client: &feedhistory.Client{}} })
+	require.Contains(t, w.page(w.add("/news.rss"), http.StatusOK), "refused by the rule on address")
+}
+
+func TestProgress(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2008)
+	w.slow.Store(int64(150 * time.Millisecond))
+	feed := w.feedURL("/blog/feed.atom")
+	_, _, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {feed}})
+	page := w.page(header.Get("Location"), http.StatusOK)
+	require.Contains(t, page, "Reading this feed for the first time")
+	require.Contains(t, page, `<noscript><meta http-equiv="refresh" content="2"></noscript>`)
+	require.Contains(t, w.page("/", http.StatusOK), "first reading")
+	status, events, header := w.get(header.Get("Location") + "/progress")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "text/event-stream", header.Get("Content-Type"))
+	require.Contains(t, events, "documents, ")
+	require.True(t, strings.HasSuffix(events, `{"text":"Done.","done":true}`+"\n\n"), events)
+	require.NotContains(t, w.page("/feeds/"+ShortName(feed), http.StatusOK), "http-equiv")
+}
+
+// A brokenStore has feeds, and fails beyond that.
+type brokenStore struct{ mirror.Store }
+
+var errBroken = errors.New("the disk is on fire")
+
+func (brokenStore) Entries(context.Context, mirror.Query) iter.Seq2[*mirror.Record, error] {
+	return func(yield func(*mirror.Record, error) bool) { yield(nil, errBroken) }
+}
+
+func (brokenStore) Documents(context.Context, string) iter.Seq2[*mirror.Document, error] {
+	return func(yield func(*mirror.Document, error) bool) { yield(nil, errBroken) }
+}
+
+func TestStoreFails(t *testing.T) {
+	w := newWorld(t, nil)
+	w.add("/tides.atom")
+	var log bytes.Buffer
+	broken := &Server{Store: brokenStore{w.Store}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	name := ShortName(w.feedURL("/tides.atom"))
+	for _, path := range []string{"/", "/entries", "/feeds/" + name, "/feeds/" + name + "/entry?id=urn:tides:2", "/feeds/" + name + "/index.atom"} {
+		status, body, _ := answer(t, broken, httptestRequest(t.Context(), http.MethodGet, path, nil))
+		require.Equal(t, http.StatusInternalServerError, status, path)
+		require.Contains(t, body, "Something went wrong here")
+		require.NotContains(t, body, "fire")
+		requireSound(t, body)
+	}
+	require.Contains(t, log.String(), "the disk is on fire")
+}
+
+func TestHostile(t *testing.T) {
+	w := newWorld(t, nil)
+	page := w.add("/hostile.atom")
+	for _, path := range []string{page, "/", "/entries", page + "/entry?id=" + url.QueryEscape(`"><script>harmed=1</script>`), page + "/entry?id=urn:hostile:2"} {
+		body := w.page(path, http.StatusOK)
+		require.NotContains(t, body, "<script>")
+		require.NotContains(t, strings.ToLower(body), "<svg onload")
+		require.NotContains(t, body, "<form action=\"/feeds\"", "the entry's own")
+	}
+}
+
+func TestSanitise(t *testing.T) {
+	for in, want := range map[string]string{
+		`<p onclick="x">a<script>x</script></p>`:       `<p>a</p>`,
+		`<a href="/b">c</a>`:                           `<a href="https://example.org/b" rel="nofollow noreferrer">c</a>`,
+		`<img src="i.png">`:                            `<a href="https://example.org/a/i.png" rel="nofollow noreferrer">[Image]</a>`,
+		`<a href="x"><img src="i.png" alt="I"></a>`:    `<a href="https://example.org/a/x" rel="nofollow noreferrer"><span>[Image: I]</span></a>`,
+		`<iframe src="https://v.example/1"></iframe>`:  `<a href="https://v.example/1" rel="nofollow noreferrer">[Embedded page]</a>`,
+		`<video><source src="v.mp4">No video.</video>`: `<a href="https://example.org/a/v.mp4" rel="nofollow noreferrer">No video.</a>`,
+		`<ol start="3"><li>c</ol>`:                     `<ol start="3"><li>c</li></ol>`,
+	} {
+		got, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"})
+		require.Equal(t, want, string(got), in)
+		require.False(t, cut)
+	}
+	got, _ := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"})
+	require.Equal(t, "<pre>&lt;b&gt;\n&amp;</pre>", string(got))
+	_, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)})
+	require.True(t, cut)
+	got, _ = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", 100_000) + "x"})
+	require.NotContains(t, string(got), "<div><div><div><div>"+strings.Repeat("<div>", 1000))
+	got, _ = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"})
+	require.Empty(t, got)
+}
+
+// Feeds that are due are polled without anybody asking, those of one host one
+// after the other.
+func TestDue(t *testing.T) {
+	w := newWorld(t, nil)
+	w.page("/", http.StatusOK)
+	for _, path := range []string{"/news.rss", "/tides.atom"} {
+		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
+		require.NoError(t, w.Store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+	}
+	w.polls.due(t.Context())
+	w.polls.rouse()
+	first := w.settle(w.feedURL("/news.rss"), 0)
+	second := w.settle(w.feedURL("/tides.atom"), 0)
+	require.NotEqual(t, first.Polled, second.Polled)
+}

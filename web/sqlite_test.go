@@ -1,0 +1,55 @@
+package web
+
+import (
+	"database/sql"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+func openSQLite(t testing.TB, file string) *sqlstore.Store {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	return store
+}
+
+// Over SQLite it is the same.
+func TestSQLite(t *testing.T) {
+	w := newWorld(t, func(s *Server) {
+		s.Store = openSQLite(t, filepath.Join(t.TempDir(), "feeds.db"))
+		s.Mirror = &mirror.Mirror{Store: s.Store, Client: s.Mirror.Client}
+	})
+	w.write(2003, 2010)
+	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
+	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom"} {
+		w.poll(w.feedURL(path))
+		w.requireSame("/feeds/"+ShortName(w.feedURL(path)), w.feedURL(path))
+	}
+	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
+	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "Storm petrels")
+	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
+	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
+	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")
+	for id := range w.mirrored(w.feedURL("/blog/feed.atom")) {
+		w.page(blog+"/entry?id="+url.QueryEscape(id), http.StatusOK)
+	}
+	f, err := w.Store.Feed(t.Context(), w.feedURL("/blog/feed.atom"))
+	require.NoError(t, err)
+	counted, err := monthsOf(t.Context(), w.Store, f.URL)
+	require.NoError(t, err)
+	walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, f.URL)
+	require.NoError(t, err)
+	require.Equal(t, walked, counted)
+	require.Equal(t, feedhistory.Whole, f.Verdict)
+}

@@ -1,0 +1,54 @@
+// What pages can do beyond being loaded: progress as it is made, and search as
+// one types. Without this script, forms and links do the same.
+"use strict";
+
+function watchProgress(panel) {
+  const text = panel.querySelector("[data-progress-text]");
+  const events = new EventSource(panel.dataset.progress);
+  events.onmessage = (event) => {
+    const progress = JSON.parse(event.data);
+    text.textContent = progress.text;
+    if (progress.done) {
+      events.close();
+      location.reload();
+    }
+  };
+}
+
+function searchAsTyped(form) {
+  const input = form.querySelector("input[type=search]");
+  let wait = 0;
+  let asked = null;
+  const search = async () => {
+    const query = new URLSearchParams(new FormData(form));
+    if (!input.value.trim()) query.delete("q");
+    const address = location.pathname + (query.size ? "?" + query : "");
+    asked?.abort();
+    asked = new AbortController();
+    try {
+      const answer = await fetch(address, { signal: asked.signal, headers: { Accept: "text/html" } });
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const found = page.querySelector("[data-results]");
+      if (!found) return;
+      document.querySelector("[data-results]").replaceWith(found);
+      history.replaceState(null, "", address);
+    } catch (error) {
+      if (error.name !== "AbortError") form.submit();
+    }
+  };
+  input.addEventListener("input", () => {
+    clearTimeout(wait);
+    wait = setTimeout(search, 200);
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(wait);
+    search();
+  });
+}
+
+document.querySelectorAll("[data-progress]").forEach(watchProgress);
+document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
+// The newest part of a timeline that is wider than the screen comes first.
+document.querySelectorAll(".timeline .scroll").forEach((part) => (part.scrollLeft = part.scrollWidth));

@@ -1,0 +1,184 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A world is a website with feeds, and a history server that mirrors them.
+type world struct {
+	*Server
+	t      testing.TB
+	site   *httptest.Server // of the publishers
+	slow   atomic.Int64     // how long each of its answers takes
+	blog   *publish.Publisher
+	files  *memory // of the blog
+	url    string  // of the history server, with a slash at its end
+	client *http.Client
+}
+
+// newWorld starts both. The server polls until the test ends.
+func newWorld(t testing.TB, edit func(*Server)) *world {
+	w := &world{t: t, files: &memory{}}
+	pages := feedtest.ServeFile(t, "testdata/site.txtar")
+	mux := http.NewServeMux()
+	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
+	mux.Handle("/", pages)
+	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Duration(w.slow.Load()))
+		mux.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(w.site.Close)
+	w.blog = &publish.Publisher{
+		Output: w.files, Base: w.site.URL + "/blog", Split: feedhistory.Split{Size: 12}, Recent: 5,
+		Head: &feedhistory.Document{
+			ID: "tag:lighthouse.example,2003:log", Title: "The Lighthouse Log", Subtitle: "Weather, ships and birds",
+			Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
+			Links:   feedhistory.Links{{Rel: "alternate", Href: "https://lighthouse.example/"}},
+		},
+	}
+
+	server := httptest.NewUnstartedServer(nil)
+	w.url = "http://" + server.Listener.Addr().String() + "/"
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	store := &mirror.Memory{}
+	w.Server = &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: client}, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	if edit != nil {
+		edit(w.Server)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	server.Config.Handler = w.Server
+	server.Start()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	w.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+		server.CloseClientConnections()
+		server.Close()
+		client.CloseIdle()
+		w.client.CloseIdleConnections()
+	})
+	return w
+}
+
+// write publishes entries of the blog, some each month, from one year to another.
+func (w *world) write(from, to int) {
+	var entries []*feedhistory.Entry
+	for year := from; year < to; year++ {
+		for month := range 12 {
+			for n := range (year*year*31 + month*month*17 + year*month*7) % 9 % 5 {
+				entries = append(entries, blogEntry(w.t, year, month+1, n+1, ""))
+			}
+		}
+	}
+	require.NoError(w.t, w.blog.Append(entries...))
+}
+
+var subjects = []string{"Fog over the north channel", "A barque in distress", "Storm petrels", "The lamp is cleaned", "Ice on the rail",
+	"A quiet night", "Signals from the mainland", "The tender comes late", "Northern lights", "Soundings"}
+
+func blogEntry(t testing.TB, year, month, n int, note string) *feedhistory.Entry {
+	return blogEntryAt(t, year, month, n, note, time.Date(year, time.Month(month), 3+n*6, 7, 30, 0, 0, time.UTC))
+}
+
+func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *feedhistory.Entry {
+	subject := subjects[(year+month*3+n)%len(subjects)]
+	e, err := feedhistory.Draft{
+		ID: fmt.Sprintf("tag:lighthouse.example,%d:%d/%d", year, month, n), Updated: at, Published: at,
+		Title: feedhistory.Text{Body: subject + note},
+		Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprintf("https://lighthouse.example/%d/%02d/%d", year, month, n)}},
+		Content: feedhistory.Text{Type: feedhistory.TextHTML, Base: "https://lighthouse.example/", Body: fmt.Sprintf(
+			`<p>%s, seen from the gallery at half past seven on day %d. Wind from the <a href="/wind">north-west</a>, force %d.</p>`+
+				`<p><img src="chart.png" alt="The day’s chart"></p><blockquote>Nothing is so calm as the sea that was not.</blockquote>`,
+			subject, at.YearDay(), n+2)},
+	}.Entry()
+	require.NoError(t, err)
+	return e
+}
+
+// feedURL returns the URL of one of the site's feeds.
+func (w *world) feedURL(path string) string { return w.site.URL + path }
+
+// get requests a page of the server.
+func (w *world) get(path string) (status int, body string, header http.Header) {
+	return w.do(http.MethodGet, path, nil)
+}
+
+func (w *world) do(method, path string, form url.Values) (status int, body string, header http.Header) {
+	r, err := http.NewRequestWithContext(w.t.Context(), method, strings.TrimSuffix(w.url, "/")+path, strings.NewReader(form.Encode()))
+	require.NoError(w.t, err)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("Referer", w.url+"feeds/abc")
+	}
+	resp, err := w.client.Do(r)
+	require.NoError(w.t, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	return resp.StatusCode, string(data), resp.Header
+}
+
+// add adds a feed of the site by the form, waits until it was polled, and
+// returns the path of its page.
+func (w *world) add(path string) string {
+	status, body, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL(path)}})
+	require.Equal(w.t, http.StatusSeeOther, status, body)
+	w.settle(w.feedURL(path), 0)
+	return header.Get("Location")
+}
+
+// settle waits until a feed was polled more often than it had been.
+func (w *world) settle(feed string, polls int64) *mirror.Feed {
+	var f *mirror.Feed
+	require.Eventually(w.t, func() bool {
+		var err error
+		f, err = w.Store.Feed(w.t.Context(), feed)
+		waits, runs := w.polls.isBusy(feed)
+		return err == nil && f.Polls > polls && !waits && !runs
+	}, 20*time.Second, 5*time.Millisecond)
+	return f
+}
+
+// poll has a feed polled by the form.
+func (w *world) poll(feed string) *mirror.Feed {
+	f, err := w.Store.Feed(w.t.Context(), feed)
+	require.NoError(w.t, err)
+	status, body, _ := w.do(http.MethodPost, "/feeds/"+ShortName(feed)+"/poll", url.Values{})
+	require.Equal(w.t, http.StatusSeeOther, status, body)
+	return w.settle(feed, f.Polls)
+}
+
+// lose removes an archive of the blog, by the beginning of its name, as
+// publishers do.
+func (w *world) lose(name string) {
+	for file := range w.files.files {
+		if strings.HasPrefix(file, name) {
+			require.NoError(w.t, w.files.Remove(file))
+			return
+		}
+	}
+	w.t.Fatal("there is no such archive: " + name)
+}
