@@ -15,8 +15,8 @@ import (
 // feed's Source is then the method's name. Where there is nothing to do, which is
 // so of most feeds at most times, nothing is requested, and the changes are nil.
 //
-// A walk that has gaps is repeated by the next Keep. The error is that of the
-// feed's first document, the store's or the context's.
+// A walk that has gaps is repeated by the next Keep. The error is the store's,
+// mirror.ErrNotFound if it does not have the feed, or the context's.
 func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Changes, error) {
 	feed, err := m.Store.Feed(ctx, url)
 	if err != nil {
@@ -40,11 +40,14 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 	defer stop()
 	first, firstErr, _ := next() // the feed's own document
 	doc, err, more := next()     // now it is known which method it is, if any
+	if firstErr != nil && ctx.Err() == nil {
+		firstErr = feedhistory.NewGap(address, firstErr)
+	}
 	name := w.probe.Method
 	if name == None {
 		name = ""
 	}
-	whole := true
+	whole := firstErr == nil
 	return m.Merge(ctx, url, mirror.Source{
 		Name: name,
 		Documents: func(yield func(*feedhistory.Document, error) bool) {

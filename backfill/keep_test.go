@@ -68,6 +68,32 @@ func TestKeep(t *testing.T) {
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 }
 
+// That the feed cannot be had is a gap, and the next Keep tries again.
+func TestKeepFails(t *testing.T) {
+	s := newSite(5)
+	fails := false
+	s.serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if fails {
+			http.NotFound(w, nil)
+			return
+		}
+		_, _ = w.Write([]byte(rss(s.sorted(published), s.url, "", func(p post) string { return p.guid(s.url) })))
+	})
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	_, err := m.Update(t.Context(), s.url+"/feed")
+	require.NoError(t, err)
+	b := &Backfill{HTTP: m.Client}
+	fails = true
+	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Partial, changes.Verdict)
+	require.Len(t, changes.Gaps, 1)
+	fails = false
+	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Window, changes.Verdict)
+}
+
 // A plain feed costs two requests beyond its own, once.
 func TestKeepNothing(t *testing.T) {
 	s := newSite(5)

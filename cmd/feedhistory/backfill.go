@@ -35,14 +35,22 @@ type walk struct {
 
 // walk walks a feed as the flags ask.
 func (f *backfillFlags) walk(ctx context.Context, client *feedhistory.Client, url string) walk {
-	if !f.Backfill && f.BackfillArchive == "" {
+	b := f.backfill(client)
+	if b == nil {
 		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Result {
 			return &backfill.Result{History: h}
 		}}
 	}
-	b := &backfill.Backfill{HTTP: client, Methods: f.methods()}
 	w := b.Walk(ctx, url, backfill.Probe{}, nil)
 	return walk{w.Documents(), w.Result}
+}
+
+// backfill returns what the flags ask for; nil if that is nothing.
+func (f *backfillFlags) backfill(client *feedhistory.Client) *backfill.Backfill {
+	if !f.Backfill && f.BackfillArchive == "" {
+		return nil
+	}
+	return &backfill.Backfill{HTTP: client, Methods: f.methods()}
 }
 
 func (f *backfillFlags) methods() []backfill.Method {

@@ -93,3 +93,22 @@ func TestFetchBackfill(t *testing.T) {
 		})
 	}
 }
+
+// A sync recovers what a feed does not declare once, and says how.
+func TestSyncBackfill(t *testing.T) {
+	url := blog(t) + "/feed/"
+	db := "--db=" + t.TempDir() + "/feeds.db"
+	for _, test := range []struct{ stdout, stderr string }{
+		{`"verdict":"lossy","added":35,`, "35 new · lossy"},
+		{`"verdict":"lossy","added":0,`, "nothing new · lossy"},
+	} {
+		status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json", url)
+		if status != exitOK || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
+			t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
+		}
+	}
+	status, stdout, _ := call(t.Context(), "", "list", db, url)
+	if status != exitOK || !strings.Contains(stdout, "source    wordpress") {
+		t.Errorf("status %d\n%s", status, stdout)
+	}
+}

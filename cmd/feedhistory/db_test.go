@@ -19,15 +19,9 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	}
 	server.Database(t) // skips without a server
-	params := scripts()
+	params := scripts(func() string { return server.Database(t) })
 	for _, name := range []string{"sync", "syncevery", "synckill", "list", "entries", "export"} {
 		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
-	}
-	params.Setup = func(env *testscript.Env) error {
-		for _, name := range []string{"DB", "DB2", "DB3"} {
-			env.Setenv(name, server.Database(t))
-		}
-		return nil
 	}
 	testscript.Run(t, params)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -24,22 +25,24 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	params := scripts()
+	params := scripts(func() string { return "" })
 	params.Dir = "testdata/script"
-	params.Setup = func(env *testscript.Env) error {
-		env.Setenv("DB", "feeds/1.db")
-		env.Setenv("DB2", "feeds/2.db")
-		env.Setenv("DB3", "feeds/3.db")
-		return nil
-	}
 	testscript.Run(t, params)
 }
 
-func scripts() testscript.Params {
+// scripts are run with databases that newDB makes; "" is a file to be made.
+func scripts(newDB func() string) testscript.Params {
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second, after each command, is too long
+			for _, name := range []string{"DB", "DB2", "DB3"} {
+				env.Setenv(name, cmp.Or(newDB(), filepath.Join("feeds", name+".db")))
+			}
+			return nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serve":  serve,
 			"status": status,

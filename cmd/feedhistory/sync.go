@@ -23,6 +23,7 @@ type syncCommand struct {
 	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
 
 	budgetFlags
+	backfillFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -46,7 +47,7 @@ func (c *syncCommand) Validate() error {
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database, so give no others")
 	}
-	return c.check()
+	return errors.Join(c.check(), c.backfillFlags.Validate())
 }
 
 // Run polls the feeds and reports on each.
@@ -82,9 +83,10 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(contex
 	client.Budget = c.budget()
 	counted := &countedStore{Store: store}
 	return &syncing{
-		mirror: &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
-		lanes:  newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
-		held: map[string]time.Time{}, index: index,
+		mirror:   &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
+		backfill: c.backfill(client),
+		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
+		given: map[string]bool{}, held: map[string]time.Time{}, index: index,
 		report: &syncReport{
 			json: c.JSON, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
 		},
@@ -147,7 +149,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 		f, err := store.Feed(ctx, url)
 		switch {
 		case errors.Is(err, mirror.ErrNotFound):
-			f = &mirror.Feed{URL: url}
+			f, s.given[url] = &mirror.Feed{URL: url}, true
 		case err != nil:
 			return err
 		case c.Every && (f.Gone || f.Next.After(time.Now())):

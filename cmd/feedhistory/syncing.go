@@ -5,12 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A syncing is a sync under way.
 type syncing struct {
 	mirror   *mirror.Mirror
+	backfill *backfill.Backfill // nil: what feeds do not declare is left alone
 	lanes    *lanes
 	parallel int
 	report   *syncReport
@@ -18,6 +20,7 @@ type syncing struct {
 	index func(context.Context) error // makes what was added ready to be searched
 	added bool                        // something was, since it last did
 
+	given map[string]bool      // feeds that the store gets if it does not have them
 	every bool                 // go on with whatever is due
 	look  time.Time            // when to look for that next
 	held  map[string]time.Time // feeds that are due, but not to be polled before this
@@ -41,6 +44,7 @@ const (
 	busy                    // another mirror is at work on the feed
 	interrupted             // before its end
 	broken                  // by the store
+	removed                 // another process has removed the feed before its turn came
 )
 
 // run polls the feeds that wait, and with every those that fall due, until the
@@ -69,7 +73,9 @@ func (s *syncing) run(ctx context.Context) (err error) {
 				break
 			}
 			running++
-			go func() { outcomes <- s.poll(ctx, t) }()
+			isNew := s.given[t.feed]
+			delete(s.given, t.feed)
+			go func() { outcomes <- s.poll(ctx, t, isNew) }()
 		}
 		if running == 0 && s.lanes.waiting == 0 {
 			if err := s.idle(ctx); err != nil || !s.every {
@@ -161,14 +167,24 @@ func (s *syncing) wakeFor(next, now time.Time) {
 	}
 }
 
-// poll polls a feed.
-func (s *syncing) poll(ctx context.Context, t turn) outcome {
+// poll polls a feed. Unless it is new, the store must have it.
+func (s *syncing) poll(ctx context.Context, t turn, isNew bool) outcome {
 	o := outcome{turn: t}
-	o.changes, o.err = s.mirror.Update(ctx, t.feed)
+	if !isNew {
+		_, o.err = s.mirror.Store.Feed(ctx, t.feed)
+	}
+	if o.err == nil {
+		o.changes, o.err = s.mirror.Update(ctx, t.feed)
+		if o.err == nil && s.backfill != nil {
+			o.changes, o.err = s.recover(ctx, o.changes)
+		}
+	}
 	switch {
 	case o.err == nil:
 	case ctx.Err() != nil:
 		o.kind = interrupted
+	case errors.Is(o.err, mirror.ErrNotFound):
+		o.kind = removed
 	case errors.Is(o.err, mirror.ErrConflict):
 		o.kind = busy
 	default:
@@ -179,6 +195,20 @@ func (s *syncing) poll(ctx context.Context, t turn) outcome {
 		}
 	}
 	return o
+}
+
+// recover adds to what a poll brought what the feed does not declare.
+func (s *syncing) recover(ctx context.Context, polled *mirror.Changes) (*mirror.Changes, error) {
+	more, err := s.backfill.Keep(ctx, s.mirror, polled.URL)
+	if more == nil {
+		return polled, err
+	}
+	more.Added += polled.Added
+	more.Changed += polled.Changed
+	more.Deleted += polled.Deleted
+	more.Documents += polled.Documents
+	more.Moved = polled.Moved
+	return more, err
 }
 
 // end takes what a poll came to. The error, the store's, ends the sync.

@@ -88,6 +88,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	s.mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	s.report.every = every
 	for _, feed := range feeds {
+		s.given[feed] = true
 		s.lanes.add(feed, hostOf(&mirror.Feed{URL: feed}))
 	}
 	return s, web, &stderr
@@ -191,14 +192,15 @@ func TestSyncInterrupted(t *testing.T) {
 	})
 }
 
-// A faultyStore fails while it has an error.
+// A faultyStore fails with an error, until a time.
 type faultyStore struct {
 	mirror.Store
-	err error
+	err   error
+	until time.Time
 }
 
 func (s *faultyStore) Commit(ctx context.Context, c *mirror.Change) error {
-	if s.err != nil {
+	if time.Now().Before(s.until) {
 		return s.err
 	}
 	return s.Store.Commit(ctx, c)
@@ -209,15 +211,14 @@ func (s *faultyStore) Commit(ctx context.Context, c *mirror.Change) error {
 func TestSyncStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
-		s, web, _ := newTestSync(&faultyStore{&mirror.Memory{}, full}, false, "http://a.example/", "http://a.example/2")
+		s, web, _ := newTestSync(&faultyStore{&mirror.Memory{}, full, time.Now().Add(time.Hour)}, false, "http://a.example/", "http://a.example/2")
 		require.ErrorIs(t, s.run(t.Context()), full)
 		require.Len(t, web.asked, 1)
 
-		store := &faultyStore{&mirror.Memory{}, nil}
+		store := &faultyStore{Store: &mirror.Memory{}, err: full}
 		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
-		store.err = full
-		time.AfterFunc(10*time.Minute, func() { store.err = nil })
+		store.until = time.Now().Add(10 * time.Minute)
 		s, web, stderr := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -232,9 +233,22 @@ func TestSyncStoreFails(t *testing.T) {
 // Another mirror at work on a feed is said, and no failure.
 func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict}, false, "http://a.example/")
+		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
 		require.NoError(t, s.run(t.Context()))
-		require.Contains(t, stderr.String(), "http://a.example/: another sync is at work on it")
+		require.Contains(t, stderr.String(), "http://a.example/: another process is at work on it")
+		require.NoError(t, s.report.status())
+	})
+}
+
+// A feed that is removed while it waits stays so.
+func TestSyncRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, web, stderr := newTestSync(&mirror.Memory{}, false, "http://a.example/")
+		s.given = nil
+		require.NoError(t, s.run(t.Context()))
+		s.report.end(0)
+		require.Empty(t, web.asked)
+		require.Empty(t, stderr.String())
 		require.NoError(t, s.report.status())
 	})
 }

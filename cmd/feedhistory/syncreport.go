@@ -26,13 +26,14 @@ type syncReport struct {
 	page    *page
 	db      *database
 	every   bool
-	feeds   int // to be polled, unless it goes on for ever
+	feeds   int                      // to be polled, unless it goes on for ever
 	bar     *progressbar.ProgressBar // nil: not shown
 	counted *countedStore
 	told    map[string]int // the exit status that each feed's last poll stands for
 	last    string         // the trouble that was told last
 
 	polls, added, changed, deleted int
+	left                           int // feeds whose poll did not begin
 }
 
 func (r *syncReport) begin(w *world, every bool, feeds int) {
@@ -63,8 +64,12 @@ func (r *syncReport) tell(o outcome) error {
 		_ = r.bar.Clear()
 		defer func() { _ = r.bar.Add(1) }()
 	}
-	if o.changes == nil && o.kind == interrupted {
-		return nil // it has not begun
+	switch {
+	case o.kind == removed:
+		return nil
+	case o.kind == interrupted && o.changes == nil:
+		r.left++
+		return nil
 	}
 	if o.kind == broken {
 		o.err = r.db.failure(o.err)
@@ -83,6 +88,7 @@ func (r *syncReport) tell(o outcome) error {
 	if r.every && again && before == status && o.kind == polled && c.Added+c.Changed+c.Deleted+c.Altered == 0 {
 		return nil
 	}
+	r.last = ""
 	r.page.outcomeOfPoll(o, c)
 	return nil
 }
@@ -95,12 +101,12 @@ func (r *syncReport) trouble(err error) {
 	}
 }
 
-// end tells what the sync came to, and how many feeds it has left.
+// end tells what the sync came to, and that so many more feeds were not polled.
 func (r *syncReport) end(left int) {
 	if r.bar != nil {
 		_ = r.bar.Finish()
 	}
-	if left > 0 && !r.every {
+	if left += r.left; left > 0 && !r.every {
 		r.page.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.told[""] = exitPartial
 	}
@@ -198,7 +204,7 @@ func (o *outcome) text(c *mirror.Changes) string {
 	case interrupted:
 		return result + " · interrupted; the next sync goes on there"
 	case busy:
-		return o.feed + ": another sync is at work on it"
+		return o.feed + ": another process is at work on it"
 	case broken:
 		return o.feed + ": " + o.err.Error()
 	}
