@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -81,12 +82,12 @@ func (c *exportCommand) feeds(w *world, store mirror.Store) (iter.Seq2[*mirror.F
 }
 
 func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
-	list, err := newOPMLWriter(w, time.Now())
+	list, err := opml.NewWriter(w, time.Now())
 	for f, e := range feeds {
 		if err = errors.Join(err, e); err != nil {
 			return err
 		}
-		feed := outline{Text: f.Title, URL: f.URL}
+		feed := opml.Outline{Text: clean(f.Title), URL: f.URL}
 		if f.Address != "" {
 			feed.URL = f.Address // others have no way to know
 		}
@@ -94,9 +95,9 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 			site, _ := head.Links.Rel(feedhistory.RelAlternate)
 			feed.Site = site.Href
 		}
-		err = list.add(feed)
+		err = list.Add(feed)
 	}
-	return errors.Join(err, list.close())
+	return errors.Join(err, list.Close())
 }
 
 // exportJSON writes the entries, of the feeds that are given one after the

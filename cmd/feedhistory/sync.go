@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -122,13 +123,13 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 }
 
 // subscriptions reads a subscription list.
-func (w *world) subscriptions(file string) ([]outline, error) {
+func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 	in, err := w.open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	feeds, err := readOPML(in)
+	feeds, err := opml.Read(in)
 	if err == nil && len(feeds) == 0 {
 		err = errors.New("there is no feed in it")
 	}

@@ -1,4 +1,5 @@
-package main
+// Package opml reads and writes subscription lists: OPML, as far as feeds go.
+package opml
 
 import (
 	"bufio"
@@ -14,35 +15,37 @@ import (
 
 // What a subscription list may cost to read.
 const (
-	opmlBytes = 16 << 20
-	opmlDepth = 256
+	mostBytes = 16 << 20
+	mostDepth = 256
 )
 
-// An outline is a feed in a subscription list.
-type outline struct {
-	Text, URL, Site string
+// An Outline is a feed in a subscription list.
+type Outline struct {
+	Text string // its title, as plain characters; "" if none is given
+	URL  string
+	Site string // the website's address; "" if none is given
 }
 
-// readOPML returns the feeds of an OPML document, however deep they are nested,
+// Read returns the feeds of an OPML document, however deep they are nested,
 // each address once. What is no feed, such as a folder or a link to another
 // list, is passed over.
-func readOPML(r io.Reader) ([]outline, error) {
-	data, err := io.ReadAll(io.LimitReader(r, opmlBytes+1))
+func Read(r io.Reader) ([]Outline, error) {
+	data, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > opmlBytes {
-		return nil, fmt.Errorf("larger than the %d MiB that a list of feeds may have", opmlBytes>>20)
+	if len(data) > mostBytes {
+		return nil, fmt.Errorf("larger than the %d MiB that a list of feeds may have", mostBytes>>20)
 	}
 	text, _, err := xmlscan.Decode(string(data), "")
 	if err != nil {
 		return nil, err
 	}
-	s := xmlscan.New(text, xmlscan.Limits{Depth: opmlDepth})
+	s := xmlscan.New(text, xmlscan.Limits{Depth: mostDepth})
 	if s.Child(0) && !strings.EqualFold(s.Local(), "opml") {
 		return nil, fmt.Errorf("not OPML: its root element is %s", s.Local())
 	}
-	var feeds []outline
+	var feeds []Outline
 	seen := map[string]bool{}
 	for token := s.Next(); token != xmlscan.Stop; token = s.Next() {
 		if token != xmlscan.Start || !strings.EqualFold(s.Local(), "outline") {
@@ -57,7 +60,7 @@ func readOPML(r io.Reader) ([]outline, error) {
 }
 
 // readOutline reads an outline's attributes, whose names have come in any case.
-func readOutline(s *xmlscan.Scanner) outline {
+func readOutline(s *xmlscan.Scanner) Outline {
 	values := map[string]string{}
 	for _, a := range s.Attrs() {
 		name := strings.ToLower(a.Local)
@@ -65,22 +68,23 @@ func readOutline(s *xmlscan.Scanner) outline {
 			values[name] = strings.TrimSpace(a.Value())
 		}
 	}
-	feed := outline{Text: values["text"], URL: values["xmlurl"], Site: values["htmlurl"]}
+	feed := Outline{Text: values["text"], URL: values["xmlurl"], Site: values["htmlurl"]}
 	if feed.Text == "" {
 		feed.Text = values["title"]
 	}
 	return feed
 }
 
-// An opmlWriter writes a subscription list (OPML 2.0), outline by outline.
-type opmlWriter struct {
+// A Writer writes a subscription list (OPML 2.0), outline by outline.
+type Writer struct {
 	out *bufio.Writer
 	enc *xml.Encoder
 }
 
-func newOPMLWriter(w io.Writer, now time.Time) (*opmlWriter, error) {
+// NewWriter begins a list that was made at a time.
+func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 	out := bufio.NewWriterSize(w, 64<<10)
-	o := &opmlWriter{out: out, enc: xml.NewEncoder(out)}
+	o := &Writer{out: out, enc: xml.NewEncoder(out)}
 	o.enc.Indent("", "  ")
 	_, err := out.WriteString(xml.Header)
 	opml := start("opml", "version", "2.0")
@@ -92,9 +96,10 @@ func newOPMLWriter(w io.Writer, now time.Time) (*opmlWriter, error) {
 		o.enc.EncodeToken(head.End()), o.enc.EncodeToken(start("body")))
 }
 
-// add writes a feed. An outline must have a text.
-func (o *opmlWriter) add(feed outline) error {
-	text := clean(feed.Text)
+// Add writes a feed. An outline must have a text: if it has none, that is the
+// URL.
+func (o *Writer) Add(feed Outline) error {
+	text := strings.Join(strings.Fields(feed.Text), " ")
 	if text == "" {
 		text = feed.URL
 	}
@@ -105,7 +110,8 @@ func (o *opmlWriter) add(feed outline) error {
 	return errors.Join(o.enc.EncodeToken(element), o.enc.EncodeToken(element.End()))
 }
 
-func (o *opmlWriter) close() error {
+// Close ends the list.
+func (o *Writer) Close() error {
 	err := errors.Join(o.enc.EncodeToken(start("body").End()), o.enc.EncodeToken(start("opml").End()), o.enc.Close())
 	_, end := o.out.WriteString("\n")
 	return errors.Join(err, end, o.out.Flush())

@@ -1,4 +1,4 @@
-package main
+package opml
 
 import (
 	"bytes"
@@ -10,29 +10,29 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestReadOPML(t *testing.T) {
+func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		want       []outline
+		want       []Outline
 	}{
 		{"nested, each address once", `<opml version="2.0"><head><title>x</title></head><body>
 			<outline text="News"><outline text="Deeper">
 				<outline type="rss" text="One" xmlUrl="http://example.org/1" htmlUrl="http://example.org/"/></outline>
 				<outline text="Again" xmlUrl="http://example.org/1"/></outline>
 			<outline text="Two" xmlUrl="http://example.org/2"></outline></body></opml>`,
-			[]outline{{"One", "http://example.org/1", "http://example.org/"}, {Text: "Two", URL: "http://example.org/2"}}},
+			[]Outline{{"One", "http://example.org/1", "http://example.org/"}, {Text: "Two", URL: "http://example.org/2"}}},
 		{"names in any case", `<OPML><Body><Outline TITLE="One" XMLURL=" http://example.org/1 "/><outline xmlurl="http://example.org/2"/></Body></OPML>`,
-			[]outline{{Text: "One", URL: "http://example.org/1"}, {URL: "http://example.org/2"}}},
+			[]Outline{{Text: "One", URL: "http://example.org/1"}, {URL: "http://example.org/2"}}},
 		{"bare ampersands", `<opml><body><outline text="R&D &copy;" xmlUrl="http://example.org/?a=1&b=2&amp;c=3"/></body></opml>`,
-			[]outline{{Text: "R&D ©", URL: "http://example.org/?a=1&b=2&c=3"}}},
+			[]Outline{{Text: "R&D ©", URL: "http://example.org/?a=1&b=2&c=3"}}},
 		{"ISO-8859-1", "<?xml version='1.0' encoding='ISO-8859-1'?><opml><body><outline text='caf\xe9' xmlUrl='http://example.org/'/></body></opml>",
-			[]outline{{Text: "café", URL: "http://example.org/"}}},
+			[]Outline{{Text: "café", URL: "http://example.org/"}}},
 		{"UTF-16", utf16(`<opml><body><outline text="é" xmlUrl="http://example.org/"/></body></opml>`),
-			[]outline{{Text: "é", URL: "http://example.org/"}}},
+			[]Outline{{Text: "é", URL: "http://example.org/"}}},
 		{"no feeds", `<opml><body><outline text="Folder"/><outline type="include" url="http://example.org/more.opml"/></body></opml>`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readOPML(strings.NewReader(test.text))
+			got, err := Read(strings.NewReader(test.text))
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})
@@ -48,54 +48,54 @@ func utf16(text string) string {
 	return string(out)
 }
 
-func TestReadOPMLRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"nothing", "", "xml: line 1"},
 		{"no XML", "a list of feeds", "xml: line 1"},
 		{"another document", "<html><body/></html>", "not OPML: its root element is html"},
 		{"broken off", `<opml><body><outline text="One" xmlUrl="http://example.org/1"/>`, "line 1, column"},
-		{"too deep", "<opml>" + strings.Repeat("<outline>", opmlDepth), "depth"},
-		{"too large", "<opml>" + strings.Repeat(" ", opmlBytes), "larger than the 16 MiB"},
+		{"too deep", "<opml>" + strings.Repeat("<outline>", mostDepth), "depth"},
+		{"too large", "<opml>" + strings.Repeat(" ", mostBytes), "larger than the 16 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := readOPML(strings.NewReader(test.text))
+			_, err := Read(strings.NewReader(test.text))
 			require.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
 // What is written is read back.
-func TestWriteOPML(t *testing.T) {
+func TestWrite(t *testing.T) {
 	text := rapid.StringMatching(`[ -~äöü€\n<&"']{1,20}`)
 	rapid.Check(t, func(t *rapid.T) {
-		var feeds []outline
+		var feeds []Outline
 		seen := map[string]bool{}
 		for range rapid.IntRange(0, 5).Draw(t, "feeds") {
-			url := "http://example.org/" + strings.TrimSpace(clean(text.Draw(t, "path")))
+			url := "http://example.org/" + strings.Join(strings.Fields(text.Draw(t, "path")), " ")
 			if !seen[url] {
-				feeds = append(feeds, outline{"x" + strings.TrimSpace(clean(text.Draw(t, "text"))), url, rapid.SampledFrom([]string{"", "http://x/"}).Draw(t, "site")})
+				feeds = append(feeds, Outline{"x" + strings.Join(strings.Fields(text.Draw(t, "text")), " "), url, rapid.SampledFrom([]string{"", "http://x/"}).Draw(t, "site")})
 			}
 			seen[url] = true
 		}
-		read, err := readOPML(bytes.NewReader(writeOPML(t, feeds)))
+		read, err := Read(bytes.NewReader(writeOPML(t, feeds)))
 		require.NoError(t, err)
 		require.Equal(t, feeds, read)
 	})
 }
 
-func writeOPML(t require.TestingT, feeds []outline) []byte {
+func writeOPML(t require.TestingT, feeds []Outline) []byte {
 	var b bytes.Buffer
-	w, err := newOPMLWriter(&b, time.Unix(0, 0))
+	w, err := NewWriter(&b, time.Unix(0, 0))
 	require.NoError(t, err)
 	for _, feed := range feeds {
-		require.NoError(t, w.add(feed))
+		require.NoError(t, w.Add(feed))
 	}
-	require.NoError(t, w.close())
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
-func TestOPMLText(t *testing.T) {
-	got := string(writeOPML(t, []outline{{URL: "http://example.org/a?b&c"}, {"One", "http://example.org/1", "http://example.org/"}}))
+func TestText(t *testing.T) {
+	got := string(writeOPML(t, []Outline{{URL: "http://example.org/a?b&c"}, {"One", "http://example.org/1", "http://example.org/"}}))
 	require.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>
 <opml version="2.0">
   <head>
@@ -111,7 +111,7 @@ func TestOPMLText(t *testing.T) {
 }
 
 // Whatever is read, each address comes once, and can be written and read again.
-func FuzzReadOPML(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add(`<opml version="2.0"><body><outline text="a"><outline text="b" xmlUrl="http://example.org/"/></outline></body></opml>`)
 	f.Add(`<OPML><outline XMLURL="http://example.org/?a=1&b=2" title='&copy;'/></OPML>`)
 	f.Add("<?xml version='1.0' encoding='ISO-8859-1'?><opml><outline xmlUrl='\xe9'/></opml>")
@@ -119,7 +119,7 @@ func FuzzReadOPML(f *testing.F) {
 	f.Add(utf16(`<opml><outline xmlUrl="http://example.org/"/></opml>`))
 	f.Add(`<opml><outline`)
 	f.Fuzz(func(t *testing.T, text string) {
-		feeds, err := readOPML(strings.NewReader(text))
+		feeds, err := Read(strings.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -129,7 +129,7 @@ func FuzzReadOPML(f *testing.F) {
 			require.False(t, seen[feed.URL])
 			seen[feed.URL] = true
 		}
-		again, err := readOPML(bytes.NewReader(writeOPML(t, feeds)))
+		again, err := Read(bytes.NewReader(writeOPML(t, feeds)))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(again), len(feeds)) // characters that XML does not have become one
 	})
