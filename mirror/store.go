@@ -23,8 +23,17 @@ var (
 // context that ends, ends the call, with the context's error.
 //
 // Sequences may be ranged over again, and then start afresh. While one is ranged
-// over, other methods may be called by the same goroutine, Commit too; whether
-// the rest of the sequence shows its effects is open. An error ends a sequence.
+// over, other methods may be called by the same goroutine, Commit too. A sequence
+// may be read in portions: of changes that are committed meanwhile, the rest of
+// it may show some effects and lack others, and what moves in its order may come
+// twice or not at all. An error ends a sequence.
+//
+// Of a feed that a Store does not have, there are no records, documents, entries
+// or versions, which is no error.
+//
+// Text is UTF-8, and may have any character, NUL too. Times are kept as instants,
+// to the nanosecond, from year 1 to 9999; JSON as a value. Empty lists may come
+// back as nil. What a Store is given, and what it returns, stays the caller's.
 //
 // Package storetest proves an implementation.
 type Store interface {
@@ -77,7 +86,8 @@ type Change struct {
 	Feed *Feed
 
 	// Put are records with contents, new or changed. What they replace becomes
-	// a version, if it has contents and Keep allows.
+	// a version, if it has contents, its Digest is another, and Keep allows. An
+	// ID stands at most once in Put and Mark together.
 	Put []*Record
 
 	// Mark are records whose content stays as it is stored, or that have none.
@@ -85,7 +95,8 @@ type Change struct {
 	Mark []*Record
 
 	// Versions are earlier versions of entries. One with an entry's ID and a
-	// Digest that is among the versions already is left out.
+	// Digest that is among the versions already, or the current one's, is left
+	// out.
 	Versions []*Version
 
 	// Keep is how many versions of an entry are kept: of the entries that the

@@ -26,85 +26,80 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 
 // entries stores the entries of a change and their versions.
 func (t transaction) entries(feed int64, c *mirror.Change) error {
-	var put, touched []string
-	var puts, marks, versions [][]any
-	for _, r := range c.Put {
-		id := nameOf(r.ID)
-		put = append(put, id.key)
-		puts = append(puts, row([]any{feed, id.key, id.long}, recordValues(r), contentValues(&r.Content)))
+	touched := make([]string, 0, len(c.Put)+len(c.Mark)+len(c.Versions))
+	begin := func(values []any, id string) []any {
+		n := nameOf(id)
+		touched = append(touched, n.key)
+		return append(values, feed, n.key, n.long)
 	}
-	touched = put
+	var puts, marked, versions []any
+	for _, r := range c.Put {
+		puts = appendContent(appendRecord(begin(puts, r.ID), r), &r.Content)
+	}
 	for _, r := range c.Mark {
-		id := nameOf(r.ID)
-		touched = append(touched, id.key)
-		marks = append(marks, row([]any{feed, id.key, id.long}, recordValues(r)))
+		marked = appendRecord(begin(marked, r.ID), r)
 	}
 	for _, v := range c.Versions {
-		id := nameOf(v.ID)
-		touched = append(touched, id.key)
-		versions = append(versions, row([]any{feed, id.key, id.long}, copyValues(v.Copy), contentValues(&v.Content)))
+		versions = appendContent(appendCopy(begin(versions, v.ID), v.Copy), &v.Content)
 	}
 	if len(touched) == 0 {
 		return nil
 	}
-	var err error
-	ids := list(&t.dialect, put)
-	if len(put) > 0 && c.Keep > 0 {
-		err = t.exec(saveVersions+t.of("?")+" WHERE format <> '' ON CONFLICT (feed, id, digest) DO NOTHING", ids, feed)
-	}
-	if err == nil {
-		err = t.insert("entries", putColumns, putConflict, puts)
-	}
-	if err == nil && len(put) > 0 {
-		// A row that waits in the queue already is locked, so that nobody indexes
-		// what it replaces.
-		err = t.exec("INSERT INTO unindexed SELECT key"+t.of("?")+
-			" WHERE true ORDER BY key ON CONFLICT (key) DO UPDATE SET key = excluded.key", ids, feed)
-	}
-	if err == nil {
-		err = t.insert("entries", markColumns, markConflict, marks)
-	}
-	if err == nil {
-		err = t.insert("versions", versionColumns, " ON CONFLICT (feed, id, digest) DO NOTHING", versions)
-	}
-	if err != nil {
+	if err := t.put(feed, list(&t.dialect, touched[:len(c.Put)]), c.Keep, puts); err != nil {
 		return err
 	}
-	return t.prune(feed, touched, c.Keep)
-}
-
-func row(parts ...[]any) (values []any) {
-	for _, part := range parts {
-		values = append(values, part...)
+	if err := t.insert("entries", markColumns, markRow, markConflict, marked); err != nil {
+		return err
 	}
-	return values
+	if err := t.insert("versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", versions); err != nil {
+		return err
+	}
+	return t.prune(feed, list(&t.dialect, touched), c.Keep)
 }
 
 const (
 	markColumns    = "feed, id, long_id, " + recordColumns
 	putColumns     = markColumns + ", " + contentColumns
 	versionColumns = "feed, id, long_id, " + copyColumns + ", " + contentColumns
-
-	saveVersions = "INSERT INTO versions (" + versionColumns + ") SELECT " + versionColumns
 )
 
 var (
-	putConflict  = replacing("feed, id", recordColumns+", "+contentColumns)
+	markRow, putRow, versionRow = marks(markColumns), marks(putColumns), marks(versionColumns)
+
 	markConflict = replacing("feed, id", recordColumns)
+	putConflict  = replacing("feed, id", recordColumns+", "+contentColumns)
 )
+
+// put stores entries with contents, and has what they replace become versions.
+func (t transaction) put(feed int64, ids any, keep int, values []any) error {
+	if len(values) == 0 {
+		return nil
+	}
+	if keep > 0 {
+		if err := t.exec("INSERT INTO versions ("+versionColumns+") SELECT "+versionColumns+t.of("?")+
+			" WHERE format <> '' ON CONFLICT (feed, id, digest) DO NOTHING", ids, feed); err != nil {
+			return err
+		}
+	}
+	if err := t.insert("entries", putColumns, putRow, putConflict, values); err != nil {
+		return err
+	}
+	// A row that waits in the queue already is locked, so that nobody indexes what
+	// it replaces.
+	return t.exec("INSERT INTO unindexed SELECT key"+t.of("?")+
+		" WHERE true ORDER BY key ON CONFLICT (key) DO UPDATE SET key = excluded.key", ids, feed)
+}
 
 // prune drops the versions of entries that are the current one, and those that
 // are too many.
-func (t transaction) prune(feed int64, ids []string, keep int) error {
+func (t transaction) prune(feed int64, ids any, keep int) error {
 	of := "DELETE FROM versions WHERE feed = ? AND id" + t.in
-	touched := list(&t.dialect, ids)
-	err := t.exec(of+` AND digest = (SELECT e.digest FROM entries e
-		WHERE e.feed = versions.feed AND e.id = versions.id AND e.format <> '')`, feed, touched)
-	if err == nil {
-		err = t.exec(of+` AND ? <= (SELECT count(*) FROM versions newer
-			WHERE newer.feed = versions.feed AND newer.id = versions.id AND
-				(newer.at, newer.rank_time, newer.rank_place, newer.digest) >
-				(versions.at, versions.rank_time, versions.rank_place, versions.digest))`, feed, touched, max(keep, 0))
+	if err := t.exec(of+` AND digest = (SELECT e.digest FROM entries e
+		WHERE e.feed = versions.feed AND e.id = versions.id AND e.format <> '')`, feed, ids); err != nil {
+		return err
 	}
-	return err
+	return t.exec(of+` AND ? <= (SELECT count(*) FROM versions newer
+		WHERE newer.feed = versions.feed AND newer.id = versions.id AND
+			(newer.at, newer.rank_time, newer.rank_place, newer.digest) >
+			(versions.at, versions.rank_time, versions.rank_place, versions.digest))`, feed, ids, max(keep, 0))
 }

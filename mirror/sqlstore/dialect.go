@@ -27,7 +27,8 @@ type dialect struct {
 	in         string    // after a column: is one of a list, the parameter
 	known      [2]string // from the entries with one of a list of IDs, the parameter, in the feed that stands between
 	locked     string    // after a query: with the rows locked
-	match      string    // words match a parameter
+	found      string    // the key is among what a search finds, the parameter
+	newest     string    // after the entries: how to find the newest of all
 	words      string    // a parameter, as words
 	dollars    bool      // parameters are written $1, $2, …
 }
@@ -40,8 +41,9 @@ var dialects = map[Dialect]dialect{
 		known: [2]string{
 			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN entries ON id = wanted AND feed = (", ")",
 		},
-		match: "search MATCH ?",
-		words: "?",
+		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
+		newest: " INDEXED BY entries_by_time",
+		words:  "?",
 	},
 	PostgreSQL: {
 		migrations: "postgresql",
@@ -51,7 +53,7 @@ var dialects = map[Dialect]dialect{
 			") LIMIT 1) AS entry",
 		},
 		locked:  " FOR UPDATE",
-		match:   "words @@ ?::tsquery",
+		found:   "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
 		words:   "array_to_tsvector(string_to_array(?, ' '))",
 		dollars: true,
 	},

@@ -42,11 +42,11 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 	}
 	names := keysOf(d.Names)
 	slices.Sort(names)
-	var rows [][]any
+	var values []any
 	for _, name := range slices.Compact(names) {
-		rows = append(rows, []any{feed, name, keys[0]})
+		values = append(values, feed, name, keys[0])
 	}
-	return t.insert("names", "feed, name, document", "", rows)
+	return t.insert("names", "feed, name, document", "(?, ?, ?)", "", values)
 }
 
 // Document implements mirror.Store.

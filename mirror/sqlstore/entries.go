@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
@@ -24,7 +25,7 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 		r := &mirror.Record{Feed: feed}
 		c := &r.Content
 		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}}
-		if err := rows.Scan(row([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
+		if err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
 			return nil, failure(ctx, err)
 		}
 		found[r.ID] = r
@@ -45,7 +46,7 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	}
 	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
-		err := rows.Scan(row([]any{textColumn{&r.Feed}, textColumn{&r.ID}}, recordTargets(r), contentTargets(&r.Content))...)
+		err := rows.Scan(slices.Concat([]any{textColumn{&r.Feed}, textColumn{&r.ID}}, recordTargets(r), contentTargets(&r.Content))...)
 		return r, len(r.Content.Data), err
 	})
 }
@@ -64,13 +65,18 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) error {
 }
 
 // A feed's URL is looked up entry by entry: the order is that of the entries.
-const selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns + `
-	FROM entries CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f
-	WHERE feed_key = feed`
+const (
+	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns + " FROM entries"
+	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f WHERE feed_key = feed"
+)
 
 // entriesQuery returns the statement for a query, from beyond a place.
 func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 	ask := ask(selectEntries)
+	if q.Feed == "" && q.Search == "" {
+		ask.add(s.newest)
+	}
+	ask.add(withFeeds)
 	if q.Feed != "" {
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
@@ -86,7 +92,7 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 		ask.add(" AND time < ?", timeText(q.Until))
 	}
 	if q.Search != "" {
-		ask.add(" AND key IN (SELECT rowid FROM search WHERE "+s.match+")", s.all(words.Split(q.Search)))
+		ask.add(" AND "+s.found, s.all(words.Split(q.Search)))
 	}
 	if q.Changes != nil {
 		ask.add(" AND change > ?", *q.Changes)
@@ -101,7 +107,11 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 		ask.add(" AND time <= ? AND (time, feed_url, coalesce(long_id, id)) < (?, ?, ?)",
 			time, time, escaped(beyond.Feed), escaped(beyond.ID))
 	}
-	ask.add(" ORDER BY time DESC, feed_url DESC, coalesce(long_id, id) DESC")
+	ask.add(" ORDER BY time DESC")
+	if q.Feed == "" {
+		ask.add(", feed_url DESC")
+	}
+	ask.add(", coalesce(long_id, id) DESC")
 	return ask
 }
 
@@ -111,14 +121,14 @@ func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror
 		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
-			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", copyValues(after.Copy)...)
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)...)
 		}
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil
 	}
 	return pages(ctx, s, 0, query, func(rows *sql.Rows) (*mirror.Version, int, error) {
 		v := &mirror.Version{}
-		err := rows.Scan(row([]any{textColumn{&v.ID}}, copyTargets(&v.Copy), contentTargets(&v.Content))...)
+		err := rows.Scan(slices.Concat([]any{textColumn{&v.ID}}, copyTargets(&v.Copy), contentTargets(&v.Content))...)
 		return v, len(v.Content.Data), err
 	})
 }

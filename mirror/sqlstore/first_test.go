@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // An archive feed has so many archives of 50 entries of 1 KB.
@@ -132,4 +137,45 @@ func BenchmarkUnchangedPoll(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A counter counts statements.
+type counter struct{ statements []string }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	c.statements = append(c.statements, q.SQL)
+	return ctx
+}
+
+func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A poll with nothing new is one request and five statements: to read the feed,
+// to see whether the archive that it links to is processed, and a transaction of
+// one that notes the poll.
+func TestUnchangedPoll(t *testing.T) {
+	config, err := pgx.ParseConfig(newPostgreSQL(t).dsn)
+	require.NoError(t, err)
+	count := &counter{}
+	config.Tracer = count
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
+	require.NoError(t, err)
+	requests := 0
+	feed := archiveFeed(5)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		feed.ServeHTTP(w, r)
+	}))
+	defer site.Close()
+	m := newMirror(t, store)
+	for range 2 { // at the second all statements are prepared
+		_, err = m.Update(t.Context(), site.URL+"/5")
+		require.NoError(t, err)
+	}
+	count.statements, requests = nil, 0
+	_, err = m.Update(t.Context(), site.URL+"/5")
+	require.NoError(t, err)
+	require.Equal(t, 1, requests)
+	require.LessOrEqual(t, len(count.statements), 5, "%q", count.statements)
 }

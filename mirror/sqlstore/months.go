@@ -14,8 +14,8 @@ type Month struct {
 // Months returns the months of a feed that have entries, the oldest first.
 // Entries without any time are left out.
 func (s *Store) Months(ctx context.Context, feed string) (months []Month, err error) {
-	rows, err := s.query(ctx, "SELECT substr(time, 1, 7), count(*) FROM entries WHERE "+ofFeed+
-		" AND time > '' AND state = 'live' GROUP BY 1 ORDER BY 1", keyOf(feed))
+	key := keyOf(feed)
+	rows, err := s.query(ctx, countMonths, key, key, key)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -33,3 +33,14 @@ func (s *Store) Months(ctx context.Context, feed string) (months []Month, err er
 	}
 	return months, failure(ctx, rows.Err())
 }
+
+// countMonths goes from month to month along the index, and counts what lies
+// between: "2006-01~" is beyond all that begins with "2006-01".
+const countMonths = `WITH RECURSIVE months (month) AS (
+		SELECT substr(min(time), 1, 7) FROM entries WHERE ` + ofFeed + ` AND time > '' AND state = 'live'
+	UNION ALL
+		SELECT (SELECT substr(min(time), 1, 7) FROM entries WHERE ` + ofFeed + ` AND time > month || '~' AND state = 'live')
+		FROM months WHERE month IS NOT NULL
+	)
+	SELECT month, (SELECT count(*) FROM entries WHERE ` + ofFeed + ` AND time > month AND time < month || '~' AND state = 'live')
+	FROM months WHERE month IS NOT NULL ORDER BY month`

@@ -14,23 +14,21 @@ const (
 	recordColumns  = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, " + copyColumns
 )
 
-func copyValues(c mirror.Copy) []any {
-	return []any{timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest)}
+func appendCopy(values []any, c mirror.Copy) []any {
+	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
 }
 
 func copyTargets(c *mirror.Copy) []any {
 	return []any{timeColumn{&c.At}, timeColumn{&c.Rank.Time}, &c.Rank.Place, textColumn{&c.Digest}}
 }
 
-func contentValues(c *mirror.Content) []any {
+func appendContent(values []any, c *mirror.Content) []any {
 	format := ""
 	if c.Format != 0 {
 		format = c.Format.String()
 	}
-	return []any{
-		format, escaped(c.Title), escaped(c.Link), timeText(c.Updated), timeText(c.Published),
-		escaped(c.Base), c.WeakID, escaped(c.Data),
-	}
+	return append(values, format, escaped(c.Title), escaped(c.Link), timeText(c.Updated), timeText(c.Published),
+		escaped(c.Base), c.WeakID, escaped(c.Data))
 }
 
 func contentTargets(c *mirror.Content) []any {
@@ -40,11 +38,10 @@ func contentTargets(c *mirror.Content) []any {
 	}
 }
 
-func recordValues(r *mirror.Record) []any {
-	return append([]any{
-		escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
-		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence,
-	}, copyValues(r.Copy)...)
+func appendRecord(values []any, r *mirror.Record) []any {
+	values = append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
+		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence)
+	return appendCopy(values, r.Copy)
 }
 
 func recordTargets(r *mirror.Record) []any {
@@ -70,33 +67,27 @@ func (c formatColumn) Scan(src any) error {
 // most is how many rows a statement inserts.
 const most = 32
 
-// insert inserts rows, each a list of values for the columns, and does with
+// insert inserts rows, whose values stand one after the other, and does with
 // conflicts what it is told. Statements come in few sizes, as they are prepared.
-func (t transaction) insert(table, columns, conflict string, rows [][]any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	return t.insertAs(table, columns, "(?"+strings.Repeat(", ?", len(rows[0])-1)+")", conflict, rows)
-}
-
-// insertAs is insert with a row as it is to be written.
-func (t transaction) insertAs(table, columns, row, conflict string, rows [][]any) error {
-	for size := most; len(rows) > 0; {
-		if size > len(rows) {
+func (t transaction) insert(table, columns, row, conflict string, values []any) error {
+	width := strings.Count(row, "?")
+	for size := most; len(values) > 0; {
+		if size*width > len(values) {
 			size /= 2
 			continue
 		}
 		query := "INSERT INTO " + table + " (" + columns + ") VALUES " + row + strings.Repeat(", "+row, size-1) + conflict
-		var values []any
-		for _, row := range rows[:size] {
-			values = append(values, row...)
-		}
-		if err := t.exec(query, values...); err != nil {
+		if err := t.exec(query, values[:size*width]...); err != nil {
 			return err
 		}
-		rows = rows[size:]
+		values = values[size*width:]
 	}
 	return nil
+}
+
+// marks returns a row of parameters for a list of columns.
+func marks(columns string) string {
+	return "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
 }
 
 // replacing is what an insert does with a row that is there: it takes the new

@@ -48,7 +48,7 @@ func (t transaction) indexBatch() error {
 		return err
 	}
 	defer rows.Close()
-	var found [][]any
+	var found []any
 	var set words.Set
 	for rows.Next() {
 		var key int64
@@ -62,7 +62,7 @@ func (t transaction) indexBatch() error {
 		if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
 			set.AddEntry(e)
 		}
-		found = append(found, []any{key, strings.Join(set.Words(), " ")})
+		found = append(found, key, strings.Join(set.Words(), " "))
 	}
 	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
 		return err
@@ -70,5 +70,5 @@ func (t transaction) indexBatch() error {
 	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
 		return err
 	}
-	return t.insertAs("search", "rowid, words", "(?, "+t.words+")", "", found)
+	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
 }

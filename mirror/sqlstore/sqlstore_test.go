@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SQLSTORE_MIRROR") != "" {
 		os.Exit(m.Run())
 	}
+	if work := os.Getenv(childVariable); work != "" {
+		os.Exit(child(work))
+	}
 	os.Exit(pgtest.Main(m, &server))
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxWord  = 64      // bytes of a word that count: the rest is noise, and indexes have limits
-	maxWords = 256 << 10 // bytes of an entry's words altogether: PostgreSQL takes a megabyte
+	maxWord  = 64        // bytes of a word that count: the rest is noise
+	maxWords = 128 << 10 // bytes of an entry's words altogether: PostgreSQL takes a megabyte
 )
 
 // A Set is a set of words. The zero value is empty.
@@ -27,9 +27,9 @@ type Set struct {
 	word []byte
 }
 
-// Split returns the words of a text, each once: runs of letters, digits and
-// marks, in lower case, without diacritics. In scripts that set no spaces
-// between words each character counts as one.
+// Split returns the words of a text, each once: runs of letters and digits, in
+// lower case, without diacritics. In scripts that set no spaces between words
+// each character counts as one.
 func Split(text string) []string {
 	var s Set
 	s.Add(text)
@@ -105,22 +105,27 @@ func (s *Set) Add(text string) {
 func (s *Set) addRune(text string) int {
 	r, n := utf8.DecodeRuneInString(text)
 	switch {
-	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
-		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+	case unicode.In(r, unspaced...):
 		s.end()
 		s.word = utf8.AppendRune(s.word, r)
 		s.end()
-	case unicode.IsMark(r):
-	case unicode.IsLetter(r) || unicode.IsNumber(r):
+	case unicode.Is(unicode.Hangul, r):
+		s.word = utf8.AppendRune(s.word, r)
+	case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
 		for _, part := range norm.NFKD.String(string(r)) {
-			if !unicode.IsMark(part) {
-				s.word = utf8.AppendRune(s.word, unicode.ToLower(part))
+			if !unicode.IsMark(part) || !unicode.Is(unicode.Inherited, part) {
+				s.word = utf8.AppendRune(s.word, unicode.ToLower(unicode.ToUpper(part)))
 			}
 		}
 	default:
 		s.end()
 	}
 	return n
+}
+
+// unspaced are scripts that set no spaces between words.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
 // end ends a word.

@@ -1,0 +1,158 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// TestOpenAtOnce opens a new database many times at once: the schema is made once.
+func TestOpenAtOnce(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		failures := make(chan error)
+		for range 8 {
+			db := d.connect(t)
+			go func() {
+				_, err := sqlstore.Open(t.Context(), db, d.dialect)
+				failures <- err
+			}()
+		}
+		for range 8 {
+			require.NoError(t, <-failures)
+		}
+		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		d.open(t)
+		db := d.connect(t)
+		_, err := sqlstore.Open(t.Context(), db, "mysql")
+		require.ErrorContains(t, err, `"mysql" is no dialect`)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = sqlstore.Open(ctx, db, d.dialect)
+		require.ErrorIs(t, err, context.Canceled)
+
+		_, err = db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
+		require.NoError(t, err)
+		_, err = sqlstore.Open(t.Context(), db, d.dialect)
+		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 1")
+	})
+}
+
+func TestOpenRefusesConnections(t *testing.T) {
+	for name, pragmas := range map[string]string{
+		"journal_mode": "",
+		"synchronous":  "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)",
+		"foreign_keys": "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)",
+	} {
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "feeds.db")+pragmas)
+		require.NoError(t, err)
+		_, err = sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+		require.ErrorContains(t, err, name+" = ")
+		require.ErrorContains(t, err, "SQLiteDSN")
+		require.NoError(t, db.Close())
+	}
+}
+
+// TestReopen finds everything as it was.
+func TestReopen(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		f := &mirror.Feed{URL: sharedURL}
+		for range 3 {
+			require.NoError(t, d.open(t).Commit(t.Context(), sharedChange(f)))
+		}
+		isWhole(t, d.open(t), 3)
+	})
+}
+
+// TestBackup makes a copy as the README says, while the store is in use.
+func TestBackup(t *testing.T) {
+	d := newSQLite(t)
+	s := d.open(t)
+	f := &mirror.Feed{URL: sharedURL}
+	for range 3 {
+		require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+	}
+	require.NoError(t, s.Index(t.Context()))
+	file := filepath.Join(t.TempDir(), "backup.db")
+	_, err := d.connect(t).Exec("VACUUM INTO ?", file)
+	require.NoError(t, err)
+	backup := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+	isWhole(t, backup.open(t), 3)
+	backup.intact(t)
+}
+
+func TestMonths(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		s := create(t).open(t)
+		day := func(year int, month time.Month, day int) time.Time {
+			return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+		}
+		var put []*mirror.Record
+		add := func(id string, state mirror.State, at time.Time) {
+			r := &mirror.Record{ID: id, State: state, Added: at}
+			r.Content.Format = 1
+			put = append(put, r)
+		}
+		add("first", mirror.Live, day(1, 1, 1).Add(1))
+		add("a", mirror.Live, day(2023, 12, 31).Add(24*time.Hour-1))
+		add("b", mirror.Live, day(2024, 1, 1))
+		add("c", mirror.Live, day(2024, 1, 31).Add(24*time.Hour-1))
+		add("zone", mirror.Live, day(2024, 2, 1).In(time.FixedZone("", -3600)))
+		add("gone", mirror.Deleted, day(2024, 3, 1))
+		add("absent", mirror.Absent, day(2024, 1, 2))
+		add("timeless", mirror.Live, time.Time{})
+		add("last", mirror.Live, day(9999, 12, 31))
+		for _, url := range []string{"feed", "other"} {
+			require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: url}, Put: put}))
+		}
+		months, err := s.Months(t.Context(), "feed")
+		require.NoError(t, err)
+		require.Equal(t, []sqlstore.Month{
+			{Start: day(1, 1, 1), Entries: 1}, {Start: day(2023, 12, 1), Entries: 1}, {Start: day(2024, 1, 1), Entries: 2},
+			{Start: day(2024, 2, 1), Entries: 1}, {Start: day(9999, 12, 1), Entries: 1},
+		}, months)
+		months, err = s.Months(t.Context(), "unknown")
+		require.NoError(t, err)
+		require.Empty(t, months)
+	})
+}
+
+// TestIndex shows that Index leaves nothing for a search to do, and that a search
+// works for whom the index is behind.
+func TestIndex(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		s, db := d.open(t), d.connect(t)
+		waiting := func() (n int) {
+			require.NoError(t, db.QueryRow("SELECT count(*) FROM unindexed").Scan(&n))
+			return n
+		}
+		f := &mirror.Feed{URL: sharedURL}
+		for range 20 {
+			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+		}
+		require.Equal(t, 20*perCommit+1, waiting())
+		require.NoError(t, s.Index(t.Context()))
+		require.Zero(t, waiting())
+		isWhole(t, s, 20)
+		require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+		require.Equal(t, perCommit+1, waiting())
+		isWhole(t, s, 21)
+		require.Zero(t, waiting())
+	})
+}
