@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// mostUpload bounds what may be sent to the server.
-const mostUpload = 8 << 20
+// What may be sent to the server, in bytes and in feeds.
+const (
+	mostUpload = 8 << 20
+	mostAdded  = 10_000
+)
 
 // addFeeds adds a feed by its URL, or those of an OPML file.
 func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
@@ -30,11 +34,14 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err == nil && typed == "" {
 		defer file.Close()
-		urls, err := readOPML(file)
+		outlines, err := opml.Read(file)
 		if err != nil {
 			return wrong("That is not an OPML file that can be read: " + err.Error() + ". Export it once more from where it comes from.")
 		}
-		return s.addAll(w, r, urls)
+		if len(outlines) > mostAdded {
+			return wrong("The file has more than " + count(mostAdded) + " feeds. Split it, and add one part after the other.")
+		}
+		return s.addAll(w, r, outlines)
 	}
 	address, message := feedAddress(typed)
 	if message != "" {
@@ -47,10 +54,10 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) addAll(w http.ResponseWriter, r *http.Request, urls []string) error {
+func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.Outline) error {
 	outcome := "none"
-	for _, u := range urls {
-		address, wrong := feedAddress(u)
+	for _, o := range outlines {
+		address, wrong := feedAddress(o.URL)
 		if wrong != "" {
 			continue
 		}

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -32,7 +30,7 @@ type link struct {
 func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *chain {
 	c := &chain{}
 	before := map[string][]link{} // gaps, by the document after them
-	var loose []link
+	var loose []link              // gaps that belong to no document
 	missing := feed.Missing()
 	for i, g := range gaps {
 		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
@@ -56,19 +54,17 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 			from: d.Oldest, to: d.Newest, entries: d.Entries,
 		})
 	}
-	rest := loose[:0:0]
-	for _, l := range before {
-		rest = append(rest, l...)
+	c.openEnd = c.openEnd || len(documents) == 0 && len(before) > 0
+	for _, gap := range missing { // next to the document that is subscribed to
+		c.links = append(c.links, before[gap.From]...)
+		delete(before, gap.From)
 	}
-	slices.SortFunc(rest, func(a, b link) int { return cmp.Compare(a.href, b.href) })
-	c.openEnd = c.openEnd || len(documents) == 0 && len(rest) > 0
-	c.links = append(append(c.links, rest...), newest(feed, loose)...)
+	c.links = append(append(c.links, loose...), subscribed(feed))
 	return c
 }
 
-// newest returns what ends the chain: the document that is subscribed to, and
-// the windows that were missed before it.
-func newest(feed *mirror.Feed, loose []link) []link {
+// subscribed returns what ends the chain.
+func subscribed(feed *mirror.Feed) link {
 	l := link{href: webLink(feed.URL), to: feed.Polled}
 	switch feed.Kind {
 	case feedhistory.Complete:
@@ -80,7 +76,7 @@ func newest(feed *mirror.Feed, loose []link) []link {
 	default:
 		l.kind, l.what, l.why = "window", "The feed's one document", "It shows the latest entries only. Older ones are here because they were seen before."
 	}
-	return append(loose, l)
+	return l
 }
 
 const (
@@ -158,8 +154,8 @@ func (c *chain) crowded(blocks []block) []block {
 			last := blocks[i+n-1]
 			b.Width = last.X + last.Width - b.X
 			b.Href = ""
-			b.Says = fmt.Sprintf("%s with %s, %s", plural(n, "archive", "archives"), plural(entries, "entry", "entries"),
-				span(c.links[i].from, c.links[i+n-1].to))
+			b.Says = plural(n, "archive", "archives") + " with " + plural(entries, "entry", "entries") +
+				span(c.links[i].from, c.links[i+n-1].to)
 		}
 		joined = append(joined, b)
 		i += n
@@ -176,16 +172,20 @@ func (l link) says() string {
 	if l.entries > 0 {
 		text += ", " + plural(l.entries, "entry", "entries")
 	}
-	if l.kind == "archive" && !l.from.IsZero() {
-		text += ", " + span(l.from, l.to)
+	if l.kind == "archive" {
+		text += span(l.from, l.to)
 	}
 	return text + ". " + l.why
 }
 
+// span says from when until when; nothing, if that is not known.
 func span(from, to time.Time) string {
 	a, b := from.UTC().Format("2 Jan 2006"), to.UTC().Format("2 Jan 2006")
-	if a == b {
-		return a
+	switch {
+	case from.IsZero() || to.IsZero():
+		return ""
+	case a == b:
+		return ", " + a
 	}
-	return a + " – " + b
+	return ", " + a + " – " + b
 }

@@ -183,11 +183,21 @@ func newItem(r *mirror.Record) entryItem {
 	return item
 }
 
+// apart puts a space where a block of text ends.
+var apart = strings.NewReplacer("</p>", " </p>", "</li>", " </li>", "</div>", " </div>", "</td>", " </td>", "</h", " </h", "<br", " <br")
+
+func plain(t feedhistory.Text) string {
+	if t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML {
+		t.Body = apart.Replace(t.Body)
+	}
+	return t.Plain()
+}
+
 // snippet returns the beginning of what an entry says.
 func snippet(e *feedhistory.Entry) string {
-	text := e.Summary().Plain()
+	text := plain(e.Summary())
 	if text == "" {
-		text = e.Content().Plain()
+		text = plain(e.Content())
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= snippetLength {

@@ -27,8 +27,8 @@ func TestRepublishedModel(t *testing.T) {
 		s := &Server{Store: store, Mirror: m, Base: "http://127.0.0.1:8005/", size: 3}
 		const feed = "http://site.test/feed.atom"
 		before := map[string]string{}
-		for range rapid.IntRange(1, 5).Draw(t, "polls") {
-			for range rapid.IntRange(0, 12).Draw(t, "steps") {
+		for range rapid.IntRange(1, 4).Draw(t, "polls") {
+			for range rapid.IntRange(0, 10).Draw(t, "steps") {
 				model.Step()
 			}
 			_, _ = m.Update(t.Context(), feed)

@@ -245,6 +245,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 // something was deleted, all archives are read, and that version gets the
 // present as its time: readers would keep the other one else (5005#16).
 func (p *publication) append(ctx context.Context, publisher *publish.Publisher, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) error {
+	entries = latest(entries)
 	for len(entries)+len(deleted) > 0 {
 		var err error
 		if len(deleted) == 0 {
@@ -261,6 +262,16 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.ID == refused.ID })
 	}
 	return nil
+}
+
+// latest returns each entry once: one that has changed while entries were read
+// may come twice, the later version last.
+func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
+	last := make(map[string]*feedhistory.Entry, len(entries))
+	for _, e := range entries {
+		last[e.ID] = e
+	}
+	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return last[e.ID] != e })
 }
 
 // compareGaps returns the entries that tell of the gaps there are (5005#23), and

@@ -177,7 +177,9 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, format feed
 	if err != nil {
 		return err
 	}
-	err = publication.update(ctx)
+	// It goes on if nobody waits any more: the next who asks finds it done,
+	// however long the history is.
+	err = publication.update(context.WithoutCancel(ctx))
 	switch {
 	case errors.Is(err, publish.ErrLocked) && p.isPublished(name, format):
 		return nil // what was published last; another server is about to add to it

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"io/fs"
+	"iter"
 	"net/http"
 	"strings"
 	"sync"
@@ -261,4 +263,25 @@ func TestRepublishedTogether(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.NoError(t, unlock())
 	w.requireSame(pages[2], w.feedURL("/tides.atom"))
+}
+
+// An impatientStore ends a context as soon as entries are read.
+type impatientStore struct {
+	mirror.Store
+	cancel context.CancelFunc
+}
+
+func (s impatientStore) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
+	s.cancel()
+	return s.Store.Entries(ctx, q)
+}
+
+func TestRepublishedThoughNobodyWaits(t *testing.T) {
+	w := newWorld(t, nil)
+	page := w.add("/tides.atom")
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &Server{Store: impatientStore{w.Store, cancel}}
+	_, _, _ = answer(t, s, httptestRequest(ctx, http.MethodGet, page+"/index.atom", nil))
+	require.Error(t, ctx.Err())
+	require.True(t, s.published.isPublished(ShortName(w.feedURL("/tides.atom")), feedhistory.Atom))
 }

@@ -89,6 +89,8 @@ func TestPages(t *testing.T) {
 	require.Contains(t, w.page(tides, http.StatusOK), `class="block complete"`)
 	require.Contains(t, w.page(news, http.StatusOK), `class="block window"`)
 
+	require.Regexp(t, `force \d\. Nothing is so calm`, page)
+
 	// Pages of entries.
 	seen := map[string]bool{}
 	pages := 0
@@ -189,7 +191,7 @@ func TestAddOPML(t *testing.T) {
 	}{
 		{file, "The feeds of the OPML file are here", http.StatusSeeOther},
 		{file, "no feed that was not here already", http.StatusSeeOther},
-		{"<html></html>", "it has no opml element", http.StatusUnprocessableEntity},
+		{"<html></html>", "not OPML: its root element is html", http.StatusUnprocessableEntity},
 		{"<opml><outline", "That is not an OPML file", http.StatusUnprocessableEntity},
 		{"<opml>" + strings.Repeat(" ", mostUpload), "larger than 8 MiB", http.StatusUnprocessableEntity},
 	} {

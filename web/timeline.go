@@ -160,7 +160,7 @@ func (t *timeline) drawBars(s scale, months []sqlstore.Month) {
 		to := from.AddDate(0, s.step, 0)
 		x := s.x(from)
 		b := bar{
-			X: x + 0.5, Width: max(s.x(to)-x-1, 2), Height: max(math.Round(barsHeight*float64(n)/float64(most)), 2),
+			X: min(x+0.5, lineWidth-2), Width: max(s.x(to)-x-1, 2), Height: max(math.Round(barsHeight*float64(n)/float64(most)), 2),
 			Query: "?month=" + from.Format("2006-01"), Says: from.Format("January 2006"),
 		}
 		if s.step > 1 {

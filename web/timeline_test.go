@@ -1,0 +1,78 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// Whatever a feed says of its dates, everything is drawn, in its place.
+func TestTimeline(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		when := rapid.Custom(func(t *rapid.T) time.Time {
+			if rapid.IntRange(0, 9).Draw(t, "none") == 0 {
+				return time.Time{}
+			}
+			return time.Date(rapid.OneOf(rapid.IntRange(1995, 2026), rapid.IntRange(1, 9999)).Draw(t, "year"), 1, 1+rapid.IntRange(0, 364).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
+		})
+		feed := &mirror.Feed{
+			URL: "https://example.org/", Polled: when.Draw(t, "polled"),
+			Kind: feedhistory.Kind(rapid.IntRange(0, 3).Draw(t, "kind")),
+		}
+		var documents []*mirror.Document
+		for i := range rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(150, 320)).Draw(t, "documents") {
+			name := fmt.Sprintf("https://example.org/%d", i)
+			documents = append(documents, &mirror.Document{URL: name, Names: []string{name}, Oldest: when.Draw(t, "oldest"), Newest: when.Draw(t, "newest")})
+		}
+		for i := range rapid.IntRange(0, 5).Draw(t, "gaps") {
+			feed.Gaps = append(feed.Gaps, mirror.Gap{
+				URL: "https://example.org/gap", From: fmt.Sprintf("https://example.org/%d", i*i), Found: when.Draw(t, "found"),
+				Reason: feedhistory.Reason(rapid.IntRange(0, 12).Draw(t, "reason")),
+			})
+		}
+		var months []sqlstore.Month
+		total := int64(0)
+		at := rapid.IntRange(1, 9000).Draw(t, "first")
+		for range rapid.IntRange(0, 50).Draw(t, "months") {
+			m := sqlstore.Month{Start: time.Date(at/12+rapid.SampledFrom([]int{1, 1960, 2000}).Draw(t, "era"), time.Month(at%12+1), 1, 0, 0, 0, 0, time.UTC), Entries: 3}
+			if len(months) > 0 && !m.Start.After(months[len(months)-1].Start) {
+				continue
+			}
+			months = append(months, m)
+			at += rapid.IntRange(1, 30).Draw(t, "step")
+			total += m.Entries
+		}
+		drawn := newTimeline(feed, months, documents, gapsOf(feed))
+
+		require.LessOrEqual(t, len(drawn.Bars), mostBars+1)
+		require.Equal(t, total > 0, len(drawn.Bars) > 0)
+		last := 0.0
+		for _, b := range drawn.Bars {
+			require.GreaterOrEqual(t, b.X, last)
+			require.Greater(t, b.Width, 0.0)
+			require.LessOrEqual(t, b.X+b.Width, lineWidth)
+			require.InDelta(t, drawn.Base, b.Y+b.Height, 0.1)
+			require.GreaterOrEqual(t, b.Y, drawn.Top)
+			last = b.X
+		}
+		gaps := 0
+		for _, b := range drawn.Blocks {
+			require.GreaterOrEqual(t, b.X, 0.0)
+			require.Greater(t, b.Width, 0.0)
+			require.LessOrEqual(t, b.X+b.Width, lineWidth+0.1)
+			require.NotEmpty(t, b.Says)
+			if b.Kind == "gap" {
+				gaps++
+			}
+		}
+		require.Equal(t, len(feed.Gaps), gaps, "every gap is drawn")
+		require.LessOrEqual(t, len(drawn.Blocks), 2*mostBlocks+2*len(feed.Gaps)+1)
+	})
+}
