@@ -34,6 +34,7 @@ type disorder struct {
 // there twice, no host has had two requests at once, and nothing that was
 // acknowledged is lost.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, crashes: 1, between: 600 * time.Millisecond}
 	if *chaos {
 		d = disorder{hosts: 25, feeds: 4, workers: 4, kills: 40, crashes: 3, between: 2 * time.Second}
@@ -45,7 +46,7 @@ func TestChaos(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, own.Stop()) })
 	config := processConfig{
-		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Commits: filepath.Join(t.TempDir(), "commits"),
+		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits"),
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)

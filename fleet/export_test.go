@@ -12,3 +12,8 @@ func (d *Database) Exec(ctx context.Context, statement string) error {
 func (d *Database) Backend(ctx context.Context) (pid int, err error) {
 	return pid, d.pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 }
+
+// Size returns how large a table is, and its indexes, in bytes.
+func (d *Database) Size(ctx context.Context, table string) (heap, indexes int64, err error) {
+	return heap, indexes, d.pool.QueryRow(ctx, `SELECT pg_table_size($1::regclass), pg_indexes_size($1::regclass)`, table).Scan(&heap, &indexes)
+}

@@ -57,21 +57,24 @@ func TestFence(t *testing.T) {
 		refused: make(chan error, 1), taken: make(chan error, 1),
 	}
 	first.Store = store
+	wake := sync.OnceFunc(func() { close(store.goOn) })
 	subscribe(t, first, url)
 	a, b := newWorker(t, first), newWorker(t, second)
 	a.Slice, b.Slice = time.Second, time.Second
 	start(t, a)
+	t.Cleanup(wake)
 	<-store.stalled
 	for range 20 {
 		m.Step()
 	}
 	start(t, b)
-	// Jobs are rescued by the leader, which it does twice a minute, and when it is elected.
+	eventually(t, second, func(s *fleet.Status) bool { return s.Running == 0 })
+	// Jobs are rescued by the leader: twice a minute, and when it has been elected.
 	sql(t, second, `DELETE FROM river_leader`)
 	eventually(t, second, func(s *fleet.Status) bool { return s.Verdicts["whole"] == 1 && s.Running == 0 })
 	before, err := second.Store.Feed(t.Context(), url)
 	require.NoError(t, err)
-	close(store.goOn)
+	wake()
 	select {
 	case err := <-store.refused:
 		require.ErrorIs(t, err, mirror.ErrConflict)
@@ -100,7 +103,7 @@ func TestStopped(t *testing.T) {
 		m.Step()
 	}
 	subscribe(t, db, s.URL+"/gate")
-	config := processConfig{DSN: dsn, Every: time.Second, Slice: time.Second, Commits: filepath.Join(t.TempDir(), "commits")}
+	config := processConfig{DSN: dsn, Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits")}
 	a := startProcess(t, config)
 	<-asked
 	require.NoError(t, a.Process.Signal(syscall.SIGSTOP))

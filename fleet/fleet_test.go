@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
@@ -33,6 +34,7 @@ func eventually(t testing.TB, db *fleet.Database, wanted func(s *fleet.Status) b
 // Long histories are read slice by slice, and every feed comes to be what is
 // published, with one request at a time to each host.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	models := map[string]*feedtest.Model{}
 	var sites []*site
@@ -64,6 +66,7 @@ func TestFleet(t *testing.T) {
 // Between two polls at a host there is a pause, in a job and from one job to the
 // next.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	var urls []string
@@ -86,6 +89,7 @@ func TestPause(t *testing.T) {
 
 // What a feed asks for is kept: Retry-After, 410, and an interval of its own.
 func TestNext(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	later, gone, slow := newSite(t), newSite(t), newSite(t)
 	later.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -123,6 +127,7 @@ func TestNext(t *testing.T) {
 
 // A feed that has moved is the other host's from then on.
 func TestMoved(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	from, to := newSite(t), newSite(t)
 	m, url := to.model("/feed", 1)
@@ -142,6 +147,7 @@ func TestMoved(t *testing.T) {
 
 // What is published during the polls is mirrored by later ones.
 func TestCurrent(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	m, url := s.model("/feed", 7)
@@ -176,9 +182,12 @@ func TestStop(t *testing.T) {
 	w := newWorker(t, db)
 	w.Grace = 100 * time.Millisecond
 	w.Slice = time.Hour
+	before := goleak.IgnoreCurrent()
 	stop := start(t, w)
 	eventually(t, db, func(*fleet.Status) bool { return asked.Load() == 1 })
 	stop()
+	w.Client.CloseIdle()
+	goleak.VerifyNone(t, before)
 	st := status(t, db)
 	require.EqualValues(t, 2, st.Due)
 	require.Zero(t, st.Running)

@@ -32,6 +32,7 @@ func (p poisoned) Commit(ctx context.Context, c *mirror.Change) error {
 // reason, and does not hold up the others of its host. To subscribe to it again
 // has it polled again.
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	s.mux.HandleFunc("/late", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -81,6 +82,7 @@ func TestPoison(t *testing.T) {
 
 // A feed with archives without end becomes a dead letter, too.
 func TestEndless(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	page := 0

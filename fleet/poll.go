@@ -95,10 +95,10 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	switch {
 	case errors.Is(err, errEarly):
 		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
-	case err != nil && ctx.Err() != nil:
-		e.outcome, e.due = interrupted, now
 	case errors.Is(err, mirror.ErrConflict):
 		e.outcome, e.due, e.feed = conflict, now.Add(time.Minute), nil
+	case err != nil && ctx.Err() != nil:
+		e.outcome, e.due = interrupted, now
 	case err == nil && s.feed.Documents > w.documents():
 		return ending{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
 	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:

@@ -4,7 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,9 +27,12 @@ import (
 const processEnv = "FLEET_TEST_WORKER"
 
 type processConfig struct {
-	DSN          string
-	Every, Slice time.Duration
-	Commits      string // a file that each commit is noted in once it is acknowledged
+	DSN                 string
+	Every, Slice, Pause time.Duration
+	Hosts               int
+	Proxy               string // where all requests go; "": to their hosts
+	Commits             string // a file that each commit is noted in once it is acknowledged; "": none
+	Metrics             string // the beginning of the name of a file for the metrics at the end; "": none
 }
 
 // A process is a worker in a process of its own.
@@ -82,20 +89,40 @@ func runProcess(text string) error {
 		return err
 	}
 	defer db.Close()
-	commits, err := os.OpenFile(config.Commits, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	if config.Commits != "" {
+		commits, err := os.OpenFile(config.Commits, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer commits.Close()
+		db.Store = noting{db.Store, commits}
 	}
-	defer commits.Close()
-	db.Store = noting{db.Store, commits}
 	w := &fleet.Worker{
-		Database: db, Every: config.Every, Slice: config.Slice, Pause: -1, Tries: 100, Hosts: 10,
+		Database: db, Every: config.Every, Slice: config.Slice, Pause: config.Pause, Tries: 100, Hosts: config.Hosts,
 		Client: &feedhistory.Client{
 			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: feedhistory.Retry{Tries: 1},
 		},
 	}
+	if config.Proxy != "" {
+		w.Client.HTTP = &http.Client{Transport: proxyTransport(config.Proxy)}
+	}
 	fmt.Println("at work")
-	return w.Run(ctx)
+	err = w.Run(ctx)
+	if config.Metrics != "" {
+		answer := httptest.NewRecorder()
+		w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		err = errors.Join(err, os.WriteFile(config.Metrics+fmt.Sprint(os.Getpid()), answer.Body.Bytes(), 0o600))
+	}
+	return err
+}
+
+// proxyTransport sends all requests to a proxy.
+func proxyTransport(proxy string) *http.Transport {
+	u, err := url.Parse(proxy)
+	return &http.Transport{
+		Proxy:               func(*http.Request) (*url.URL, error) { return u, err },
+		MaxIdleConnsPerHost: 1000,
+	}
 }
 
 // patiently opens a database that may be down just now.

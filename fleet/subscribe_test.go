@@ -12,6 +12,7 @@ import (
 )
 
 func TestSubscribe(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	var urls []string
 	for i := range 10_000 {
@@ -39,6 +40,7 @@ func TestSubscribe(t *testing.T) {
 
 // An address that is none is refused, and nothing is done.
 func TestSubscribeRefused(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	for _, bad := range []string{
 		"", "example.org/feed", "ftp://example.org/feed", "https:///feed", "http://[::1", "https://example.org/%zz",
@@ -61,6 +63,7 @@ func TestSubscribeRefused(t *testing.T) {
 // A feed that is unsubscribed from is not in the store any more, also if its
 // first poll was under way.
 func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	asked, answer := s.gate("/first")
@@ -87,6 +90,7 @@ func TestUnsubscribe(t *testing.T) {
 
 // A host that was forgotten, by whatever mishap, is found again.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	_, url := s.model("/feed", 1)

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type Worker struct {
 	client  *feedhistory.Client
 	metrics *metrics
 	river   *river.Client[pgx.Tx]
+	begun   atomic.Bool
 	running atomic.Bool
 	ending  chan struct{} // closed when no further feed is to be polled
 	err     error         // of the set-up
@@ -87,9 +89,9 @@ func (w *Worker) setUp() error {
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &hostWorker{w: w})
 		river.AddWorker(workers, &sweepWorker{w: w})
-		logger := w.Logger
-		if logger == nil {
-			logger = slog.New(slog.DiscardHandler)
+		logger := slog.New(slog.DiscardHandler)
+		if w.Logger != nil {
+			logger = slog.New(current{w.Logger.Handler()})
 		}
 		w.river, w.err = river.NewClient(riverpgxv5.New(w.Database.pool), &river.Config{
 			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: w.hosts()}},
@@ -108,10 +110,13 @@ func (w *Worker) setUp() error {
 
 // Run polls whatever is due until the context ends. Then no further poll is
 // begun; those that are under way have the Grace to end, and are handed back
-// where they are if they do not.
+// where they are if they do not. A Worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.setUp(); err != nil {
 		return err
+	}
+	if w.begun.Swap(true) {
+		return errors.New("fleet: the worker has run already")
 	}
 	if err := w.river.Start(ctx); err != nil {
 		return err
@@ -185,4 +190,3 @@ type sweepWorker struct {
 func (s *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepJob]) error {
 	return s.w.Database.sweep(ctx, s.w.lease())
 }
-

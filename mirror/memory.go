@@ -260,7 +260,7 @@ func (f *memoryFeed) add(v *Version) {
 func (f *memoryFeed) prune(id string, keep int) {
 	current := f.records[id]
 	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
-		return current != nil && current.Content.Format != 0 && current.Copy.Digest == v.Copy.Digest
+		return current != nil && current.Copy.Digest == v.Copy.Digest
 	})
 	slices.SortFunc(kept, func(a, b *Version) int {
 		return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))

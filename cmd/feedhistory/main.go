@@ -49,6 +49,11 @@ type commandLine struct {
 	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
+
+	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
+	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
+	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
+	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
 }
 
 // The flags that every verb has.

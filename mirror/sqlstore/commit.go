@@ -95,7 +95,7 @@ func (t transaction) put(feed int64, ids any, keep int, values []any) error {
 func (t transaction) prune(feed int64, ids any, keep int) error {
 	of := "DELETE FROM versions WHERE feed = ? AND id" + t.in
 	if err := t.exec(of+` AND digest = (SELECT e.digest FROM entries e
-		WHERE e.feed = versions.feed AND e.id = versions.id AND e.format <> '')`, feed, ids); err != nil {
+		WHERE e.feed = versions.feed AND e.id = versions.id)`, feed, ids); err != nil {
 		return err
 	}
 	return t.exec(of+` AND ? <= (SELECT count(*) FROM versions newer

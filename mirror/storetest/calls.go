@@ -337,31 +337,27 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 
 // testRemovedMeanwhile removes and makes a feed while others read and search.
 func testRemovedMeanwhile(t *testing.T, w world) {
-	const rounds = 12
-	done := make(chan struct{})
-	failures := make(chan error, 3)
-	for range cap(failures) {
+	const rounds, readers = 12, 3
+	done, reading := make(chan struct{}), make(chan struct{})
+	failures := make(chan error, readers)
+	for range readers {
 		go func() {
-			for {
+			err := w.readAll()
+			reading <- struct{}{}
+			for err == nil {
 				select {
 				case <-done:
 					failures <- nil
 					return
 				default:
-				}
-				for _, q := range []mirror.Query{{Search: "content"}, {Feed: feedURL, Deleted: true}} {
-					for r, err := range w.other.Entries(w.ctx, q) {
-						if err == nil && r.Feed != feedURL {
-							err = fmt.Errorf("an entry of %q", r.Feed)
-						}
-						if err != nil {
-							failures <- err
-							return
-						}
-					}
+					err = w.readAll()
 				}
 			}
+			failures <- err
 		}()
+	}
+	for range readers {
+		<-reading
 	}
 	for n := range rounds {
 		for i := range 3 {
@@ -370,8 +366,27 @@ func testRemovedMeanwhile(t *testing.T, w world) {
 		require.NoError(t, w.Remove(w.ctx, feedURL))
 	}
 	close(done)
-	for range cap(failures) {
+	for range readers {
 		require.NoError(t, <-failures)
 	}
 	require.Empty(t, w.entries(mirror.Query{Search: "content"}))
+}
+
+// readAll reads what there is of the one feed.
+func (w world) readAll() error {
+	for _, err := range w.other.Feeds(w.ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return err
+		}
+	}
+	for _, q := range []mirror.Query{{Search: "content"}, {Feed: feedURL, Deleted: true}} {
+		for r, err := range w.other.Entries(w.ctx, q) {
+			if err != nil {
+				return err
+			} else if r.Feed != feedURL {
+				return fmt.Errorf("an entry of %q", r.Feed)
+			}
+		}
+	}
+	return nil
 }

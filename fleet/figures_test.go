@@ -1,0 +1,231 @@
+package fleet_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/fleet"
+)
+
+var figures = flag.Bool("figures", false, "measure, and print the figures of the README")
+
+// TestFigures measures what the README says. It asserts nothing about times.
+func TestFigures(t *testing.T) {
+	if !*figures {
+		t.Skip("a measurement: -figures")
+	}
+	t.Run("subscriptions", measureSubscriptions)
+	for _, workers := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers) })
+	}
+	t.Run("due", measureDue)
+	t.Run("entries", measureEntries)
+}
+
+func measureSubscriptions(t *testing.T) {
+	db := open(t, server.Database(t))
+	urls := feedURLs(100_000, 10_000)
+	begun := time.Now()
+	subscribe(t, db, urls...)
+	took := time.Since(begun)
+	t.Logf("100,000 feeds of 10,000 hosts in %v: %.0f a second", took, 1e5/took.Seconds())
+	begun = time.Now()
+	_, err := db.Subscribe(t.Context(), urls)
+	require.NoError(t, err)
+	t.Logf("once more, nothing new: %v", time.Since(begun))
+	begun = time.Now()
+	status(t, db)
+	t.Logf("status: %v", time.Since(begun))
+}
+
+// feedURLs returns the addresses of feeds, a part of them at each host.
+func feedURLs(feeds, hosts int) []string {
+	urls := make([]string, feeds)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("http://host-%d.example/feeds/%d/index.atom", i%hosts, i/hosts)
+	}
+	return urls
+}
+
+// A crowd is hosts whose feeds never change after their first poll. It counts
+// the requests, and those that come while another one to their host is under way.
+type crowd struct {
+	requests atomic.Int64
+}
+
+const crowdFeed = `<rss version="2.0"><channel><title>A feed of the crowd</title>
+<item><guid>urn:x:1</guid><title>The first</title><description>%s</description></item></channel></rss>`
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.requests.Add(1)
+	w.Header().Set("ETag", `"1"`)
+	if r.Header.Get("If-None-Match") != "" {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	fmt.Fprintf(w, crowdFeed, strings.Repeat("some words ", 50))
+}
+
+// startCrowd starts a server that is all the hosts there are: the workers'
+// proxy, over HTTP and loopback as it would be.
+func startCrowd(t testing.TB) (c *crowd, proxy string) {
+	c = &crowd{}
+	s := httptest.NewServer(c)
+	t.Cleanup(s.Close)
+	return c, s.URL
+}
+
+// measured starts workers in processes of their own. To stop them tells what they
+// took.
+func measured(t testing.TB, config processConfig, workers int) (stop func()) {
+	var all []*process
+	for range workers {
+		all = append(all, startProcess(t, config))
+	}
+	return func() {
+		var took time.Duration
+		for _, p := range all {
+			p.stop(t)
+			took += p.ProcessState.UserTime() + p.ProcessState.SystemTime()
+		}
+		t.Logf("CPU time of the workers: %v", took)
+	}
+}
+
+func measureUnchanged(t *testing.T, workers int) {
+	const feeds, hosts = 10_000, 1_000
+	dsn := server.Database(t)
+	db := open(t, dsn)
+	c, proxy := startCrowd(t)
+	config := processConfig{
+		DSN: dsn, Every: time.Hour, Slice: time.Minute, Hosts: 100, Pause: -1, Proxy: proxy,
+	}
+	subscribe(t, db, feedURLs(feeds, hosts)...)
+	stop := measured(t, config, workers)
+	awaitPolls(t, db, c, "first polls", feeds)
+	stop()
+	sql(t, db, `UPDATE fleet_feeds SET due = now()`)
+	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
+	stop = measured(t, config, workers)
+	awaitPolls(t, db, c, "unchanged", feeds)
+	stop()
+}
+
+// awaitPolls waits until no feed is due, and says how fast the polls were, but
+// for the beginning and the end.
+func awaitPolls(t testing.TB, db *fleet.Database, c *crowd, what string, feeds int64) {
+	from := c.requests.Load()
+	wait := func(share int64) time.Time {
+		for c.requests.Load()-from < feeds*share/100 && status(t, db).Due > 0 {
+			time.Sleep(50 * time.Millisecond)
+		}
+		return time.Now()
+	}
+	begun, ended := wait(10), wait(90)
+	s := eventually(t, db, func(s *fleet.Status) bool { return s.Due+s.Running == 0 })
+	t.Logf("%s: %.0f polls a second; %d failed", what, float64(feeds)*0.8/ended.Sub(begun).Seconds(), s.Failing)
+}
+
+// measureDue spreads feeds over a time in which they can be polled, as they are
+// after some hours, and says how long they wait.
+func measureDue(t *testing.T) {
+	const feeds, hosts = 50_000, 5_000
+	const spread = 5 * time.Minute
+	dsn := server.Database(t)
+	db := open(t, dsn)
+	_, proxy := startCrowd(t)
+	config := processConfig{
+		DSN: dsn, Every: time.Hour, Slice: time.Minute, Hosts: 1000, Proxy: proxy, Pause: time.Second,
+		Metrics: filepath.Join(t.TempDir(), "metrics"),
+	}
+	subscribe(t, db, feedURLs(feeds, hosts)...)
+	sql(t, db, fmt.Sprintf(`UPDATE fleet_feeds SET due = now() + random() * interval '%d seconds'`, int(spread.Seconds())))
+	sql(t, db, `UPDATE fleet_hosts h SET due = (SELECT min(due) FROM fleet_feeds f WHERE f.host = h.host)`)
+	stop := measured(t, config, 2)
+	for status(t, db).New > 0 {
+		time.Sleep(time.Second)
+	}
+	stop()
+	found, err := filepath.Glob(config.Metrics + "*")
+	require.NoError(t, err)
+	for _, name := range found {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "feedhistory_late") || strings.HasPrefix(line, "feedhistory_poll_seconds_") && !strings.Contains(line, "bucket") {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// prose returns words, of which each entry has others.
+func prose(seed uint64) string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var b strings.Builder
+	for range 150 {
+		fmt.Fprintf(&b, "word%d ", int(random.ExpFloat64()*300))
+	}
+	return b.String()
+}
+
+// measureEntries fills the store and says what it takes.
+func measureEntries(t *testing.T) {
+	const feeds, archives, entries = 20, 20, 100
+	db := open(t, server.Database(t))
+	mux := http.NewServeMux()
+	var bytes atomic.Int64
+	mux.HandleFunc("/{feed}/{n}", func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		fmt.Sscan(r.PathValue("n"), &n)
+		var b strings.Builder
+		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:%s</id><title>t</title><updated>2024-01-01T00:00:00Z</updated>`, r.PathValue("feed"))
+		if n > 0 {
+			fmt.Fprintf(&b, `<link rel="prev-archive" href="%d"/>`, n-1)
+		}
+		head := b.Len()
+		for i := range entries {
+			at := time.Date(2010, 1, 1, n, i, 0, 0, time.UTC)
+			fmt.Fprintf(&b, `<entry><id>tag:example.org,2010:%s/%d/%d</id><title>A title of some words, the %d.</title><updated>%s</updated>
+				<link href="https://example.org/%d/%d"/><content type="html">&lt;p&gt;%s&lt;/p&gt;</content></entry>`,
+				r.PathValue("feed"), n, i, i, at.Format(time.RFC3339), n, i, prose(uint64(n*entries+i)))
+		}
+		bytes.Add(int64(b.Len() - head))
+		fmt.Fprint(w, b.String(), `</feed>`)
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	var urls []string
+	for i := range feeds {
+		urls = append(urls, fmt.Sprintf("http://host-%d.example/feed/%d", i, archives-1))
+	}
+	subscribe(t, db, urls...)
+	w := newWorker(t, db)
+	w.Client = &feedhistory.Client{HTTP: &http.Client{Transport: proxyTransport(s.URL)}}
+	begun := time.Now()
+	start(t, w)
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Due == 0 && s.Running == 0 })
+	took := time.Since(begun)
+	all := int64(feeds * archives * entries)
+	t.Logf("%d entries of %d bytes in %v: %.0f a second", all, bytes.Load()/all, took, float64(all)/took.Seconds())
+	sql(t, db, `VACUUM ANALYZE`)
+	for _, table := range []string{"entries", "versions", "documents", "names", "search", "unindexed", "feeds", "fleet_feeds", "fleet_hosts", "river_job"} {
+		heap, indexes, err := db.Size(t.Context(), table)
+		require.NoError(t, err)
+		if heap+indexes > 100_000 {
+			t.Logf("%-10s %6d bytes an entry, and %6d in indexes", table, heap/all, indexes/all)
+		}
+	}
+}
