@@ -75,14 +75,30 @@ func TestStore(t *testing.T) {
 }
 
 // TestOneConnection shows that a sequence holds no connection: with a single
-// one, everything still works.
+// one, everything can be called while it is ranged over.
 func TestOneConnection(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
-		d := newSQLite(t)
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
 		db := d.connect(t)
 		db.SetMaxOpenConns(1)
 		s, err := sqlstore.Open(t.Context(), db, d.dialect)
 		require.NoError(t, err)
-		return s, s
+		f := &mirror.Feed{URL: sharedURL}
+		for range 10 {
+			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+		}
+		n := 0
+		for _, err := range s.Feeds(t.Context(), mirror.FeedQuery{}) {
+			require.NoError(t, err)
+			for r, err := range s.Entries(t.Context(), mirror.Query{Feed: sharedURL}) {
+				require.NoError(t, err)
+				if n++; n%50 == 0 {
+					require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+					isWhole(t, s, f.Version)
+					require.NotEmpty(t, r.Content.Data)
+				}
+			}
+		}
+		require.GreaterOrEqual(t, n, 10*perCommit)
 	})
 }

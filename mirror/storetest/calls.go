@@ -290,7 +290,7 @@ func testWhole(t *testing.T, w world) {
 		return c
 	}
 	require.NoError(t, w.Commit(w.ctx, change(1)))
-	const last = 25
+	const last = 15
 	var readers sync.WaitGroup
 	failures := make(chan error, 4)
 	for i := range cap(failures) {

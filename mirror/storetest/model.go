@@ -20,7 +20,7 @@ func testModel(t *testing.T, w world) {
 			require.NoError(t, w.Remove(w.ctx, f.URL))
 		}
 		m := model{t: t, store: w, memory: &mirror.Memory{}}
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		for range rapid.IntRange(1, 7).Draw(t, "steps") {
 			url := drawURL.Draw(t, "feed")
 			switch rapid.IntRange(0, 11).Draw(t, "step") {
 			case 0:

@@ -82,14 +82,17 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{}
-	if s.directory, err = os.MkdirTemp("", "pgtest"); err != nil {
-		return nil, err
+	for range 3 { // another program may take the port first
+		s := &Server{}
+		if s.directory, err = os.MkdirTemp("", "pgtest"); err != nil {
+			return nil, err
+		}
+		if err = s.start(initdb, postgres); err == nil {
+			return s, nil
+		}
+		err = errors.Join(err, os.RemoveAll(s.directory))
 	}
-	if err := s.start(initdb, postgres); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.directory))
-	}
-	return s, nil
+	return nil, err
 }
 
 // programs finds the server's programs: by PATH, else the newest where Debian
@@ -132,12 +135,7 @@ func (s *Server) start(initdb, postgres string) error {
 	if out, err := initialize.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	for range 5 { // another program may take the port first
-		if err = s.serve(postgres, data, user); err == nil {
-			return nil
-		}
-	}
-	return err
+	return s.serve(postgres, data, user)
 }
 
 // watched runs the server's program in its directory until its input ends: that
@@ -206,8 +204,8 @@ func (s *Server) Stop() error {
 	err := s.input.Close()
 	select {
 	case <-s.exited:
+		return errors.Join(err, os.RemoveAll(s.directory)) // where its user may not
 	case <-time.After(20 * time.Second):
-		err = errors.Join(err, errors.New("the server does not end"))
+		return errors.Join(err, errors.New("the server does not end"))
 	}
-	return err
 }

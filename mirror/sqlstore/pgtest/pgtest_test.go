@@ -1,0 +1,41 @@
+package pgtest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestServer(t *testing.T) {
+	s, err := Start()
+	if errors.Is(err, ErrMissing) {
+		(*Server)(nil).Database(t) // skips, or fails
+	}
+	require.NoError(t, err)
+	first, second := s.Database(t), s.Database(t)
+	require.NotEqual(t, first, second)
+	for _, url := range []string{first, second} {
+		conn, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		_, err = conn.Exec(t.Context(), "CREATE TABLE t (c TEXT)")
+		require.NoError(t, err, "each is a database of its own")
+		require.NoError(t, conn.Close(t.Context()))
+	}
+	require.NoError(t, s.Stop())
+	require.NoDirExists(t, s.directory)
+	_, err = pgx.Connect(t.Context(), first)
+	require.Error(t, err)
+}
+
+func TestMissing(t *testing.T) {
+	t.Setenv("FEEDHISTORY_POSTGRES", "")
+	var outcome *testing.T
+	t.Run("skipped", func(t *testing.T) {
+		outcome = t
+		(*Server)(nil).Database(t)
+		t.Error("it was not skipped")
+	})
+	require.True(t, outcome.Skipped())
+}
