@@ -1,3 +1,5 @@
+//go:build unix
+
 package fleet_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -26,7 +29,7 @@ type disorder struct {
 	hosts, feeds int // feeds of a host
 	workers      int
 	kills        int
-	crashes      int // of PostgreSQL
+	restarts     int // of PostgreSQL, every second one by a crash
 	between      time.Duration
 }
 
@@ -35,21 +38,23 @@ type disorder struct {
 // acknowledged is lost.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, crashes: 1, between: 600 * time.Millisecond}
+	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, restarts: 2, between: 600 * time.Millisecond}
 	if *chaos {
-		d = disorder{hosts: 25, feeds: 4, workers: 4, kills: 40, crashes: 3, between: 2 * time.Second}
+		d = disorder{hosts: 25, feeds: 4, workers: 4, kills: 40, restarts: 4, between: 2 * time.Second}
 	}
 	own, err := pgtest.Start()
 	if err != nil {
 		server.Database(t) // skips
 	}
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, own.Stop()) })
+	t.Cleanup(func() { _ = own.Stop() }) // it removes the data; the server that it started has ended long since
 	config := processConfig{
 		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits"),
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)
+	postgres := newControl(t, db)
+	t.Cleanup(func() { postgres.do(t, "stop", "-m", "immediate") })
 	for range d.hosts {
 		w.sites = append(w.sites, newSite(t))
 	}
@@ -64,7 +69,9 @@ func TestChaos(t *testing.T) {
 		time.Sleep(time.Duration(random.Int64N(int64(2 * d.between))))
 		i := random.IntN(len(workers))
 		workers[i].kill()
-		if n%(d.kills/(d.crashes+1)+1) == d.kills/(d.crashes+1) {
+		if every := d.kills / d.restarts; n%(2*every) == every-1 {
+			postgres.do(t, "restart", "-m", "fast")
+		} else if n%(2*every) == 2*every-1 {
 			crash(t, db)
 		}
 		if n == d.kills/2 { // an acknowledged subscription is not lost
@@ -185,6 +192,27 @@ func crash(t *testing.T, db *fleet.Database) {
 	pid, err := db.Backend(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// A control is PostgreSQL's own program for starting and stopping a server.
+type control struct{ program, data string }
+
+func newControl(t *testing.T, db *fleet.Database) control {
+	programs, data, err := db.Where(t.Context())
+	require.NoError(t, err)
+	return control{filepath.Join(programs, "pg_ctl"), data}
+}
+
+func (c control) do(t *testing.T, what ...string) {
+	args := append(what, "-D", c.data, "-w", "-s", "-l", filepath.Join(c.data, "restarted.log"))
+	cmd := exec.Command(c.program, args...)
+	cmd.Dir = c.data
+	if owner, err := os.Stat(c.data); os.Getuid() == 0 && err == nil { // root may not
+		stat := owner.Sys().(*syscall.Stat_t)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}
+	}
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
 }
 
 // checkCommits checks that of all the commits that were acknowledged none is

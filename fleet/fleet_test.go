@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -195,4 +196,46 @@ func TestStop(t *testing.T) {
 	require.EqualValues(t, 1, s.asked.Load())
 	start(t, newWorker(t, db))
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Verdicts["window"] == 1 && s.Due == 0 })
+}
+
+// A worker says how it fares, and runs once.
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	db := open(t, server.Database(t))
+	s := newSite(t)
+	m, url := s.model("/feed", 1)
+	m.Step()
+	w := newWorker(t, db)
+	health := func() (int, string) {
+		answer := httptest.NewRecorder()
+		w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		return answer.Code, answer.Body.String()
+	}
+	code, said := health()
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "the worker does not run\n", said)
+	subscribe(t, db, url)
+	stop := start(t, w)
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
+	code, said = health()
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "ok\n", said)
+	for name, want := range map[string]float64{
+		`feedhistory_polls_total{outcome="changed"}`: 1,
+		`feedhistory_polls_total{outcome="failed"}`:  0,
+		`feedhistory_entries_total{change="added"}`:  float64(len(m.Published())),
+		`feedhistory_documents_total`:                1,
+		`feedhistory_late_seconds_count`:             1,
+		`feedhistory_poll_seconds_count`:             1,
+		`feedhistory_errors_total`:                   0,
+		`feedhistory_hosts_running`:                  0,
+		`feedhistory_dead_letters`:                   0,
+		`feedhistory_behind_seconds`:                 0,
+	} {
+		require.Equal(t, want, metric(t, w, name), name)
+	}
+	stop()
+	code, _ = health()
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Error(t, w.Run(t.Context()))
 }

@@ -23,7 +23,7 @@ type Worker struct {
 
 	// Client makes the requests. Its Budget.Documents is how much of a long
 	// history is read before other feeds of the host get their turn. Nil: one
-	// with a budget of 100 documents, and one request to a host at a time.
+	// with a budget of 1,000 documents, and one request to a host at a time.
 	Client *feedhistory.Client
 
 	Every    time.Duration // between two polls of a feed that does not ask for more. Zero: an hour
@@ -83,7 +83,7 @@ func (w *Worker) setUp() error {
 		w.client, w.ending, w.metrics = w.Client, make(chan struct{}), newMetrics(w.Database)
 		if w.client == nil {
 			w.client = &feedhistory.Client{
-				Budget: feedhistory.Budget{Documents: 100}, Policy: feedhistory.Policy{PerHost: 1},
+				Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
 			}
 		}
 		workers := river.NewWorkers()

@@ -65,7 +65,7 @@ func (c *workCommand) Validate() error {
 }
 
 // slicedDocuments is how much of a long history is read at a time.
-const slicedDocuments = 100
+const slicedDocuments = 1000
 
 // Run works until the context ends.
 func (c *workCommand) Run(w *world) error {
