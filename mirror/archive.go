@@ -213,6 +213,9 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	i := p.feed.pending(g.URL)
 	switch {
 	case i < 0 && g.Reason != feedhistory.ReasonLoop && p.document(g.URL) != nil:
+		if g.Reason == feedhistory.ReasonBudget && len(p.sought) > 0 {
+			p.feed.Search = g.URL
+		}
 		return p.err // what it has is there; it could not be read anew
 	case i < 0:
 		p.feed.addGap(newGap(g))

@@ -54,6 +54,10 @@ type Feed struct {
 	Shown  []string `json:"shown,omitempty"`
 	Sought []string `json:"sought,omitempty"`
 
+	// Search is the archive document at which the search for them was cut short,
+	// and goes on; "": it begins with the newest.
+	Search string `json:"search,omitempty"`
+
 	// Source says where the history comes from, if not from the feed's own
 	// documents, as a word: "wordpress". Mark is what that remembers from one
 	// poll to the next.

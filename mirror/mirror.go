@@ -30,7 +30,8 @@ type Mirror struct {
 	Versions int
 
 	// Revalidate has an Update ask for every archive document anew, by
-	// conditional requests, also where an earlier try gave little hope.
+	// conditional requests, also where an earlier try gave little hope. A Budget
+	// bounds that, too, and the next Update begins anew.
 	Revalidate bool
 
 	client feedhistory.Client // if Client is nil
@@ -113,6 +114,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	for _, pending := range feed.Pending {
 		if m.Revalidate || !pending.Retry.After(p.now) {
 			p.resumes[pending.URL] = true
+			p.unread = p.unread || pending.Tries == 0
 		}
 	}
 	return p, nil

@@ -147,3 +147,29 @@ func testCounts(t *testing.T, store mirror.Store, story string) {
 	}
 	require.Equal(t, []int64{live, gone, documents}, []int64{feed.Entries, feed.Deleted, feed.Documents}, story)
 }
+
+// However small the budget of a poll is, polls come to an end, and then the
+// mirror is what is published.
+func TestSmallBudgets(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			model, store := feedtest.NewModel("/feed", seed), &mirror.Memory{}
+			for _, budget := range []int{5, 2, 20} {
+				for range 30 {
+					model.Step()
+				}
+				more := true
+				for polls := 0; more; polls++ {
+					require.Less(t, polls, 200, "seed %d, budget %d", seed, budget)
+					time.Sleep(time.Minute)
+					m := newMirror(store, model)
+					m.Client.Budget.Documents = budget
+					changes, err := m.Update(t.Context(), modelURL)
+					require.NoError(t, err)
+					more = changes.More
+				}
+				require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d, budget %d", seed, budget)
+			}
+		})
+	}
+}

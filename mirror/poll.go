@@ -38,6 +38,9 @@ type poll struct {
 	resumed bool            // and has
 	dropped bool            // to one that is pending no more
 	sought  map[string]bool // entries that stand nowhere (5005#9)
+
+	searches bool // for them, where an earlier poll had come to
+	unread   bool // there are documents that were cut off from earlier polls
 }
 
 // address is where to ask for the feed.
@@ -62,6 +65,9 @@ func (p *poll) options() *feedhistory.WalkOptions {
 			opt.Pending = append(opt.Pending, pending.URL)
 		}
 	}
+	if p.feed.Search != "" && !p.unread {
+		opt.Pending = append(opt.Pending, p.feed.Search)
+	}
 	if !p.whole {
 		opt.Last = func(*feedhistory.Document) bool { return !p.fresh && !p.resumed }
 	}
@@ -69,9 +75,10 @@ func (p *poll) options() *feedhistory.WalkOptions {
 }
 
 // processed reports whether an archive document has been processed in an
-// earlier poll. While an entry is sought none has.
+// earlier poll. Where an entry is sought, none has; but first come those that
+// have not been read yet.
 func (p *poll) processed(url string) bool {
-	if p.m.Revalidate || len(p.sought) > 0 {
+	if p.m.Revalidate || len(p.sought) > 0 && !p.unread && (p.searches || p.feed.Search == "" || p.feed.Search == url) {
 		return false
 	}
 	d := p.document(url)
@@ -141,7 +148,9 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 // goesOn reports whether a document is wanted: what was pending when the poll
 // began may not be any more, and so neither is what it leads to.
 func (p *poll) goesOn(url string) bool {
-	if p.resumes[url] {
+	if url == p.feed.Search && len(p.sought) > 0 {
+		p.searches, p.dropped = true, false
+	} else if p.resumes[url] {
 		p.resumed = true
 		p.dropped = p.feed.pending(url) < 0
 	}
@@ -257,8 +266,11 @@ func (p *poll) finish() (*Changes, error) {
 	if p.err != nil {
 		return p.stop(p.err)
 	}
-	if !p.cut {
+	if !p.cut && !p.unread {
 		clear(p.sought)
+	}
+	if len(p.sought) == 0 {
+		p.feed.Search = ""
 	}
 	if p.changed && p.feed.Kind == feedhistory.Archived {
 		if err := p.checkChain(); err != nil {

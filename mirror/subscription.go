@@ -137,7 +137,7 @@ func (p *poll) seek(doc *feedhistory.Document) error {
 	}
 	for id, r := range records {
 		if r.State == Live && !r.Archived {
-			p.sought[id] = true
+			p.sought[id], f.Search = true, ""
 		}
 	}
 	return nil
