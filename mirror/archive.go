@@ -88,7 +88,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 			p.changes.Altered++
 		}
 		d.URL, d.First = known.URL, known.First
-		d.Names = append(known.Names, d.Names...)
+		d.Names = slices.Concat(known.Names, d.Names)
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
 	}

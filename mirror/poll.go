@@ -22,8 +22,9 @@ type poll struct {
 	now     time.Time
 	changes *Changes
 	held    *Change
-	failure error // of the subscription document
-	err     error // the store's, in a callback
+	looked  map[string]*Document // what document found out
+	failure error                // of the subscription document
+	err     error                // the store's, in a callback
 
 	read    bool   // the subscription document has come
 	start   string // the URL that it was requested by
@@ -101,18 +102,23 @@ func (p *poll) known(url string) feedhistory.Known {
 	return feedhistory.Known{}
 }
 
-// document returns a processed document; nil if it is none.
+// document returns a processed document; nil if it is none. It must not be
+// changed.
 func (p *poll) document(url string) *Document {
-	if p.feed.Documents == 0 || p.err != nil {
-		return nil
+	if d, ok := p.looked[url]; ok || p.feed.Documents == 0 || p.err != nil {
+		return d
 	}
 	d, err := p.store.Document(p.ctx, p.feed.URL, url)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		p.err = err
-	}
 	if err != nil {
-		return nil
+		if d = nil; !errors.Is(err, ErrNotFound) {
+			p.err = err
+			return nil
+		}
 	}
+	if len(p.looked) > 100 { // each is asked for a few times, and in a row
+		clear(p.looked)
+	}
+	p.looked[url] = d
 	return d
 }
 
@@ -165,6 +171,11 @@ func (p *poll) flush(ctx context.Context) error {
 	p.held.Feed = p.feed
 	p.feed.Verdict = p.verdict()
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
+	for _, d := range p.held.Documents {
+		for _, name := range d.Names {
+			delete(p.looked, name)
+		}
+	}
 	err := p.store.Commit(ctx, p.held)
 	p.held = nil
 	return err
