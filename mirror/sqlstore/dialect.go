@@ -109,7 +109,7 @@ func SQLiteDSN(file string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {
-			"busy_timeout(30000)", "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
+			"busy_timeout(30000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
 			"cache_size(-16000)", "journal_size_limit(67108864)",
 		},
 	}.Encode()}

@@ -52,8 +52,9 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 // Document implements mirror.Store.
 func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
 	for d, err := range s.documents(ctx, 1, func(*mirror.Document) *question {
-		return ask(`SELECT state FROM documents WHERE key =
-			(SELECT max(document) FROM names WHERE name = ? AND `+ofFeed+")", keyOf(url), keyOf(feed))
+		// With a sum, no planner looks for the name in the order of documents.
+		return ask("SELECT state FROM documents WHERE key = (SELECT max(document + 0) FROM names WHERE name = ? AND "+
+			ofFeed+")", keyOf(url), keyOf(feed))
 	}) {
 		return d, err
 	}

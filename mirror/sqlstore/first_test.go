@@ -35,18 +35,25 @@ func archiveFeed(archives int) http.Handler {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		var b strings.Builder
-		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"><title>Jack</title>`)
+		b := append(make([]byte, 0, 64<<10), `<feed xmlns="http://www.w3.org/2005/Atom"><title>Jack</title>`...)
 		if n > 1 {
-			fmt.Fprintf(&b, `<link rel="prev-archive" href="/%d"/>`, n-1)
+			b = fmt.Appendf(b, `<link rel="prev-archive" href="/%d"/>`, n-1)
 		}
+		number := func(before string, n int) { b = strconv.AppendInt(append(b, before...), int64(n), 10) }
 		for i := range 50 {
-			at := start.Add(time.Duration(n*50-i) * time.Hour).Format(time.RFC3339)
-			fmt.Fprintf(&b, "<entry><id>urn:%d:%d</id><title>Page %d of %d</title><updated>%s</updated>"+
-				`<link href="http://example.org/%d/%d"/><content>%s %d</content></entry>`, n, i, i, n, at, n, i, text, n*i)
+			number("<entry><id>urn:", n)
+			number(":", i)
+			number("</id><title>Page ", i)
+			number(" of ", n)
+			b = append(b, "</title><updated>"...)
+			b = start.Add(time.Duration(n*50-i)*time.Hour).AppendFormat(b, time.RFC3339)
+			number(`</updated><link href="http://example.org/`, n)
+			number("/", i)
+			b = append(append(b, `"/><content>`...), text...)
+			number(" ", n*i)
+			b = append(b, "</content></entry>"...)
 		}
-		b.WriteString("</feed>")
-		_, _ = w.Write([]byte(b.String()))
+		_, _ = w.Write(append(b, "</feed>"...))
 	})
 }
 

@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"iter"
+	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -51,8 +54,7 @@ func pages[T any](
 			var page []*T
 			var whole bool
 			if err == nil {
-				q.add(" LIMIT ?", rows)
-				page, whole, err = readPage(ctx, s, q, scan)
+				page, whole, err = readPage(ctx, s, q, rows, scan)
 			}
 			for _, item := range page {
 				if !yield(item, nil) {
@@ -71,16 +73,19 @@ func pages[T any](
 	}
 }
 
-// readPage returns the rows of a page, and whether these are all.
+// readPage returns the rows of a page, up to some, and whether these are all
+// that there are so far.
 func readPage[T any](
-	ctx context.Context, s *Store, q *question, scan func(*sql.Rows) (*T, int, error),
+	ctx context.Context, s *Store, q *question, most int, scan func(*sql.Rows) (*T, int, error),
 ) (page []*T, whole bool, err error) {
+	// A parameter here would have SQLite plan anew for each value; so there are few.
+	q.add(" LIMIT " + strconv.Itoa(1<<bits.Len(uint(most-1))))
 	rows, err := s.query(ctx, q.sql.String(), q.args...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
-	for bytes := 0; rows.Next(); {
+	for bytes := 0; len(page) < most && rows.Next(); {
 		item, size, err := scan(rows)
 		if err != nil {
 			return page, false, err
@@ -90,5 +95,5 @@ func readPage[T any](
 			return page, false, rows.Close()
 		}
 	}
-	return page, true, rows.Err()
+	return page, true, cmp.Or(rows.Err(), rows.Close())
 }

@@ -3,14 +3,12 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
 )
-
-// batch is how many entries are indexed in one transaction.
-const batch = 256
 
 // Index indexes for full-text search the entries that wait for it. A search does
 // that, too: calling Index after large commits lets the first one be fast.
@@ -27,18 +25,21 @@ func (s *Store) Index(ctx context.Context) error {
 		return failure(ctx, err)
 	}
 	for waiting > 0 && err == nil {
-		waiting -= batch
 		err = s.transact(ctx, transaction.indexBatch)
+		waiting -= batch
 	}
 	return err
 }
 
-const dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT ?"
+// batch is how many entries are indexed in one transaction.
+const batch = 256
+
+var dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
 
 // indexBatch indexes some entries. They are out of the queue, and so locked,
 // before they are read.
 func (t transaction) indexBatch() error {
-	keys, err := t.numbers(dequeue+t.locked+") RETURNING key", batch)
+	keys, err := t.numbers(dequeue + t.locked + ") RETURNING key")
 	if err != nil || len(keys) == 0 {
 		return err
 	}

@@ -2,7 +2,6 @@
 package words
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -48,7 +47,10 @@ func (s *Set) Reset() {
 
 // AddEntry adds what an entry says: its content, else its summary.
 func (s *Set) AddEntry(e *feedhistory.Entry) {
-	text := cmp.Or(e.Content(), e.Summary())
+	text := e.Content()
+	if text == (feedhistory.Text{}) {
+		text = e.Summary()
+	}
 	switch kind := strings.ToLower(text.Type); {
 	case kind == feedhistory.TextHTML || kind == feedhistory.TextXHTML:
 		s.addMarkup(text.Body)

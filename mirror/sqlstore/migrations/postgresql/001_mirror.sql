@@ -64,8 +64,9 @@ DO $$ BEGIN
 END $$;
 -- +goose StatementEnd
 CREATE INDEX entries_by_key ON entries (key);
-CREATE INDEX entries_of_feed_by_time ON entries (feed, time, state);
-CREATE INDEX entries_by_time ON entries (time);
+-- A history comes the newest first: so these two grow at their ends.
+CREATE INDEX entries_of_feed_by_time ON entries (feed, time DESC, state);
+CREATE INDEX entries_by_time ON entries (time DESC);
 CREATE INDEX entries_by_change ON entries (feed, change);
 
 CREATE TABLE versions (

@@ -52,8 +52,9 @@ CREATE TABLE entries (
 	data       TEXT    NOT NULL DEFAULT '',
 	UNIQUE (feed, id)
 ) STRICT;
-CREATE INDEX entries_of_feed_by_time ON entries (feed, time, state);
-CREATE INDEX entries_by_time ON entries (time);
+-- A history comes the newest first: so these two grow at their ends.
+CREATE INDEX entries_of_feed_by_time ON entries (feed, time DESC, state);
+CREATE INDEX entries_by_time ON entries (time DESC);
 CREATE INDEX entries_by_change ON entries (feed, change);
 
 CREATE TABLE versions (
