@@ -52,6 +52,7 @@ func (p *poll) isPage(url string) bool {
 	return p.feed.Kind == feedhistory.Paged
 }
 
+// page takes a page. Where it has nothing new, neither have those after it.
 func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	m, err := p.merge(source{doc: doc, rank: rank})
 	if err != nil {
@@ -64,6 +65,8 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
+// archive takes an archive document, which may be known, by its URL or by what
+// it calls itself.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
 	m, err := p.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
@@ -80,10 +83,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
-	switch {
-	case known == nil:
+	if known == nil {
 		p.feed.Documents++
-	default:
+	} else {
 		if known.Digest != d.Digest {
 			p.changes.Altered++
 		}
@@ -251,6 +253,7 @@ func isMissing(err error) bool {
 	return ok && slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}, status.Status)
 }
 
+// damaged takes what is left of a document.
 func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.document(doc.Response.Requested)
 	rank := p.rankOf(doc, p.neighbour(doc.Response.Requested, known))
