@@ -291,7 +291,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 	link, ok := head.older(kind)
 	url := withoutFragment(link.Href)
 	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
-		kind == Archived && w.processed(url) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
+		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
 		return "", false
 	}
 	return url, true
@@ -349,13 +349,16 @@ func (w *walk) processed(url string) bool {
 }
 
 // wasProcessed reports whether an archive has been processed under another name
-// than that of the link to it: where it redirected to, or its self.
+// than that of the link to it.
 func (w *walk) wasProcessed(l *loaded) bool {
-	if l.doc == nil || l.url == w.start {
-		return false
-	}
-	self, ok := l.doc.Links.Rel(RelSelf)
-	return w.processed(l.doc.URL) || ok && sameOrigin(self.Href, l.doc.URL) && w.processed(self.Href)
+	return l.doc != nil && l.url != w.start && w.knows(l.doc)
+}
+
+// knows reports whether a document has been processed by one of its names: where
+// it was found, or its self.
+func (w *walk) knows(doc *Document) bool {
+	self, ok := doc.Links.Rel(RelSelf)
+	return w.processed(doc.URL) || ok && sameOrigin(self.Href, doc.URL) && w.processed(self.Href)
 }
 
 // isLast reports whether the caller wants no page beyond one.
