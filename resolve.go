@@ -3,7 +3,6 @@ package feedhistory
 import (
 	"bytes"
 	"cmp"
-	"net/url"
 	"strings"
 )
 
@@ -190,19 +189,4 @@ func escapeNonASCII(s string) string {
 func withoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")
 	return u
-}
-
-// sameOrigin reports whether two absolute URLs share scheme, host and port.
-func sameOrigin(a, b string) bool {
-	ua, errA := url.Parse(a)
-	ub, errB := url.Parse(b)
-	return errA == nil && errB == nil && origin(ua) == origin(ub)
-}
-
-func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }

@@ -3,6 +3,8 @@ package feedhistory
 import (
 	"hash/maphash"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A visited is what a walk remembers of the documents it has read, so that it
@@ -70,7 +72,7 @@ func (v *visited) repeats(l *loaded) string {
 		return "its content is that of a document read already"
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
-	known := ok && sameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
+	known := ok && fetch.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
 		(v.seen(self.Href) || v.has(v.selves, self.Href))
 	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
 		return "it calls itself " + self.Href + ", which has been read already, and brings nothing new"

@@ -263,7 +263,7 @@ func (w *walk) forbids(url string) *Gap {
 
 func (w *walk) foreign(url string) bool {
 	return w.c.Policy.SameOrigin &&
-		!slices.ContainsFunc(w.origins, func(own string) bool { return sameOrigin(own, url) })
+		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
 }
 
 // strayed says that a document was redirected to an origin which is not allowed.
@@ -308,9 +308,7 @@ func (w *walk) load(url string) *loaded {
 // moved reads the subscription document again where an archive is not found,
 // as the publisher may have built the chain anew; nil if that has not happened.
 func (w *walk) moved(l *loaded) *loaded {
-	var status *StatusError
-	if w.reread || w.kind != Archived || !errors.As(l.err, &status) ||
-		status.Status != http.StatusNotFound && status.Status != http.StatusGone {
+	if w.reread || w.kind != Archived || !fetch.IsStatus(l.err, http.StatusNotFound, http.StatusGone) {
 		return nil
 	}
 	w.reread = true
@@ -358,7 +356,7 @@ func (w *walk) wasProcessed(l *loaded) bool {
 // it was found, or its self.
 func (w *walk) knows(doc *Document) bool {
 	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && sameOrigin(self.Href, doc.URL) && w.processed(self.Href)
+	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
 }
 
 // isLast reports whether the caller wants no page beyond one.

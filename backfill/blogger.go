@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
@@ -75,7 +76,7 @@ func bloggerRanges(ctx context.Context, c *feedhistory.Client, first *feedhistor
 			return false, false
 		}
 		if doc != nil {
-			if c.Policy.SameOrigin && !sameOrigin(doc.URL, first.URL) {
+			if c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, first.URL) {
 				return false, false // and the other way says so
 			}
 			all.add(doc.Entries)

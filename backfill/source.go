@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // An answer is what came of a request.
@@ -21,8 +22,7 @@ type answer struct {
 
 // missing reports whether the server says that there is no such document.
 func (a answer) missing() bool {
-	status, ok := errors.AsType[*feedhistory.StatusError](a.err)
-	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+	return fetch.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
 }
 
 // failure returns the error of an answer that may be another one next time.
@@ -80,7 +80,7 @@ func (s *source) get(url string) answer {
 func (s *source) request(url string) answer {
 	doc, _, header, err := s.c.Ask(s.ctx, url, nil)
 	a := answer{doc, header, err}
-	if err == nil && s.c.Policy.SameOrigin && !sameOrigin(doc.URL, s.doc.URL) {
+	if err == nil && s.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
 			Err: errors.New("it redirects to another origin than the feed's"), Found: doc.Response.Received,
@@ -187,10 +187,4 @@ func names(params []string) (out []string) {
 		out = append(out, params[i])
 	}
 	return out
-}
-
-func sameOrigin(a, b string) bool {
-	ua, errA := url.Parse(a)
-	ub, errB := url.Parse(b)
-	return errA == nil && errB == nil && ua.Scheme == ub.Scheme && strings.EqualFold(ua.Host, ub.Host)
 }

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // older takes an archive document or a page.
@@ -133,7 +132,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = withoutFragment(link.Href)
-	if !ok || !sameOrigin(self, doc.URL) ||
+	if !ok || !fetch.AreSameOrigin(self, doc.URL) ||
 		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
 		return "", nil
 	}
@@ -144,12 +143,6 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 		return "", other
 	}
 	return "", nil
-}
-
-func sameOrigin(a, b string) bool {
-	ua, errA := url.Parse(a)
-	ub, errB := url.Parse(b)
-	return errA == nil && errB == nil && strings.EqualFold(ua.Scheme, ub.Scheme) && strings.EqualFold(ua.Host, ub.Host)
 }
 
 // digestOf returns a digest of the set of a document's entries: what should not
@@ -249,8 +242,7 @@ func isPassing(g *feedhistory.Gap) bool {
 
 // isMissing reports whether a document is refused for good (5005#18).
 func isMissing(err error) bool {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	return ok && slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}, status.Status)
+	return fetch.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 }
 
 // damaged takes what is left of a document.

@@ -2,13 +2,10 @@ package atompmh
 
 import (
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"net/http"
-	"slices"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
@@ -86,8 +83,7 @@ func get(ctx context.Context, client *fetch.Client, change Change) Fetched {
 	f := Fetched{Change: change}
 	resp, err := client.Do(ctx, fetch.Request{URL: change.Chosen.URL, Accept: change.Chosen.Type})
 	if err != nil {
-		status, _ := errors.AsType[*feedhistory.StatusError](err)
-		f.Gone = status != nil && slices.Contains(gone, status.Status)
+		f.Gone = fetch.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 		f.Err = err
 		return f
 	}
@@ -98,5 +94,3 @@ func get(ctx context.Context, client *fetch.Client, change Change) Fetched {
 	}
 	return f
 }
-
-var gone = []int{http.StatusForbidden, http.StatusNotFound, http.StatusGone}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -40,9 +39,7 @@ func (r *run) foreign(address string) error {
 	if r.c.HTTP == nil || !r.c.HTTP.Policy.SameOrigin {
 		return nil
 	}
-	own, ownErr := url.Parse(r.c.URL)
-	u, err := url.Parse(address)
-	if ownErr == nil && err == nil && fetch.SameOrigin(own, u) {
+	if fetch.AreSameOrigin(r.c.URL, address) {
 		return nil
 	}
 	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("another origin than the feed's")}
@@ -67,8 +64,7 @@ func (r *run) head(url string) (*replication.Page, error) {
 
 // gone reports whether the error is that a page is not there.
 func gone(err error) bool {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	return ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+	return fetch.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
 // interrupted is the error of a page that could not be read to its end; nil if

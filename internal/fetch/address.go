@@ -69,6 +69,14 @@ func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 
+// AreSameOrigin is SameOrigin for URLs as they are written. What is none has no
+// origin.
+func AreSameOrigin(a, b string) bool {
+	ua, errA := url.Parse(a)
+	ub, errB := url.Parse(b)
+	return errA == nil && errB == nil && SameOrigin(ua, ub)
+}
+
 // portOf is the port of a URL, the scheme's own where it has none.
 func portOf(u *url.URL) string {
 	switch {
