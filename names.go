@@ -7,17 +7,20 @@ func name[T ~uint8](value T, names ...string) string {
 	if int(value) < len(names) {
 		return names[value]
 	}
-	return "unknown"
+	return unknown
 }
+
+// unknown is the name of values that are none.
+const unknown = "unknown"
 
 // named finds the value that has a name.
 func named[T interface {
 	~uint8
 	String() string
 }](value *T, text []byte) error {
-	for v := range 64 {
-		if T(v).String() == string(text) {
-			*value = T(v)
+	for v := T(0); v.String() != unknown; v++ {
+		if v.String() == string(text) {
+			*value = v
 			return nil
 		}
 	}

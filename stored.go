@@ -33,7 +33,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	default:
 		data = "<feed" + namespaceOf(data) + ">" + data + "</feed>"
 	}
-	doc, err := Parser{Limits: unlimited}.Parse(strings.NewReader(data), base)
+	doc, err := Parser{Limits: unlimited}.parse(data, base)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 
 // unlimited are for what has passed the limits once.
 var unlimited = Limits{
-	Bytes: math.MaxInt64, Ratio: math.MaxInt, Depth: math.MaxInt, Attributes: math.MaxInt, Namespaces: math.MaxInt,
+	Depth: math.MaxInt, Attributes: math.MaxInt, Namespaces: math.MaxInt,
 	Elements: math.MaxInt, Entries: math.MaxInt, HeadLinks: math.MaxInt, ID: math.MaxInt, URL: math.MaxInt,
 }
 

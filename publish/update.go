@@ -225,13 +225,9 @@ func withoutUpdated(element string) (before, after string) {
 func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
 	before, after := withoutUpdated(string(e.XML()))
 	element := before + `<updated xmlns="` + atomNamespace + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
-	text := `<feed xmlns="` + atomNamespace + `">` + element + "</feed>"
-	if p.format() == feedhistory.RSS {
-		text = `<rss version="2.0"><channel>` + element + "</channel></rss>"
-	}
-	doc, err := parse(text)
-	if err != nil || len(doc.Entries) != 1 || !doc.Entries[0].Updated.Equal(t) {
+	again, err := feedhistory.ReadEntry(p.format(), element, "")
+	if err != nil || !again.Updated.Equal(t) {
 		return nil, ErrUnpublishable
 	}
-	return p.settle(doc.Entries[0])
+	return p.settle(again)
 }
