@@ -78,7 +78,7 @@ func (r *reader) atomEntry() {
 	if e == nil {
 		return
 	}
-	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
+	depth, lenient := r.s.Depth(), r.s.Lenient()
 	native := r.s.Space()
 	for r.child(depth) {
 		if r.s.Space() != native && !isAtom(r.s.Space()) {
@@ -94,9 +94,9 @@ func (r *reader) atomEntry() {
 		case "published", "issued":
 			e.Published = r.timeText()
 		case "link":
-			r.addLinks(r.atomLink(r.own))
+			r.addLinks(r.atomLink)
 		}
 	}
 	e.Links = r.takeLinks()
-	r.endEntry(e, start, lenient)
+	r.endEntry(e, lenient)
 }

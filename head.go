@@ -51,10 +51,16 @@ func (r *reader) keep() {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
 	r.s.Skip()
-	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
-		r.doc.extra = append(r.doc.extra, r.text[start:r.s.End()])
-		r.doc.scope = r.scopes[r.s.Depth()]
+	if len(r.doc.extra) == maxExtra || r.s.Err() != nil {
+		return
 	}
+	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
+	if !sc.borrows(raw, 0, 0) {
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		return
+	}
+	r.doc.extra = append(r.doc.extra, raw)
+	r.doc.scope = sc
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of

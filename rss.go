@@ -69,7 +69,7 @@ func (r *reader) channel() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.headLink()
 			} else {
-				r.setHeadLinks(r.appendText(r.doc.Links, RelAlternate))
+				r.setHeadLinks(r.textLink(r.doc.Links))
 			}
 		default:
 			r.keep()
@@ -103,7 +103,7 @@ func (r *reader) rssItem() {
 	if e == nil {
 		return
 	}
-	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
+	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
 	rank, permalink := 0, false
 	for r.child(depth) {
@@ -112,7 +112,7 @@ func (r *reader) rssItem() {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
 			case r.s.Local() == "link" && isAtom(r.s.Space()):
-				r.addLinks(r.atomLink(r.own))
+				r.addLinks(r.atomLink)
 			}
 			continue
 		}
@@ -127,12 +127,12 @@ func (r *reader) rssItem() {
 			e.Published = r.timeText()
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
-				r.addLinks(r.atomLink(r.own))
+				r.addLinks(r.atomLink)
 			} else {
-				r.addLinks(r.appendText(r.own, RelAlternate))
+				r.addLinks(r.textLink)
 			}
 		case "enclosure":
-			r.addLinks(r.enclosure(r.own))
+			r.addLinks(r.enclosure)
 		}
 	}
 	e.Links = r.takeLinks()
@@ -141,8 +141,11 @@ func (r *reader) rssItem() {
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
-	r.endEntry(e, start, lenient)
+	r.endEntry(e, lenient)
 }
+
+// textLink reads RSS's link element, whose text is the reference.
+func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
 func isHTTP(u string) bool {
 	return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://")
@@ -155,11 +158,8 @@ func (r *reader) enclosure(links Links) Links {
 	if trim(url) == "" {
 		return links
 	}
-	link := Link{Rel: RelEnclosure, Href: r.reference(url, offset)}
+	link := Link{Rel: RelEnclosure, Href: url}
 	link.Type, _ = r.s.Attr("", "type")
 	link.Length, _ = r.s.Attr("", "length")
-	if link.Href == "" {
-		return links
-	}
-	return append(links, link)
+	return r.appendLink(links, link, r.currentBase(), offset)
 }

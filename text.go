@@ -130,10 +130,7 @@ func (r *reader) textRank(what string) int {
 
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
-	t := Text{Base: r.currentBase(), Lang: r.s.Lang()}
-	if t.Lang == "" {
-		t.Lang = r.lang
-	}
+	t := Text{Base: r.currentBase(), Lang: r.language()}
 	if src, ok := r.s.Attr("", "src"); ok && r.s.Local() == "content" {
 		t.Src = resolve(t.Base, src)
 	}
