@@ -18,7 +18,7 @@ type scope struct {
 	base     string
 	bases    int // how many xml:base attributes that comes from
 	lang     string
-	written  int // bytes of base and language, which XML writes on each entry
+	written  int            // bytes of base and language, which XML writes on each entry
 	index    map[string]int // bindings by prefix, where there are many
 }
 
