@@ -163,7 +163,7 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
-	sc := &scope{base: r.doc.URL}
+	sc := &scope{base: r.doc.URL, prefix: len(prefixOf(r.doc.URL))}
 	var item jsonItem
 	for d.More() {
 		if r.full() {

@@ -18,19 +18,24 @@ type scope struct {
 	base     string
 	bases    int // how many xml:base attributes that comes from
 	lang     string
-	written  int            // bytes of base and language, which XML writes on each entry
 	index    map[string]int // bindings by prefix, where there are many
+
+	// How many bytes there are:
+	written int // of base and language, which XML writes on each entry
+	bound   int // of all bindings
+	prefix  int // of what a relative path keeps of the base
 }
 
 // newScope returns the scope of what stands within the current element.
 func (r *reader) newScope() *scope {
 	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
-	sc.written = len(sc.base) + len(sc.lang)
+	sc.written, sc.prefix = len(sc.base)+len(sc.lang), len(prefixOf(sc.base))
 	all := r.s.Bindings()
 	for i, b := range all {
 		same := func(inner xmlscan.Binding) bool { return inner.Prefix == b.Prefix }
 		if (b.Prefix != "" || b.URI != "") && !slices.ContainsFunc(all[i+1:], same) {
 			sc.bindings = append(sc.bindings, b)
+			sc.bound += len(b.Prefix) + len(b.URI)
 		}
 	}
 	if few := 16; len(sc.bindings) > few {
@@ -114,12 +119,9 @@ func affords(n, borrowed int) bool { return borrowed <= maxBorrowed*n+maxBorrowe
 // bindings, the base, the language, and a base for each of its references. What
 // its links have taken is given, as is the most bytes that a base within it has.
 func (sc *scope) borrows(raw string, links, reach int) bool {
-	base := max(len(prefixOf(sc.base)), reach)
+	base := max(sc.prefix, reach)
 	own := links + sc.written
-	most := own
-	for _, b := range sc.bindings {
-		most += len(b.Prefix) + len(b.URI)
-	}
+	most := own + sc.bound
 	if base > shortBase {
 		most += base * (strings.Count(raw, "=") + strings.Count(raw, "&") + strings.Count(raw, `\`) + strings.Count(raw, "</"))
 	}
