@@ -11,7 +11,7 @@ import (
 // headElement reads the elements that Atom and RSS heads have in common: the
 // history flags, Atom links, tombstones. It reports whether this was one.
 func (r *reader) headElement() bool {
-	switch r.s.Space() {
+	switch r.space() {
 	case nsHistory:
 		r.flag()
 	case nsTombstones:
@@ -47,7 +47,7 @@ const maxExtra = 1000
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
 	start := r.s.Offset()
-	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
+	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
 	r.s.Skip()

@@ -40,26 +40,30 @@ func writeAttr(b *strings.Builder, name, value string) {
 }
 
 // xhtml returns the markup inside the div that an xhtml construct has as its
-// only child (RFC 4287 §3.1.1.3), as HTML: XHTML elements lose their prefix,
+// only child (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix,
 // and empty elements get an end tag where HTML wants one. A reference under an
 // xml:base further in is made absolute, as that base is lost; the div's is
 // returned.
-func (r *reader) xhtml() (body, base string) {
+func (r *reader) xhtml(div bool) (body, base string) {
 	var b strings.Builder
 	depth, bases := r.s.Depth(), len(r.s.Bases())
 	base = r.currentBase()
-	div := 0 // 1: open, 2: closed
+	const within, after = 1, 2
+	state := after // of the div
+	if div {
+		state = 0
+	}
 	for tok := r.s.Next(); tok != xmlscan.Stop && r.s.Depth() >= depth; tok = r.s.Next() {
 		switch tok {
 		case xmlscan.Start:
-			if div == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
-				div, bases, base = 1, len(r.s.Bases()), r.currentBase()
+			if state == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
+				state, bases, base = within, len(r.s.Bases()), r.currentBase()
 				continue
 			}
 			r.writeStart(&b, len(r.s.Bases()) > bases)
 		case xmlscan.End:
-			if div == 1 && r.s.Depth() == depth {
-				div = 2
+			if state == within && r.s.Depth() == depth {
+				state = after
 				continue
 			}
 			if !isVoid(r.s.Local()) {

@@ -11,22 +11,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The namespaces that carry meaning here. Elements are known by namespace,
-// never by prefix.
-const (
-	nsAtom       = "http://www.w3.org/2005/Atom"
-	nsAtom03     = "http://purl.org/atom/ns#"
-	nsHistory    = "http://purl.org/syndication/history/1.0"
-	nsTombstones = "http://purl.org/atompub/tombstones/1.0"
-	nsDC         = "http://purl.org/dc/elements/1.1/"
-	nsDCTerms    = "http://purl.org/dc/terms/"
-	nsContent    = "http://purl.org/rss/1.0/modules/content/"
-	nsXHTML      = "http://www.w3.org/1999/xhtml"
-	nsITunes     = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	nsRDF        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-	nsXML        = "http://www.w3.org/XML/1998/namespace"
-)
-
 // A reader turns the scanner's tokens into a Document. What the XML formats
 // have in common is here; atom.go and rss.go have what they do not.
 type reader struct {
@@ -40,10 +24,11 @@ type reader struct {
 	headDone bool
 	err      *ParseError
 
-	native string    // the namespace of the root, or of the entry that is read again
-	lang   string    // xml:lang around that entry
-	bases  []baseURL // of xml:base in scope
-	scopes [3]*scope // what children of the root, and of the channel, inherit
+	spaces map[string]string // what unusual namespaces are meant to be
+	native string            // the namespace of the root, or of the entry that is read again
+	lang   string            // xml:lang around that entry
+	bases  []baseURL         // of xml:base in scope
+	scopes [3]*scope         // what children of the root, and of the channel, inherit
 
 	entries []Entry // allocated together, as are
 	links   Links   // the entries' links
@@ -70,12 +55,12 @@ func (r *reader) document() {
 	if !r.s.Child(0) {
 		return
 	}
-	space, root := r.s.Space(), r.s.Local()
+	space, root := r.space(), r.s.Local()
 	switch {
 	case root == "feed" && (isAtom(space) || space == ""):
 		r.doc.Format = Atom
 		r.atomFeed()
-	case root == "rss":
+	case strings.EqualFold(root, "rss"):
 		r.doc.Format = RSS
 		r.native = space
 		r.rss()
@@ -182,10 +167,16 @@ func (r *reader) atomLink(links Links) Links {
 		}
 	}
 	if _, ok := r.s.Attr("", "href"); !ok {
-		r.note("link-without-href", "a link without href leads nowhere", offset)
-		return links
+		r.note("link-without-href", "a link without href: its text is taken for it, if there is any", offset)
+		base := r.currentBase()
+		if link.Href = r.plainText(); link.Href == "" {
+			return links
+		}
+		link.Href = r.absolute(base, link.Href, offset)
+	} else {
+		link.Href = r.reference(link.Href, offset)
 	}
-	if link.Href = r.reference(link.Href, offset); link.Href == "" {
+	if link.Href == "" {
 		return links
 	}
 	if rel == "" {

@@ -81,6 +81,7 @@ type Scanner struct {
 	around   int // what a base adds that no other is around
 	elements int
 	buf      []byte // scratch of ElementText
+	nested   bool   // the last ElementText passed over elements
 
 	notes   []Note
 	lenient int
