@@ -78,6 +78,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	r.addHeader(p.Header)
 	r.addGaps()
 	r.finishHead()
+	r.tellApart()
 	if r.err != nil {
 		return r.doc, r.err
 	}
@@ -163,7 +164,7 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
-	sc := &scope{base: r.doc.URL, prefix: len(prefixOf(r.doc.URL))}
+	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
 	var item jsonItem
 	for d.More() {
 		if r.full() {
@@ -188,7 +189,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 		return
 	}
 	*item = jsonItem{}
-	if err := json.Unmarshal([]byte(raw), item); err != nil {
+	if err := unmarshalItem(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
@@ -206,7 +207,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
 	e.Links = r.takeLinks()
-	r.keepEntry(e, offset, 0)
+	r.keepEntry(e, offset, loan{markup: item.HTML})
 }
 
 // jsonID reads an id: a string, or a number as it is written.
@@ -223,7 +224,7 @@ func jsonID(raw json.RawMessage) string {
 
 // jsonItem reads the item again; what is of the wrong type Parse has noted.
 func (e *Entry) jsonItem() (item jsonItem) {
-	_ = json.Unmarshal([]byte(e.raw), &item)
+	_ = unmarshalItem(e.raw, &item)
 	item.ID, _ = json.Marshal(e.ID)
 	return item
 }

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -185,6 +186,26 @@ func escapeNonASCII(s string) string {
 	}
 	return string(b)
 }
+
+// writable returns a reference as it may be written: the characters that no IRI
+// has are escaped, as they would be in a request (RFC 3987 §3.1).
+func writable(ref string) string {
+	i := strings.IndexFunc(ref, notInIRI)
+	if i < 0 {
+		return ref
+	}
+	var b strings.Builder
+	for _, c := range ref {
+		if notInIRI(c) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"{}|\\^`", c) }
 
 func withoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")
