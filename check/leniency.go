@@ -27,7 +27,7 @@ var leniencyRules = []Rule{
 		"an entity of HTML, which XML does not have", "write the character itself"},
 	{"id-too-long", Note, OneDocument, RFC5005, formatsAtom, "RFC 5005 §6",
 		"a feed id that is longer than readers accept", "write a shorter one"},
-	{"invalid-bytes", Note, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.3.3",
+	{"invalid-bytes", Note, OneDocument, RFC5005, formatsAll, "XML 1.0 §4.3.3",
 		"bytes that mean nothing in the document's charset", "write UTF-8"},
 	{"json-type", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
 		"a member of another type than it should be", "write it with the type that JSON Feed gives it"},
