@@ -55,4 +55,8 @@ var leniencyRules = []Rule{
 		"a charset that nobody knows", "write UTF-8, and declare it"},
 	{"url-too-long", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
 		"a link that is longer than readers accept", "write a shorter one"},
+	{"zone-ambiguous", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
+		"the name of a time zone that has several meanings", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
+	{"zone-unknown", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
+		"the name of a time zone that has no known meaning", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
 }
