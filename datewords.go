@@ -71,13 +71,15 @@ func (d *dateText) word() bool {
 	return true
 }
 
-// halfDay reads am, p.m. and their like.
+// halfDay reads am, p.m. and their like. In Korea they come before the time.
 func (d *dateText) halfDay(lower string) bool {
+	half := lower[0]
 	switch lower {
 	case "am", "pm":
-	case "오전", "오후":
-		d.korean = true
-		lower = map[string]string{"오전": "am", "오후": "pm"}[lower]
+	case "오전":
+		half, d.korean = 'a', true
+	case "오후":
+		half, d.korean = 'p', true
 	case "a", "p":
 		if !strings.HasPrefix(strings.ToLower(d.text[d.at:]), ".m") {
 			return false
@@ -86,10 +88,10 @@ func (d *dateText) halfDay(lower string) bool {
 	default:
 		return false
 	}
-	if !d.clock.set && !d.korean || d.clock.half != 0 {
+	if d.clock.half != 0 || !d.clock.set && !d.korean {
 		return false
 	}
-	d.clock.half = lower[0]
+	d.clock.half = half
 	return true
 }
 

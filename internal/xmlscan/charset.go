@@ -132,7 +132,7 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 // the document in it.
 func choose(data string, sources []source) (charset, reading, error) {
 	utf8Set := charset{name: utf8Name}
-	var named []charset
+	named := make([]charset, 0, 3)
 	for _, s := range sources {
 		if s.charset.name != "" && !s.wide() && !s.ebcdic() {
 			named = append(named, s.charset)
