@@ -244,6 +244,7 @@ func (r *reader) parseTime(value string, offset int) time.Time {
 	if !ok && trim(value) != "" {
 		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
 	}
+	r.noteZone(offset)
 	return t
 }
 

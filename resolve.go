@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A reference is a URI or IRI reference in its five components (RFC 3986 §3).
@@ -158,33 +160,13 @@ func removeDots(path string) string {
 }
 
 // requestURL turns an absolute IRI into the URI that goes on the wire
-// (RFC 3987 §3.1); the host's name is left to net/http.
+// (RFC 3987 §3.1), with all escaped that a request may not have; the host's
+// name is left to net/http.
 func requestURL(iri string) string {
 	r := split(iri)
-	r.path, r.query = escapeNonASCII(r.path), escapeNonASCII(r.query)
+	r.path, r.query = fetch.Escape(r.path), fetch.Escape(r.query)
 	r.fragment, r.hasFragment = "", false
 	return r.String()
-}
-
-func escapeNonASCII(s string) string {
-	plain := func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '<' && c != '>' }
-	i := 0
-	for i < len(s) && plain(s[i]) {
-		i++
-	}
-	if i == len(s) {
-		return s
-	}
-	const hex = "0123456789ABCDEF"
-	b := []byte(s[:i])
-	for ; i < len(s); i++ {
-		if c := s[i]; plain(c) {
-			b = append(b, c)
-		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return string(b)
 }
 
 // writable returns a reference as it may be written: the characters that no IRI

@@ -31,7 +31,7 @@ var leniencyRules = []Rule{
 		"an entity of HTML, which XML does not have", "write the character itself"},
 	{"id-too-long", Note, OneDocument, RFC5005, formatsAtom, "RFC 5005 §6",
 		"a feed id that is longer than readers accept", "write a shorter one"},
-	{"invalid-bytes", Note, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.3.3",
+	{"invalid-bytes", Note, OneDocument, RFC5005, formatsAll, "XML 1.0 §4.3.3",
 		"bytes that mean nothing in the document's charset", "write UTF-8"},
 	{"json-type", Note, OneDocument, RFC5005, formatsJSON, "JSON Feed 1.1",
 		"a member of another type than it should be", "write it with the type that JSON Feed gives it"},
@@ -65,4 +65,8 @@ var leniencyRules = []Rule{
 		"a charset that nobody knows", "write UTF-8, and declare it"},
 	{"url-too-long", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
 		"a link that is longer than readers accept", "write a shorter one"},
+	{"zone-ambiguous", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
+		"the name of a time zone that has several meanings", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
+	{"zone-unknown", Note, OneDocument, RFC5005, formatsAll, "RFC 2822 §4.3",
+		"the name of a time zone that has no known meaning", "write the offset, such as +0100 in RSS and +01:00 in Atom and JSON Feed"},
 }
