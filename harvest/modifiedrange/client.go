@@ -70,11 +70,11 @@ type Sync struct {
 // first, and no item twice. The entries and deletions in them are changes: what
 // is not there has not changed.
 //
-// An error on the first document is yielded as it is, as is the context's. Where
-// the sync cannot go on later, Documents yields a nil document and a
-// *feedhistory.Gap, which may wrap a *PossibleLossError, an *IgnoredError, a
-// *StampError or a *LimitError, and ends. So feedhistory.Merge takes it as it
-// takes a walk. To range again starts anew.
+// An error on the first document is yielded as it is, as is the context's. What
+// is missing later is a nil document and a *feedhistory.Gap: after one that wraps
+// a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
+// *StampError, a *LimitError or the error of a request ends it. So
+// feedhistory.Merge takes it as it takes a walk. To range again starts anew.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}
