@@ -39,7 +39,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 		err error
 	}
 	return func(yield func(Fetched, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(h.with(ctx))
 		client := plain.Fetcher(h.HTTP)
 		var queue []chan result // of what is under way, in order
 		defer func() {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"hash/maphash"
 	"iter"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -19,6 +21,12 @@ type Client struct {
 	HTTP *feedhistory.Client
 
 	URL string // of the feed, which leads to its newest page
+
+	// Header returns further header fields of a request, such as Authorization
+	// with a token. It is asked at each request, so that tokens can be renewed,
+	// from several goroutines; only for what is of the origin of URL. An error
+	// fails the request. Nil: there are none.
+	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Snapshot is the URL of a snapshot's index. A harvest without a cursor begins
 	// with that, and goes on in the feed. "": it begins with the oldest page.
@@ -80,7 +88,9 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 		limits := h.c.Limits.withDefaults()
 		fetcher, done := replication.Fetcher(h.c.HTTP, limits.Page)
 		defer done()
-		r := &run{Harvest: h, fetcher: fetcher, limits: limits, yield: yield, seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+		r := &run{
+			Harvest: h, ctx: fetch.WithFields(h.ctx, h.c.URL, h.c.Header), fetcher: fetcher, limits: limits, yield: yield, seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		}
 		err := r.run()
 		if r.left || err == nil {
 			return

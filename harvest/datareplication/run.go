@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"io"
@@ -15,6 +16,7 @@ import (
 // A run is a harvest under way.
 type run struct {
 	*Harvest
+	ctx     context.Context // of the requests
 	fetcher *fetch.Client
 	limits  Limits
 	yield   func(*Entity, error) bool

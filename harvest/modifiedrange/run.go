@@ -1,6 +1,7 @@
 package modifiedrange
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // A run is a sync under way.
 type run struct {
 	*Sync
+	ctx    context.Context // of the requests
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
