@@ -62,6 +62,13 @@ func serveEntities(ts *testscript.TestScript, dir publish.Dir) (url string) {
 			http.NotFound(w, r)
 			return
 		}
+		if field, err := os.ReadFile(dir.Path + ".header"); err == nil {
+			name, value, _ := strings.Cut(strings.TrimSpace(string(field)), ": ")
+			if r.Header.Get(name) != value {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+		}
 		handler.ServeHTTP(w, r)
 	}))
 	handler.Base = server.URL

@@ -36,17 +36,8 @@ func (c *harvestCommand) dataReplication(w *world) error {
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	if c.Snapshot != "" {
-		if err := checkURL(c.Snapshot); err != nil {
-			return err
-		}
-	}
-	client := datareplication.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Snapshot: c.Snapshot,
-		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)}, Lenient: c.Lenient,
-	}
 	r := &replicationRun{
-		harvestCommand: c, world: w, Harvest: client.Harvest(w.ctx, from.Cursor),
+		harvestCommand: c, world: w, Harvest: c.replicationClient(w).Harvest(w.ctx, from.Cursor),
 		out: bufio.NewWriterSize(w.stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
 	}
 	broken, err := r.print()
@@ -67,6 +58,14 @@ func (c *harvestCommand) dataReplication(w *world) error {
 		return statusError(exitPartial)
 	}
 	return nil
+}
+
+// replicationClient returns the client that the flags ask for.
+func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
+	return &datareplication.Client{
+		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
+	}
 }
 
 // print prints what comes. The cursor is noted with each page, and after what it
@@ -143,7 +142,7 @@ func (r *replicationRun) json(broken error) jsonReplication {
 }
 
 func entityJSON(e *datareplication.Entity) jsonEntity {
-	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified), Operation: string(e.Operation), Type: e.Type}
+	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
 	if utf8.Valid(e.Body) {
 		j.Body = string(e.Body)
 	} else {
