@@ -54,13 +54,13 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
 	}
-	if len(item.Authors) == 0 && !e.signed && e.format() == Atom { // RFC 4287 §4.2.1
-		for _, p := range e.Source.Authors {
+	if len(item.Authors) == 0 {
+		for _, p := range e.authors() {
 			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email})
 		}
-		if len(item.Authors) > 0 {
-			item.Author = item.Authors[0]
-		}
+	}
+	if item.Author == nil && len(item.Authors) > 0 {
+		item.Author = item.Authors[0]
 	}
 	return item
 }

@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -22,29 +21,36 @@ func (e *Entry) extensions() (x extended) {
 	if e.raw == "" || e.format() == JSONFeed {
 		return x
 	}
-	r := e.reader()
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
 	sc := r.newScope()
-	var raws []string
+	var elements []string
 	for depth := r.s.Depth(); r.s.Child(depth); {
 		if !r.isOwn() && !r.isMapped() {
 			start := r.s.Offset()
 			r.s.Skip()
-			raws = append(raws, r.text[start:r.s.End()])
+			elements = append(elements, raw[start:r.s.End()])
 		}
 	}
-	if len(raws) == 0 {
+	if len(elements) == 0 {
 		return x
 	}
-	all := strings.Join(raws, "\n")
-	shared := sc.shareable(all)
+	all := strings.Join(elements, "\n")
+	shared, others := sc.shareable(all)
 	var b strings.Builder
 	left := maxBorrowed*len(all) + maxBorrowedExtra
-	for _, raw := range raws {
-		attrs := sc.declare(raw, shared)
+	for _, element := range elements {
+		attrs := declarations(element, others)
 		if left -= len(attrs); left < 0 {
 			return extended{} // more declarations than elements
 		}
-		b.WriteString(xmlscan.Standalone(raw, shared, attrs) + "\n")
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.bindings, attrs)
+		}
+		b.WriteString(element + "\n")
 	}
 	x.elements, x.attrs = b.String(), sc.attrs(shared, mayBeRelative(all))
 	return x
@@ -66,23 +72,28 @@ func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
 	return attrs.String()
 }
 
-// shareable returns the bindings of an entry that an element of ours can have
-// instead: not the default namespace, nor a prefix that is ours.
-func (sc *scope) shareable(raw string) []xmlscan.Binding {
-	return slices.DeleteFunc(sc.needed(raw), func(b xmlscan.Binding) bool {
-		return b.Prefix == "" || b.Prefix == "atom" && b.URI != nsAtom
-	})
+// shareable returns the bindings that elements need and that an element of ours
+// around them can have, and the others: the default namespace, and a prefix that
+// is ours.
+func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
+	for _, b := range sc.needed(elements) {
+		if b.Prefix == "" || b.Prefix == "atom" && b.URI != nsAtom {
+			others = append(others, b)
+		} else {
+			shared = append(shared, b)
+		}
+	}
+	return shared, others
 }
 
-// declare returns the declarations that an element needs besides those shared.
-func (sc *scope) declare(raw string, shared []xmlscan.Binding) string {
+// declarations returns those of the bindings that an element may need.
+func declarations(element string, bindings []xmlscan.Binding) string {
 	var attrs strings.Builder
-	for _, b := range sc.needed(raw) {
+	for _, b := range bindings {
 		switch {
-		case slices.Contains(shared, b):
 		case b.Prefix == "":
 			writeAttr(&attrs, "xmlns", b.URI)
-		default:
+		case strings.Contains(element, b.Prefix+":"):
 			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
 		}
 	}

@@ -51,13 +51,14 @@ func TestExtensionsInAnotherFormat(t *testing.T) {
 
 // A prefix that is ours, and a default namespace, keep their meaning.
 func TestExtensionsUnderOurPrefixes(t *testing.T) {
-	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+nsAtom+`" xmlns="urn:x" xmlns:atom="urn:z"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w/></a:entry></a:feed>`, "")
+	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+nsAtom+`" xmlns="urn:x" xmlns:atom="urn:z" xmlns:own="urn:own"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w own:a="1"/></a:entry></a:feed>`, "")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, WriteRSS(&b, doc))
 	requireWellFormed(t, b.Bytes())
+	require.Contains(t, b.String(), `<item xmlns:own="urn:own">`)
 	require.Contains(t, b.String(), `<y xmlns="urn:x"/>`)
-	require.Contains(t, b.String(), ` xmlns:atom="urn:z"/>`)
+	require.Contains(t, b.String(), ` xmlns:atom="urn:z" own:a="1"/>`)
 	back, err := Parse(&b, "")
 	require.NoError(t, err)
 	_, ok := back.Entries[0].Links.Rel("via")

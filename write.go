@@ -27,18 +27,26 @@ func (e *Entry) XML() []byte {
 	return []byte(text)
 }
 
-// inheritedAuthors returns the authors that an entry has from its feed, as XML:
+// authors returns the authors that an entry has from its feed (RFC 4287 §4.2.1):
 // as many as have room, since they count for every entry.
-func (e *Entry) inheritedAuthors() string {
+func (e *Entry) authors() []Person {
 	if e.signed || e.format() != Atom {
-		return ""
+		return nil
 	}
-	var w writer
-	for _, p := range e.Source.Authors {
-		before := w.b.Len()
-		if w.author(p); w.b.Len() > maxBorrowedExtra {
-			return w.b.String()[:before]
+	left := maxBorrowedExtra
+	for i, p := range e.Source.Authors {
+		if left -= len(p.Name) + len(p.Email) + len(p.URI); left < 0 {
+			return e.Source.Authors[:i]
 		}
+	}
+	return e.Source.Authors
+}
+
+// inheritedAuthors returns them as XML.
+func (e *Entry) inheritedAuthors() string {
+	var w writer
+	for _, p := range e.authors() {
+		w.author(p)
 	}
 	return strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`)
 }
