@@ -210,7 +210,7 @@ func (m *merger) interrupt(err error) {
 		return
 	}
 	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
-	if older, ok := m.last.older(m.h.Kind); ok {
+	if older, ok := m.last.Links.Rel(m.h.Kind.older()); ok {
 		gap.URL, gap.From = older.Href, m.last.URL
 	}
 	m.h.Gaps = append(m.h.Gaps, gap)

@@ -188,10 +188,14 @@ func (r *reader) addHeader(h http.Header) {
 		r.doc.LastModified = t
 	}
 	own := r.doc.Links
-	for _, link := range headerLinks(h.Values("Link"), r.doc.URL) {
-		if known(link.Rel) && !own.has(link.Rel) && len(link.Href) <= r.limits.URL {
+	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
+	for _, link := range links {
+		if !own.has(link.Rel) {
 			r.doc.Links = append(r.doc.Links, link)
 		}
+	}
+	for _, rel := range lost {
+		r.doc.lose(rel)
 	}
 }
 

@@ -52,6 +52,7 @@ type reader struct {
 	own     Links   // of the current entry
 	linked  int     // links of all entries
 	tooMany bool    // some have been dropped
+	inHead  bool    // the current link is the head section's
 	dates   dateReader
 	polls   scheduleReader
 }
@@ -156,9 +157,11 @@ func (r *reader) atomLink(links Links) Links {
 	}
 	if _, ok := r.s.Attr("", "href"); !ok {
 		r.note("link-without-href", "a link without href leads nowhere", offset)
+		r.lose(rel)
 		return links
 	}
 	if link.Href = r.reference(link.Href, offset); link.Href == "" {
+		r.lose(rel)
 		return links
 	}
 	if rel == "" {
@@ -168,14 +171,21 @@ func (r *reader) atomLink(links Links) Links {
 	return r.appendRelations(links, link, rel, offset)
 }
 
+// maxRelations is how many relations of one link are kept.
+const maxRelations = 16
+
 // appendRelations appends the link once for each relation that rel has: one
 // by the specification, but space-separated lists are seen.
 func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
 	}
-	values := strings.Fields(rel[:min(len(rel), 1000)])
-	for _, value := range values[:min(len(values), 16)] {
+	n := 0
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
 		name, lenient := relation(value)
 		if lenient {
 			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
@@ -184,6 +194,13 @@ func (r *reader) appendRelations(links Links, link Link, rel string, offset int)
 		links = append(links, link)
 	}
 	return links
+}
+
+// lose notes the relations of a link that cannot be used, if it is the head's.
+func (r *reader) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
 }
 
 // appendText appends the link whose target is the current element's text.
