@@ -37,7 +37,7 @@ type ArchiveAt struct {
 // first. Its update time is that of its latest entry, so it does not change.
 func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d := newDocument(head, entries, at.Self)
-	d.Archive = true
+	d.Archive, d.Coverage = true, nil // which changes
 	d.link(RelCurrent, at.Current)
 	d.link(RelPrevArchive, at.Prev)
 	d.link(RelNextArchive, at.Next)

@@ -85,9 +85,10 @@ type Document struct {
 	LastModified time.Time // of the HTTP response; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
-	Notes        []Note   // the leniencies used in reading it; the first hundred
-	Schedule     Schedule // how often the feed wants to be asked for
-	Response     Response // what HTTP said of it
+	Notes        []Note    // the leniencies used in reading it; the first hundred
+	Schedule     Schedule  // how often the feed wants to be asked for
+	Response     Response  // what HTTP said of it
+	Coverage     *Coverage // how much it says it has of a feed that it republishes; nil: it says nothing
 
 	lost   []string // the relations of history links that could not be used
 	place  place    // what the walk that it came in knows of it

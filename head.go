@@ -18,6 +18,11 @@ func (r *reader) headElement() bool {
 		if r.s.Local() == "deleted-entry" {
 			r.tombstone()
 		}
+	case CoverageNamespace:
+		if r.s.Local() != "mirror" {
+			return false
+		}
+		r.coverage()
 	case nsAtom, nsAtom03:
 		if r.s.Local() != "link" {
 			return false

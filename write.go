@@ -62,7 +62,7 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 // Whole, and with a PseudoEntry for each gap.
 func (h *History) Document() *Document {
 	d := *h.Head
-	d.Complete, d.Archive, d.Notes = h.Verdict() == Whole, false, nil
+	d.Complete, d.Archive, d.Notes, d.lost, d.Coverage = h.Verdict() == Whole, false, nil, nil, h.Coverage()
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
@@ -149,6 +149,7 @@ func (w *writer) flags(d *Document) {
 	if d.Archive {
 		w.empty("fh:archive", "xmlns:fh", nsHistory)
 	}
+	w.coverage(d.Coverage)
 	for _, t := range d.Deleted {
 		when := ""
 		if !t.When.IsZero() {

@@ -171,7 +171,7 @@ func (p *poll) flush(ctx context.Context) error {
 		return nil
 	}
 	p.held.Feed = p.feed
-	p.feed.Verdict = p.verdict()
+	p.feed.Verdict = max(p.verdict(), p.feed.bound())
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
 	for _, d := range p.held.Documents {
 		for _, name := range d.Names {
@@ -290,6 +290,7 @@ func (p *poll) finish() (*Changes, error) {
 			return p.stop(err)
 		}
 	}
+	p.feed.declare()
 	if p.held == nil {
 		p.held = &Change{}
 	}
