@@ -93,7 +93,7 @@ func (r *reader) coverage() {
 	verdict := attr("verdict")
 	err := c.Verdict.UnmarshalText([]byte(verdict))
 	if err != nil {
-		r.note("coverage-unknown", "the feed says of how much of another one it has: "+clip(verdict)+", which is no verdict", offset)
+		r.note("coverage-unread", "the feed says of how much of another one it has: "+clip(verdict)+", which is no verdict", offset)
 	}
 	for r.child(depth) {
 		switch {
@@ -105,7 +105,7 @@ func (r *reader) coverage() {
 		}
 	}
 	if tooMany {
-		r.note("coverage-too-long", fmt.Sprintf("the feed says of more than %d documents that they are missing", mostDeclared), offset)
+		r.note("coverage-unread", fmt.Sprintf("the feed says of more than %d documents that they are missing", mostDeclared), offset)
 	}
 	if err == nil || len(c.Gaps) > 0 {
 		r.doc.Coverage = r.doc.Coverage.join(c)
