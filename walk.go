@@ -19,7 +19,14 @@ type WalkOptions struct {
 	// Processed reports whether the archive document at a URL has been
 	// processed, that is stored, before: the walk does not go beyond it
 	// (5005#19). Nil: none has been. It is called by the goroutine that ranges
-	// over the walk.
+	// over the walk, and may look into the store that the caller fills meanwhile:
+	// documents of the walk itself do not end it.
+	//
+	// To mark a document as processed is safe only if what it links to, see
+	// Document.Older, is stored in the same transaction, to be Pending in the next
+	// walk unless it is processed by then. Else what is older is never read if this
+	// walk is cut short. The example examples/incremental does it with
+	// database/sql.
 	Processed func(url string) bool
 
 	// Last reports whether to end the pages of a paged feed with one that was
@@ -56,7 +63,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newAhead(ctx, c),
-			visited: newVisited(),
+			visited: newVisited(), claimed: set{},
 		}
 		if opt != nil {
 			w.opt = *opt
@@ -83,6 +90,7 @@ type walk struct {
 	origins []string  // URLs of the origins that SameOrigin means
 	kind    Kind      // of the feed
 	held    []*loaded // read to find where the feed begins, until the chain reaches them
+	claimed set       // URLs that documents call themselves, and that were not processed before
 	reread  bool      // the subscription document has been read a second time
 	missing *Gap      // for which it was
 
@@ -334,26 +342,6 @@ func (w *walk) known(url string) Known {
 		return Known{}
 	}
 	return w.opt.Known(url)
-}
-
-// processed reports whether the caller had processed a document before this walk:
-// of one that the walk has read, its answer means nothing any more.
-func (w *walk) processed(url string) bool {
-	url = withoutFragment(url)
-	return w.opt.Processed != nil && !w.seen(url) && w.opt.Processed(url)
-}
-
-// wasProcessed reports whether an archive that is to be yielded has been
-// processed, perhaps under another name than that of the link to it.
-func (w *walk) wasProcessed(l *loaded) bool {
-	return w.opt.Processed != nil && l.doc != nil && l.url != w.start && (w.opt.Processed(l.url) || w.knows(l.doc))
-}
-
-// knows reports whether a document has been processed by one of its names: where
-// it was found, or its self.
-func (w *walk) knows(doc *Document) bool {
-	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
 }
 
 // isLast reports whether the caller wants no page beyond one.
