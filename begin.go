@@ -133,6 +133,7 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 	case next.unchanged() != nil:
 		return next, nil
 	case next.err != nil:
+		w.forget(url)
 		return nil, w.gapOf(next, last.doc.URL)
 	case next.doc.URL == last.url, next.doc.URL == last.doc.URL, isTwin(last, next) && !isElsewhere(last.doc):
 		last.doc.place.begins = url

@@ -49,8 +49,8 @@ type WalkOptions struct {
 
 // Walk yields the documents of the feed at url, newest first: its subscription
 // document, then those that prev-archive links lead to in an archived feed, or
-// next links in a paged one. Given an archive, it begins at the subscription
-// document that the archive names; given a page, at the first.
+// next links in a paged one. Given another document of the feed, it begins where
+// that says the feed begins, by current (5005#13) or first.
 //
 // Nothing is requested until the sequence is ranged over. To range again starts
 // anew; to break ends what is in flight.
