@@ -86,7 +86,7 @@ func (r Reason) Advice() string {
 // an error; Merge collects it.
 type Gap struct {
 	URL    string // of the document that could not be had
-	From   string // the document whose link led there; "" for none
+	From   string // the document whose link led there; URL itself if its own link cannot be used; "" for none
 	Reason Reason
 	Err    error     // in detail; never nil
 	Found  time.Time // when
