@@ -42,9 +42,9 @@ func (e declared) Error() string {
 	return "the feed itself says that this is missing: " + string(e)
 }
 
-// Gaps returns what the document itself says is missing of its feed: those of its
+// Declared returns what the document itself says is missing of its feed: those of its
 // Coverage, and at least one if that is Partial. Walk requests none of them.
-func (d *Document) Gaps() (gaps []*Gap) {
+func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
 	}

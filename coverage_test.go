@@ -48,8 +48,8 @@ func TestHistoryCoverage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Partial, again.Coverage.Verdict)
 	require.Equal(t, "http://example.net/feed", again.Coverage.Of)
-	require.Len(t, again.Gaps(), 3)
-	require.ErrorContains(t, again.Gaps()[1], "eaten by the dog")
+	require.Len(t, again.Declared(), 3)
+	require.ErrorContains(t, again.Declared()[1], "eaten by the dog")
 
 	doc.Coverage = nil
 	h, err = Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })

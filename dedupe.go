@@ -149,6 +149,7 @@ func (m *merger) rank(doc *Document) int32 {
 
 func (m *merger) add(doc *Document) {
 	m.last = doc
+	m.h.Gaps = append(m.h.Gaps, doc.Gaps...)
 	n := m.rank(doc)
 	if m.h.Head == nil {
 		head := doc.headOnly()
@@ -177,7 +178,7 @@ func (m *merger) add(doc *Document) {
 
 // declare collects the gaps that the newest document declares itself.
 func (m *merger) declare(doc *Document) {
-	for _, gap := range doc.Gaps() {
+	for _, gap := range doc.Declared() {
 		same := func(old *Gap) bool { return old.URL == gap.URL && old.Reason == gap.Reason }
 		if !slices.ContainsFunc(m.h.Gaps, same) {
 			m.h.Gaps = append(m.h.Gaps, gap)

@@ -76,6 +76,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
 	}
 	r.addHeader(p.Header)
+	r.addGaps()
 	r.finishHead()
 	if r.err != nil {
 		return r.doc, r.err
@@ -158,6 +159,10 @@ func (r *reader) jsonLink(d *json.Decoder, rel string) error {
 			r.doc.lose(rel)
 			return nil
 		}
+		if len(r.doc.Links) == r.limits.HeadLinks {
+			r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
+			return nil
+		}
 		r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
 	}
 	return nil
@@ -168,10 +173,10 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
-	sc := &scope{base: r.doc.URL}
+	sc := &scope{base: r.doc.URL, prefix: len(prefixOf(r.doc.URL))}
 	var item jsonItem
 	for d.More() {
-		if len(r.doc.Entries) >= r.limits.Entries {
+		if r.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
 			return nil
 		}
@@ -198,12 +203,11 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 	}
 	e := r.newEntry(sc)
 	e.raw, e.ID = raw, jsonID(item.ID)
+	r.length = len(raw)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
-			if l.Href = r.absolute(r.doc.URL, l.Href, offset); l.Href != "" {
-				r.addLinks(append(r.own, l))
-			}
+			r.addLinks(func(own Links) Links { return r.appendLink(own, l, r.doc.URL, offset) })
 		}
 	}
 	link(Link{Rel: RelAlternate, Href: item.URL})
@@ -212,7 +216,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
 	e.Links = r.takeLinks()
-	r.keepEntry(e, offset)
+	r.keepEntry(e, offset, 0)
 }
 
 // jsonID reads an id: a string, or a number as it is written.

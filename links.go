@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
@@ -170,6 +171,9 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 			if target, params, field = weblink.Cut(field); params == nil {
 				break
 			}
+			if !utf8.ValidString(target) {
+				target = escapeNonASCII(target) // the same URL: these bytes would be sent so
+			}
 			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
 				continue
 			}
@@ -186,7 +190,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 				default:
 					links = append(links, Link{
 						Rel: name, Href: href, Type: params["type"],
-						Title: params["title"], HrefLang: params["hreflang"],
+						Title: strings.ToValidUTF8(params["title"], "\uFFFD"), HrefLang: params["hreflang"],
 					})
 				}
 			}

@@ -259,8 +259,14 @@ func TestWalkKnown(t *testing.T) {
 					known[d.Response.Requested] = k
 				}
 			}
-			declared := len(first.history.Head.Gaps()) // by what has not changed
-			for _, g := range first.history.Gaps[declared:] {
+			declared := first.history.Head.Declared() // by documents that have not changed
+			for _, d := range first.docs {
+				declared = append(declared, d.Gaps...)
+			}
+			for _, g := range first.history.Gaps {
+				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {
+					continue
+				}
 				if gaps[g.URL] = g.Reason; g.Document != nil {
 					delete(known, g.URL) // damaged
 				}

@@ -28,17 +28,15 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 	s.Next()
 	var attrs strings.Builder
 	declared := s.Bindings()[len(sc.bindings):]
-	for i := len(sc.bindings) - 1; i >= 0; i-- {
-		b := sc.bindings[i]
-		same := func(other xmlscan.Binding) bool { return other.Prefix == b.Prefix }
-		if slices.ContainsFunc(declared, same) || slices.ContainsFunc(sc.bindings[i+1:], same) {
+	for _, b := range sc.needed(raw) {
+		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
 			continue
 		}
-		if b.Prefix == "" && b.URI != "" {
-			writeAttr(&attrs, "xmlns", b.URI)
-		} else if b.Prefix != "" {
-			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
+		name := "xmlns"
+		if b.Prefix != "" {
+			name += ":" + b.Prefix
 		}
+		writeAttr(&attrs, name, b.URI)
 	}
 	own, ok := s.Attr(nsXML, "base")
 	if base := resolve(sc.base, own); base != own {
@@ -61,7 +59,10 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 // Document returns the history as one document, complete where the verdict is
 // Whole, and with a PseudoEntry for each gap.
 func (h *History) Document() *Document {
-	d := *h.Head
+	d := Document{Format: Atom}
+	if h.Head != nil {
+		d = *h.Head
+	}
 	d.Complete, d.Archive, d.Notes, d.lost, d.Coverage = h.Verdict() == Whole, false, nil, nil, h.Coverage()
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
@@ -127,13 +128,19 @@ func (w *writer) element(name, text string) {
 
 // empty writes an element without content, from names and values in turn.
 func (w *writer) empty(name string, attrs ...string) {
+	w.open(name, attrs...)
+	w.b.WriteString("/>\n")
+}
+
+// open writes a start tag up to its end, from names and values in turn. An
+// empty value is none.
+func (w *writer) open(name string, attrs ...string) {
 	w.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
 			writeAttr(&w.b, attrs[i], attrs[i+1])
 		}
 	}
-	w.b.WriteString("/>\n")
 }
 
 // link writes an Atom link, under the given element name.
@@ -192,5 +199,5 @@ func (d *Document) identity() string {
 // isNative reports whether the entry's element is one of the given namespace,
 // and so can stand in a document of that vocabulary as it is.
 func (e *Entry) isNative(format Format, space string) bool {
-	return e.raw != "" && e.format() == format && e.reader().native == space
+	return e.raw != "" && e.format() == format && e.reader().s.Space() == space
 }

@@ -160,6 +160,7 @@ func TestDraftErrors(t *testing.T) {
 		"content: ":                 {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
 		"title: not well-formed":    {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
 		"content: xml: ":            {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
+		"a text construct is text":  {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
 		"content: not well-formed:": {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
 	} {
 		_, err := d.Entry()

@@ -81,11 +81,29 @@ func (w *writer) atomEntry(e *Entry) {
 func (w *writer) text(name string, t Text) {
 	switch {
 	case t == Text{} && name != "title":
+	case t.Src != "", isMedia(t.Type):
+		w.media(name, t)
 	case t.Type == TextHTML || t.Type == TextXHTML:
 		w.element(name+` type="html"`, t.absolute())
 	default:
 		w.element(name, t.Body)
 	}
+}
+
+// media writes content of a media type, or that is found elsewhere. Markup that
+// is not well-formed by itself becomes text.
+func (w *writer) media(name string, t Text) {
+	if t.Src != "" {
+		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: then it has no content of its own
+		return
+	}
+	body, err := t.atomBody()
+	if err != nil {
+		t.Type = "text/plain"
+		body, _ = t.atomBody()
+	}
+	w.open(name, "type", t.Type)
+	w.b.WriteString(">" + body + "</" + name + ">\n")
 }
 
 // headAs writes what else the head section says, if it is of the same format.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -55,7 +56,11 @@ func (w *writer) rssItem(e *Entry) {
 	if summary := e.Summary(); summary != (Text{}) {
 		w.element("description", summary.html())
 	}
-	if content := e.Content(); content != (Text{}) {
+	switch content := e.Content(); {
+	case content == Text{}:
+	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
+		w.media("atom:content", content) // RSS has no element for it
+	default:
 		w.element(`content:encoded xmlns:content="`+nsContent+`"`, content.html())
 	}
 	w.b.WriteString("</item>\n")

@@ -31,7 +31,7 @@ func (f *Feed) declare() {
 	if head == nil {
 		return
 	}
-	for _, gap := range head.Gaps() {
+	for _, gap := range head.Declared() {
 		g := newGap(gap)
 		g.From = declaredGap
 		f.Gaps = append(f.Gaps, g)

@@ -46,7 +46,7 @@ func (w *world) mirrored(feed string) map[string]string {
 func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
 	h, err := reader().Fetch(w.t.Context(), strings.TrimSuffix(w.url, "/")+path)
 	require.NoError(w.t, err)
-	require.Len(w.t, h.Gaps, len(h.Head.Gaps()), "nothing is missing but what is said to be")
+	require.Len(w.t, h.Gaps, len(h.Head.Declared()), "nothing is missing but what is said to be")
 	all := map[string]string{}
 	for _, e := range h.Entries {
 		all[e.ID] = words(e)

@@ -15,12 +15,10 @@
 // [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
 package xmlscan
 
-import (
-	"cmp"
-	"math"
-)
+import "math"
 
-// Limits bounds what a document may ask for. A zero field means its default.
+// Limits bounds what a document may ask for. A field that is zero or negative
+// means its default.
 type Limits struct {
 	Depth      int // open elements at once; 256
 	Attributes int // attributes of one element, namespace declarations included; 256
@@ -29,11 +27,17 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
+	or := func(n, def int) int {
+		if n > 0 {
+			return n
+		}
+		return def
+	}
 	return Limits{
-		Depth:      cmp.Or(l.Depth, 256),
-		Attributes: cmp.Or(l.Attributes, 256),
-		Namespaces: cmp.Or(l.Namespaces, 256),
-		Elements:   cmp.Or(l.Elements, 1_000_000),
+		Depth:      or(l.Depth, 256),
+		Attributes: or(l.Attributes, 256),
+		Namespaces: or(l.Namespaces, 256),
+		Elements:   or(l.Elements, 1_000_000),
 	}
 }
 
@@ -66,16 +70,18 @@ type Scanner struct {
 	rooted     bool // the root element has been opened
 	name       name // of the current Start or End
 	attrs      []Attr
-	attrAt     []int // where in doc each of attrs begins
 	dropped    []int // where attributes begin that the current tag has, but attrs has not
 	declared   int   // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
 
 	open     []frame
 	bindings []Binding
-	bases    []string
+	bases    []Base
+	reach    int // the largest Reach of bases since it was last asked for
+	around   int // what a base adds that no other is around
 	elements int
 	buf      []byte // scratch of ElementText
+	nested   bool   // the last ElementText passed over elements
 
 	notes   []Note
 	lenient int
@@ -92,6 +98,7 @@ type frame struct {
 	raw      string // the name as written, which the end tag must repeat
 	name     name
 	lang     string
+	hasLang  bool // xml:lang is in scope, if only to say that none is known
 	bindings int
 	bases    int
 }
@@ -110,7 +117,6 @@ func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 		lim:      lim.withDefaults(),
 		open:     make([]frame, 0, 8),
 		attrs:    make([]Attr, 0, 8),
-		attrAt:   make([]int, 0, 8),
 		bindings: append(make([]Binding, 0, len(outer)+4), outer...),
 	}
 }
@@ -215,16 +221,35 @@ func (s *Scanner) Offset() int { return s.start }
 // range.
 func (s *Scanner) End() int { return s.end }
 
-// Bases returns the values of xml:base in scope, outermost first: references
-// decoded, but not resolved against each other. It is valid until the next Next.
-func (s *Scanner) Bases() []string { return s.bases }
+// A Base is the value of an xml:base attribute.
+type Base struct {
+	Ref   string // references decoded, but not resolved against other bases
+	At    int    // where the attribute begins in the document
+	Reach int    // the most bytes that Ref has once it is resolved against those around it
+}
 
-// Lang returns the value of xml:lang in scope, "" for none.
-func (s *Scanner) Lang() string {
+// Bases returns the values of xml:base in scope, outermost first. It is valid
+// until the next Next.
+func (s *Scanner) Bases() []Base { return s.bases }
+
+// Around tells how many bytes a relative base has more that no other is around.
+func (s *Scanner) Around(n int) { s.around = n }
+
+// Reach returns the largest Reach of the bases that came into scope since it
+// was last called, 0 if none did.
+func (s *Scanner) Reach() (n int) {
+	n, s.reach = s.reach, 0
+	return n
+}
+
+// Lang returns the value of xml:lang in scope, and whether there is one: an
+// empty value ends the scope of another.
+func (s *Scanner) Lang() (lang string, ok bool) {
 	if len(s.open) == 0 {
-		return ""
+		return "", false
 	}
-	return s.open[len(s.open)-1].lang
+	f := &s.open[len(s.open)-1]
+	return f.lang, f.hasLang
 }
 
 // Bindings returns the namespace bindings in scope, the innermost of a prefix
