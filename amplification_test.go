@@ -17,7 +17,7 @@ import (
 // The law of amplification: whatever is derived of a document of n bytes takes
 // at most so many times n, and so many bytes for each entry.
 const (
-	outputPerByte, outputPerEntry = 40, 4 << 10
+	outputPerByte, outputPerEntry = 80, 4 << 10
 	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
 	memoryPerByte, memoryPerEntry = 1000, 100 << 10  // allocated by everything together, and mostly freed at once
 )

@@ -98,6 +98,8 @@ func (r *reader) atomEntry() {
 			e.Published = r.timeText()
 		case "link":
 			r.addLinks(r.atomLink)
+		case "author", "source": // a source has authors of its own (RFC 4287 §4.2.1)
+			e.signed = true
 		}
 	}
 	e.Links = r.takeLinks()

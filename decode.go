@@ -54,6 +54,14 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
 	}
+	if len(item.Authors) == 0 && !e.signed && e.format() == Atom { // RFC 4287 §4.2.1
+		for _, p := range e.Source.Authors {
+			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email})
+		}
+		if len(item.Authors) > 0 {
+			item.Author = item.Authors[0]
+		}
+	}
 	return item
 }
 
@@ -233,6 +241,10 @@ func (k *skeleton) rssChild() {
 			k.b.WriteString("</link>")
 		}
 	case "guid", "source":
+	case "enclosure":
+		if url, _ := k.r.s.Attr("", "url"); trim(url) != "" {
+			k.element("", false)
+		}
 	default:
 		k.element("", false)
 	}

@@ -163,6 +163,7 @@ type Entry struct {
 	raw     string // the element, or JSON object, as it stood in the document
 	scope   *scope // what its surroundings contribute
 	lenient bool   // raw is not well-formed without repair
+	signed  bool   // it says itself who wrote it
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

@@ -64,7 +64,7 @@ func (r *reader) keep() {
 		return
 	}
 	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
-	if !sc.borrows(raw, 0, 0) {
+	if !sc.lends(loan{raw: raw, markup: raw}) {
 		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
 		return
 	}

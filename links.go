@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
@@ -172,7 +173,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 				break
 			}
 			if !utf8.ValidString(target) {
-				target = escapeNonASCII(target) // the same URL: these bytes would be sent so
+				target = fetch.Escape(target) // the same URL: these bytes would be sent so
 			}
 			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
 				continue

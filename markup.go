@@ -181,10 +181,13 @@ func relativeReferences(markup string) iter.Seq[int] {
 // has a reference.
 func endsInReference(text string) bool {
 	text = strings.TrimRight(text, " \t\r\n\f")
-	return slices.ContainsFunc(urlAttributes, func(attr string) bool {
-		n := len(text) - len(attr)
-		return n >= 0 && strings.EqualFold(text[n:], attr)
-	})
+	return slices.ContainsFunc(urlAttributes, func(attr string) bool { return endsIn(text, attr) }) ||
+		endsIn(text, "url") || endsIn(text, "uri") // of extensions
+}
+
+func endsIn(text, name string) bool {
+	n := len(text) - len(name)
+	return n >= 0 && strings.EqualFold(text[n:], name)
 }
 
 // afterQuote takes off what may stand before an attribute's value.

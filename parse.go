@@ -21,9 +21,9 @@ import (
 // That last one is fixed. The namespaces, xml:base and xml:lang of a document,
 // and the base in front of each relative reference, are written once but count
 // for each entry. An entry may take 16 times its own length and 1 KiB of them;
-// no honest entry comes near. So whatever is made of a document of n bytes (its
-// links, texts and XML, the same document in another format) is at most 40 times
-// n, and 4 KiB for each entry.
+// no honest entry comes near. So everything that is made of a document of n bytes
+// (its links, texts and XML, and the document in another format) comes to at most
+// 80 times n, and 4 KiB for each entry.
 type Limits struct {
 	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; 16 MiB.
 	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; 200.
@@ -183,7 +183,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 		text: text, limits: l, header: p.Header,
 		doc: &Document{URL: base}, head: new(Document),
 	}
-	r.s.Around(len(prefixOf(base)))
+	r.s.Around(base)
 	r.addNotes(notes)
 	return r, nil
 }
@@ -222,6 +222,7 @@ func (r *reader) finish() (*Document, error) {
 	r.addNotes(notes)
 	r.addGaps()
 	r.finishHead()
+	r.tellApart()
 	if err := r.s.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
 	}

@@ -1,8 +1,6 @@
 package feedhistory
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,14 +28,14 @@ type reader struct {
 	bases  []baseURL         // of xml:base in scope
 	scopes [3]*scope         // what children of the root, and of the channel, inherit
 
-	entries []Entry // allocated together, as are
-	links   Links   // the entries' links
-	own     Links   // of the current entry
-	lent    int     // bytes that its links take; negative: too many
-	start   int     // where it begins
-	reach   int     // the most bytes of a base that it has itself
-	length  int     // of an entry in JSON
-	inHead  bool    // the current link is the head section's
+	entries []Entry       // allocated together, as are
+	links   Links         // the entries' links
+	own     Links         // of the current entry
+	lent    int           // bytes that its links take; negative: too many
+	start   int           // where it begins
+	reach   xmlscan.Reach // of its own base
+	length  int           // of an entry in JSON
+	inHead  bool          // the current link is the head section's
 	dates   dateReader
 	polls   scheduleReader
 
@@ -263,6 +261,7 @@ func (r *reader) parseTime(value string, offset int) time.Time {
 	if !ok && trim(value) != "" {
 		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
 	}
+	r.noteZone(offset)
 	return t
 }
 
@@ -289,7 +288,7 @@ func (r *reader) beginEntry() *Entry {
 		return nil
 	}
 	sc := r.scopes[r.s.Depth()-1]
-	r.start, r.reach = r.s.Offset(), 0
+	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // of what came before
 	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
@@ -319,12 +318,12 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 	}
 	e.raw = r.text[r.start:r.s.End()]
 	e.lenient = r.s.Lenient() > lenient
-	r.keepEntry(e, r.start, min(max(r.reach, r.s.Reach()), r.limits.URL))
+	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
 }
 
-// keepEntry adds an entry to the document, unless it is beyond a limit. The most
-// bytes that a base within it has are given.
-func (r *reader) keepEntry(e *Entry, offset, reach int) {
+// keepEntry adds an entry to the document, unless it is beyond a limit.
+func (r *reader) keepEntry(e *Entry, offset int, l loan) {
+	l.raw, l.links = e.raw, r.lent
 	switch {
 	case len(e.ID) > r.limits.ID:
 		r.skip(offset, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
@@ -332,26 +331,14 @@ func (r *reader) keepEntry(e *Entry, offset, reach int) {
 	case len(r.own) > maxLinks:
 		r.skip(offset, fmt.Sprintf("more than %d links", maxLinks))
 		return
-	case r.lent < 0, !e.scope.borrows(e.raw, r.lent, reach):
+	case r.lent < 0, !e.scope.lends(l):
 		r.skip(offset, fmt.Sprintf("more than %d times its length is taken from what surrounds it", maxBorrowed))
 		return
 	}
 	if e.ID == "" {
-		e.identify()
+		e.identify(r.doc.Format)
 	}
 	r.doc.Entries = append(r.doc.Entries, e)
-}
-
-// identify gives an identity to an entry that has none: its link, or else a
-// digest of it.
-func (e *Entry) identify() {
-	e.WeakID = true
-	if link, ok := e.Links.Rel(RelAlternate); ok {
-		e.ID = link.Href
-		return
-	}
-	sum := sha256.Sum256([]byte(e.raw))
-	e.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
 }
 
 // maxLinks is how many links an entry may have.

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,13 +24,13 @@ type scope struct {
 	// How many bytes there are:
 	written int // of base and language, which XML writes on each entry
 	bound   int // of all bindings
-	prefix  int // of what a relative path keeps of the base
+	reach   xmlscan.Reach
 }
 
 // newScope returns the scope of what stands within the current element.
 func (r *reader) newScope() *scope {
 	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
-	sc.written, sc.prefix = len(sc.base)+len(sc.lang), len(prefixOf(sc.base))
+	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
 	all := r.s.Bindings()
 	for i, b := range all {
 		same := func(inner xmlscan.Binding) bool { return inner.Prefix == b.Prefix }
@@ -115,50 +116,75 @@ const (
 // it stands, since its place must not decide about its identity.
 func affords(n, borrowed int) bool { return borrowed <= maxBorrowed*n+maxBorrowedExtra }
 
-// borrows reports whether an element may have what it takes from its scope: the
-// bindings, the base, the language, and a base for each of its references. What
-// its links have taken is given, as is the most bytes that a base within it has.
-func (sc *scope) borrows(raw string, links, reach int) bool {
-	base := max(sc.prefix, reach)
-	own := links + sc.written
+// A loan is what an element takes from its scope.
+type loan struct {
+	raw    string        // the element
+	markup string        // where its references stand
+	links  int           // bytes that its links take
+	reach  xmlscan.Reach // of the bases within it
+}
+
+// lends reports whether an element may have what it takes from the scope: the
+// bindings, the base, the language, and a base for each of its references.
+func (sc *scope) lends(l loan) bool {
+	reach := l.reach.Max(sc.reach)
+	own := l.links + sc.written
 	most := own + sc.bound
-	if base > shortBase {
-		most += base * (strings.Count(raw, "=") + strings.Count(raw, "&") + strings.Count(raw, `\`) + strings.Count(raw, "</"))
+	if reach.Whole > shortBase {
+		most += reach.Whole * (strings.Count(l.markup, "=") + strings.Count(l.markup, "&") + strings.Count(l.markup, "</"))
 	}
-	if affords(len(raw), most) {
+	if affords(len(l.raw), most) {
 		return true // nearly always
 	}
-	exact := own
-	for _, b := range sc.needed(raw) {
-		exact += len(b.Prefix) + len(b.URI)
+	for _, b := range sc.needed(l.raw) {
+		own += len(b.Prefix) + len(b.URI)
 	}
-	if base > shortBase {
-		exact += base * countReferences(raw)
+	if reach.Whole > shortBase {
+		paths, others := countReferences(l.markup)
+		own += paths*reach.Path + others*reach.Whole
 	}
-	return affords(len(raw), exact)
+	return affords(len(l.raw), own)
 }
 
 // A base that is not longer costs no more than a few times what a reference to
 // it takes.
 const shortBase = 64
 
-// prefixOf returns what a relative path keeps of a base.
-func prefixOf(base string) string {
-	if i := strings.IndexAny(base, "?#"); i >= 0 {
-		base = base[:i]
+// countReferences returns how many relative references markup may have, at the
+// most: in attributes, in elements, and in what is escaped. Paths are counted
+// apart from those that keep all of a base, as #top does.
+func countReferences(markup string) (paths, others int) {
+	others = hidden(markup) + strings.Count(markup, "equals;")
+	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
+	for equals := range relativeReferences(markup) {
+		if value := afterQuote(markup[equals+1:]); value == "" || strings.IndexByte("#?&> ", value[0]) >= 0 {
+			others++
+		} else {
+			paths++
+		}
 	}
-	return base[:strings.LastIndexByte(base, '/')+1]
+	return paths, others
 }
 
-// countReferences returns how many relative references an element may have, at
-// the most: in attributes, in elements, and in markup that is escaped.
-func countReferences(raw string) int {
-	n := strings.Count(raw, "&#") + strings.Count(raw, "equals;") + strings.Count(raw, `\u`) // what may hide one
-	n += strings.Count(raw, "link>") + strings.Count(raw, "uri>") + strings.Count(raw, "url>")
-	for range relativeReferences(raw) {
-		n++
+// hidden counts the character references that could be a part of an attribute's
+// name, or of what follows it: those to ASCII, but for marks that are escaped
+// everywhere.
+func hidden(markup string) (n int) {
+	for {
+		_, rest, ok := strings.Cut(markup, "&#")
+		if !ok {
+			return n
+		}
+		digits, base := rest, 10
+		if rest != "" && rest[0]|0x20 == 'x' {
+			digits, base = rest[1:], 16
+		}
+		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789abcdefABCDEF"))]
+		if c, err := strconv.ParseUint(digits, base, 32); err == nil && c < 0x80 && !strings.ContainsRune(`"&'<>`, rune(c)) {
+			n++
+		}
+		markup = rest
 	}
-	return n
 }
 
 // skip leaves out an entry that is beyond a limit, and says so: the others are

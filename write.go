@@ -13,13 +13,34 @@ import (
 )
 
 // XML returns the entry as published, as a standalone element: with the
-// namespaces, base and language that were in scope, and well-formed where it
-// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
+// namespaces, base and language that were in scope, the authors of an Atom feed
+// if it has none itself (RFC 4287 §4.2.1), and well-formed where it was not.
+// Nothing else is changed. In JSON Feed it is nil; see JSON.
 func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
 	}
-	return []byte(e.scope.standalone(e.raw, e.lenient))
+	text := e.scope.standalone(e.raw, e.lenient)
+	if end := strings.LastIndex(text, "</"); end >= 0 {
+		text = text[:end] + e.inheritedAuthors() + text[end:]
+	}
+	return []byte(text)
+}
+
+// inheritedAuthors returns the authors that an entry has from its feed, as XML:
+// as many as have room, since they count for every entry.
+func (e *Entry) inheritedAuthors() string {
+	if e.signed || e.format() != Atom {
+		return ""
+	}
+	var w writer
+	for _, p := range e.Source.Authors {
+		before := w.b.Len()
+		if w.author(p); w.b.Len() > maxBorrowedExtra {
+			return w.b.String()[:before]
+		}
+	}
+	return strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`)
 }
 
 // standalone returns an element with its surroundings' contribution on it.
@@ -145,7 +166,7 @@ func (w *writer) open(name string, attrs ...string) {
 
 // link writes an Atom link, under the given element name.
 func (w *writer) link(name string, l Link) {
-	w.empty(name, "rel", l.Rel, "href", l.Href, "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+	w.empty(name, "rel", l.Rel, "href", writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
 }
 
 // flags writes the history flags and tombstones of a head section.

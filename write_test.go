@@ -62,8 +62,12 @@ func requireSame(t require.TestingT, want, got *Document) {
 			require.True(t, slices.ContainsFunc(again.Links, func(o Link) bool { return o.Rel == l.Rel && o.Href == l.Href }), "%v lacks %v", again.Links, l)
 		}
 		require.Equal(t, e.Title().Plain(), again.Title().Plain())
-		require.Equal(t, e.Summary().html(), again.Summary().html())
-		require.Equal(t, e.Content().html(), again.Content().html())
+		summary, content := e.Summary(), e.Content()
+		if got.Format == RSS && summary == (Text{}) {
+			summary, content = content, summary // an item has a description before it has more
+		}
+		require.Equal(t, summary.html(), again.Summary().html())
+		require.Equal(t, content.html(), again.Content().html())
 	}
 }
 

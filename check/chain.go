@@ -304,7 +304,7 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
 	case feedhistory.ReasonMalformed:
-		if g.From == g.URL {
+		if _, damaged := errors.AsType[*feedhistory.ParseError](g.Err); g.From == g.URL && !damaged {
 			return newFinding("older-link-unusable", g.URL, g.Err.Error())
 		}
 	case feedhistory.ReasonLoop:

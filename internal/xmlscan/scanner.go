@@ -15,7 +15,10 @@
 // [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
 package xmlscan
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Limits bounds what a document may ask for. A field that is zero or negative
 // means its default.
@@ -77,8 +80,8 @@ type Scanner struct {
 	open     []frame
 	bindings []Binding
 	bases    []Base
-	reach    int // the largest Reach of bases since it was last asked for
-	around   int // what a base adds that no other is around
+	reach    Reach // the largest of bases since it was last asked for
+	around   Reach // of what is around all of them
 	elements int
 	buf      []byte // scratch of ElementText
 	nested   bool   // the last ElementText passed over elements
@@ -225,21 +228,46 @@ func (s *Scanner) End() int { return s.end }
 type Base struct {
 	Ref   string // references decoded, but not resolved against other bases
 	At    int    // where the attribute begins in the document
-	Reach int    // the most bytes that Ref has once it is resolved against those around it
+	Reach Reach  // once it is resolved against those around it
+}
+
+// A Reach says how many bytes a base has, at the most.
+type Reach struct {
+	Path  int // up to its last slash, which is what a relative path keeps
+	Whole int
+}
+
+// ReachOf returns the reach of a base by itself.
+func ReachOf(base string) Reach {
+	path := base
+	if i := strings.IndexAny(base, "?#"); i >= 0 {
+		path = base[:i]
+	}
+	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
+}
+
+// Max returns the larger of two, in both respects.
+func (r Reach) Max(other Reach) Reach {
+	return Reach{max(r.Path, other.Path), max(r.Whole, other.Whole)}
+}
+
+// within returns the reach of a base resolved against another.
+func (r Reach) within(outer Reach) Reach {
+	return Reach{outer.Path + r.Path, max(outer.Path+r.Whole, outer.Whole)}
 }
 
 // Bases returns the values of xml:base in scope, outermost first. It is valid
 // until the next Next.
 func (s *Scanner) Bases() []Base { return s.bases }
 
-// Around tells how many bytes a relative base has more that no other is around.
-func (s *Scanner) Around(n int) { s.around = n }
+// Around tells what is around all bases.
+func (s *Scanner) Around(base string) { s.around = ReachOf(base) }
 
-// Reach returns the largest Reach of the bases that came into scope since it
-// was last called, 0 if none did.
-func (s *Scanner) Reach() (n int) {
-	n, s.reach = s.reach, 0
-	return n
+// Reach returns the largest reach of the bases that came into scope since it was
+// last called, zero if none did.
+func (s *Scanner) Reach() (r Reach) {
+	r, s.reach = s.reach, r
+	return r
 }
 
 // Lang returns the value of xml:lang in scope, and whether there is one: an

@@ -135,12 +135,12 @@ func TestScope(t *testing.T) {
 	const doc = `<a xml:base="http://h/&amp;" xml:lang="en" xmlns="d"><b xml:base="c" xml:lang="" xmlns:p="u"/><c/></a>`
 	s := New(doc, Limits{})
 	require.Equal(t, Start, s.Next())
-	outer := Base{Ref: "http://h/&", At: 3, Reach: 10}
+	outer := Base{Ref: "http://h/&", At: 3, Reach: Reach{9, 10}}
 	require.Equal(t, []Base{outer}, s.Bases())
 	require.Equal(t, "en", lang(t, s))
 	require.Equal(t, Start, s.Next())
-	require.Equal(t, []Base{outer, {Ref: "c", At: 56, Reach: 11}}, s.Bases())
-	require.Equal(t, 11, s.Reach())
+	require.Equal(t, []Base{outer, {Ref: "c", At: 56, Reach: Reach{9, 10}}}, s.Bases())
+	require.Equal(t, Reach{9, 10}, s.Reach())
 	require.Zero(t, s.Reach(), "asked for already")
 	require.Equal(t, "", lang(t, s))
 	require.Equal(t, []Binding{{"", "d"}, {"p", "u"}}, s.Bindings())

@@ -235,15 +235,15 @@ func (s *Scanner) inherit(f *frame, a *Attr) {
 	switch a.Local {
 	case "base":
 		b := Base{Ref: a.Value(), At: a.at}
-		switch b.Reach = len(b.Ref); {
+		switch b.Reach = ReachOf(b.Ref); {
 		case strings.Contains(b.Ref, "://"):
 		case len(s.bases) > 0:
-			b.Reach += s.bases[len(s.bases)-1].Reach
+			b.Reach = b.Reach.within(s.bases[len(s.bases)-1].Reach)
 		default:
-			b.Reach += s.around
+			b.Reach = b.Reach.within(s.around)
 		}
 		s.bases = append(s.bases, b)
-		s.reach = max(s.reach, b.Reach)
+		s.reach = s.reach.Max(b.Reach)
 	case "lang":
 		if len(a.Raw) > maxLang {
 			s.note("language-too-long", a.at, "xml:lang that is longer than any language tag", a.Raw)
