@@ -92,7 +92,7 @@ func (h *History) Document() *Document {
 	if h.Head != nil {
 		d = *h.Head
 	}
-	d.Complete, d.Archive, d.Notes = h.Verdict() == Whole, false, nil
+	d.Complete, d.Archive, d.Notes, d.lost, d.Coverage = h.Verdict() == Whole, false, nil, nil, h.Coverage()
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
@@ -185,6 +185,7 @@ func (w *writer) flags(d *Document) {
 	if d.Archive {
 		w.empty("fh:archive", "xmlns:fh", nsHistory)
 	}
+	w.coverage(d.Coverage)
 	for _, t := range d.Deleted {
 		when := ""
 		if !t.When.IsZero() {
