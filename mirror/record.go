@@ -90,6 +90,7 @@ type Content struct {
 }
 
 func newContent(e *feedhistory.Entry) Content {
+	e = e.Signed() // its document will not be there to ask
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
 		Updated: e.Updated, Published: e.Published,

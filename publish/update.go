@@ -150,7 +150,7 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case old.words == words(string(settled.XML())) && !newer:
+	case !newer && (old.words == words(string(settled.XML())) || old.words == words(string(settled.Signed().XML()))):
 		report.Unchanged++
 		return item{}, nil
 	default:
