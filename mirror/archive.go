@@ -22,7 +22,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	p.rank = rank
 	page := p.isPage(requested)
 	p.feed.takePending(requested)
-	p.feed.clearGaps(p.now, doc.URL, requested)
+	p.feed.clearGaps(doc.URL, requested)
 	if page {
 		return p.page(doc, rank)
 	}
@@ -219,25 +219,25 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	pending := &p.feed.Pending[i]
 	from := pending.From
 	pending.Gap = newGap(g)
+	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
 		pending.Tries++
 	}
 	pending.Missing = isMissing(g)
-	pending.Retry = time.Time{}
-	if !isPassing(g) && pending.Tries > 1 {
-		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 7*24*time.Hour))
+	pending.Retry, pending.Wait = time.Time{}, p.asked(g)
+	if !pending.isPassing() && pending.Tries > 1 {
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
 	}
 	return nil
 }
 
+// longestRetry is how long a document that is refused for good rests at most.
+const longestRetry = 7 * 24 * time.Hour
+
 // isPassing reports whether the next poll may well succeed.
 func isPassing(g *feedhistory.Gap) bool {
-	switch g.Reason {
-	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
-		return false
-	}
-	return !isMissing(g)
+	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

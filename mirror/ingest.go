@@ -42,7 +42,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	}
 	f := p.feed
 	f.Source = src.Name
-	f.clearGaps(p.now, "source:"+src.Name)
+	f.clearGaps("source:" + src.Name)
 	whole := true
 	for doc, err := range src.Documents {
 		if err := p.flush(ctx); err != nil {

@@ -54,7 +54,7 @@ func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 			return nil, errors.New("mirror: feeds are asked for with both Due and After")
 		}
 		for url, f := range m.feeds {
-			if url > q.After && (q.Due.IsZero() || !f.state.Gone && !f.state.Next.After(q.Due)) {
+			if url > q.After && (q.Due.IsZero() || !f.state.Gone && f.state.Alias == "" && !f.state.Next.After(q.Due)) {
 				found = append(found, f.state)
 			}
 		}

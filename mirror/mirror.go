@@ -52,7 +52,10 @@ type Changes struct {
 	Next time.Time          // when the next poll is welcome
 	More bool               // the Budget ended the poll: the next one goes on where it did
 
-	Moved string // where permanent redirects lead: the feed is asked for there from now on; "" if nowhere
+	// Moved is where the feed is asked for from now on, where permanent redirects
+	// lead, or, where that has failed for good, the URL once more. "": as before.
+	Moved string
+	Alias string // the mirrored feed that this one has become; "" if it is none. See Feed.Alias
 	Gone  bool   // the publisher has withdrawn the feed (410)
 }
 
@@ -60,17 +63,20 @@ type Changes struct {
 //
 // With an error, what was read until then is in the Store, and in the changes,
 // which are nil only if the Store could not be read. The error is that of the
-// subscription document, as Client.Get returns it, the Store's, or the
-// context's. Whatever else could not be read is among the Gaps.
+// subscription document, as Client.Get returns it, the Store's, the context's,
+// or a *WaitError if the host has asked to be left alone: then nothing was
+// requested. Whatever else could not be read is among the Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	for doc, err := range m.http().Walk(ctx, p.address(), p.options()) {
-		if err := p.take(doc, err); err != nil {
-			return p.stop(err)
-		}
+	if p.feed.waits(p.now) {
+		return p.report(), &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+	}
+	p.polls, p.feed.Wait = true, time.Time{}
+	if err := p.walks(); err != nil {
+		return p.stop(err)
 	}
 	return p.finish()
 }
@@ -103,6 +109,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
 		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
 		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{},
+		ready: feed.Next, unfinished: feed.Unfinished,
 	}
 	feed.Polls++
 	feed.Polled = p.now
@@ -112,7 +119,8 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	slices.SortStableFunc(feed.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
 	for _, pending := range feed.Pending {
-		if m.Revalidate || !pending.Retry.After(p.now) {
+		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
+		if (m.Revalidate || !rests) && !isAsked(pending.Wait, p.now) {
 			p.resumes[pending.URL] = true
 			p.unread = p.unread || pending.Tries == 0
 		}

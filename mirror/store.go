@@ -116,8 +116,8 @@ type Change struct {
 // A FeedQuery says which feeds are asked for. The zero value asks for all, in
 // the order of their URLs, by bytes.
 type FeedQuery struct {
-	// Due, if not zero, leaves out feeds that are Gone and those whose Next is
-	// later, and orders by Next, then URL.
+	// Due, if not zero, leaves out feeds that are Gone or an Alias and those whose
+	// Next is later, and orders by Next, then URL.
 	Due time.Time
 
 	// After, if not "", begins after this URL. It goes with the order by URL

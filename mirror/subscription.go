@@ -27,7 +27,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.rank, p.held, p.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.whole = p.whole || f.Kind != feedhistory.Paged
-	f.clearGaps(p.now, doc.URL, doc.Response.Requested)
+	f.clearGaps(doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
 		err = p.complete(m)
