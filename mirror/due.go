@@ -43,7 +43,7 @@ func (e *WaitError) Error() string {
 // due.
 func (f *Feed) Due(now time.Time) bool {
 	switch {
-	case f.Gone, f.Alias != "", f.waits(now):
+	case f.Gone, f.Alias != "", f.Waits(now):
 		return false
 	case f.Unfinished, f.More:
 		return true
@@ -59,8 +59,8 @@ func (f *Feed) UnderWay(now time.Time) bool {
 	return f.Unfinished && since < underWay && since > -underWay
 }
 
-// waits reports whether the host asks to be left alone.
-func (f *Feed) waits(now time.Time) bool { return isAsked(f.Wait, now) }
+// Waits reports whether the feed's host asks to be left alone.
+func (f *Feed) Waits(now time.Time) bool { return isAsked(f.Wait, now) }
 
 // isAsked reports whether a host asks to be left alone until a time, for which
 // it can have asked at most a day before.

@@ -49,7 +49,7 @@ type Changes struct {
 	Altered   int // archive documents of those whose entries are no longer what they were (5005#9)
 
 	Gaps []*feedhistory.Gap // what is missing, as it now stands
-	Next time.Time          // when the next poll is welcome
+	Next time.Time          // when the next poll is welcome; zero: at any time, but none of an Alias
 	More bool               // the Budget ended the poll: the next one goes on where it did
 
 	// Moved is where the feed is asked for from now on, where permanent redirects
@@ -71,7 +71,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.feed.waits(p.now) {
+	if p.feed.Waits(p.now) {
 		return p.report(), &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
 	}
 	p.polls, p.feed.Wait = true, time.Time{}

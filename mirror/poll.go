@@ -344,5 +344,8 @@ func (p *poll) verdict() feedhistory.Verdict {
 func (p *poll) report() *Changes {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
+	if c.Alias != "" {
+		c.Next = time.Time{}
+	}
 	return c
 }

@@ -63,6 +63,7 @@ func scripts(newDB func() string) testscript.Params {
 // path there may be files that change the answer:
 //
 //	PATH.status    the status to answer with
+//	PATH.wait      the Retry-After to answer with
 //	PATH.redirect  where to redirect to
 //	PATH.moved     where to redirect to for good
 //	PATH.type      the Content-Type
@@ -96,6 +97,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if kind, ok := read(".type"); ok {
 			w.Header().Set("Content-Type", strings.TrimSpace(kind))
+		}
+		if wait, ok := read(".wait"); ok {
+			w.Header().Set("Retry-After", strings.TrimSpace(wait))
 		}
 		if text, ok := read(".status"); ok {
 			code, err := strconv.Atoi(strings.TrimSpace(text))
