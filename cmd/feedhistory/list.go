@@ -38,12 +38,12 @@ func (c *listCommand) Validate() error {
 }
 
 // Run lists the feeds, or shows one.
-func (c *listCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *listCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
 	if c.URL != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -51,6 +52,8 @@ func scripts(newDB func() string) testscript.Params {
 			"listen": listen,
 			"reach":  reach,
 			"fill":   fill,
+
+			"bookmarks": bookmarks,
 
 			"collection": collection,
 			"entities":   entities,
@@ -170,6 +173,18 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// bookmarks FILE makes a SQLite database as another program would.
+func bookmarks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: bookmarks FILE")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec("PRAGMA journal_mode = wal; CREATE TABLE bookmarks (url TEXT)")
+	ts.Check(err)
+	ts.Check(db.Close())
 }
 
 // await FILE waits until the file exists.

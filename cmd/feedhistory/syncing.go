@@ -290,7 +290,6 @@ func (s *syncing) end(o outcome) error {
 	case o.kind == broken:
 		s.rest = now.Add(holdFor)
 		s.look = s.rest
-		s.held[o.feed] = s.rest.Add(time.Second) // if it is this feed's fault, the others come first
 	}
 	return s.report.tell(o)
 }

@@ -276,33 +276,6 @@ func TestSyncEveryGivesWay(t *testing.T) {
 	})
 }
 
-// A feed that cannot be stored does not keep the others from being polled.
-func TestSyncEveryWithABadFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &mirror.Memory{}
-		s, web, _ := newTestSync(store, true, "http://a.example/", "http://b.example/")
-		s.mirror.Store = &badFeedStore{store, "http://a.example/"}
-		s.parallel = 1
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		require.NoError(t, s.run(ctx))
-		require.Len(t, web.times("http://b.example/", time.Now()), 1)
-	})
-}
-
-// A badFeedStore cannot store what becomes of one feed.
-type badFeedStore struct {
-	mirror.Store
-	bad string
-}
-
-func (s *badFeedStore) Commit(ctx context.Context, c *mirror.Change) error {
-	if c.Feed.URL == s.bad {
-		return errors.New("out of range")
-	}
-	return s.Store.Commit(ctx, c)
-}
-
 // A feed that was polled by a clock that was wrong is due, and so is one whose
 // substitute is gone.
 func TestSyncEveryScans(t *testing.T) {
