@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,6 +59,9 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 		return err
 	}
 	p.held, p.fresh = &m.change, m.fresh
+	if m.refused > 0 {
+		return p.refuse(doc, m.refused, rank, true)
+	}
 	if p.fresh || p.whole || p.resumed {
 		return p.link(doc, feedhistory.Paged)
 	}
@@ -82,9 +86,16 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
+	p.held, p.changed = &m.change, true
 	if known == nil {
+		if m.refused > 0 || !p.files(d, nil) {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		p.feed.Documents++
 	} else {
+		if m.refused > 0 {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		if known.Digest != d.Digest {
 			p.changes.Altered++
 		}
@@ -92,9 +103,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Concat(known.Names, d.Names)
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
+		p.files(d, known)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	p.held, p.changed = &m.change, true
 	if renamed { // and so is what it links to
 		d.Known.Older = known.Known.Older
 		return p.err
@@ -182,6 +193,13 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		if f.Pending[i].Rank.Compare(p.rank) < 0 {
 			f.Pending[i].Rank = p.rank
 		}
+		return p.err
+	}
+	if len(f.Pending) >= pendingLimit {
+		f.addGap(Gap{
+			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
+			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
+		})
 		return p.err
 	}
 	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Gap: Gap{

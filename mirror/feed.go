@@ -3,6 +3,7 @@ package mirror
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,9 @@ type Feed struct {
 	Entries   int64 `json:"entries"`   // that are live
 	Deleted   int64 `json:"deleted"`   // that were, and are not
 	Documents int64 `json:"documents"` // archive documents that have been processed
+
+	Usage Usage `json:"usage,omitzero"` // of the Quota
+	Full  Quota `json:"full,omitzero"`  // that was used up, so that there is something which has not been stored; zero: there is not
 
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // what the feed says of when to poll
 
@@ -96,13 +100,20 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 }
 
 // Missing returns the gaps of the mirror: those of the pending documents that could
-// not be had, and of what else is missing.
+// not be had, and of what else is missing. That the Quota is used up is one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
+	full := false
+	add := func(g Gap) {
+		if !full || !g.Quota {
+			gaps = append(gaps, g.gap())
+		}
+		full = full || g.Quota
+	}
 	for _, p := range f.Pending {
-		gaps = append(gaps, p.gap())
+		add(p.Gap)
 	}
 	for _, g := range f.Gaps {
-		gaps = append(gaps, g.gap())
+		add(g)
 	}
 	return gaps
 }
@@ -126,13 +137,16 @@ type Gap struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"` // the number of the poll that found it
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found it
+	Quota   bool               `json:"quota,omitempty"` // the Quota has made it
 }
 
 func (g Gap) gap() *feedhistory.Gap {
-	return &feedhistory.Gap{
-		URL: g.URL, From: g.From, Reason: g.Reason, Err: errors.New(g.Message), Found: g.Found,
+	err := errors.New(g.Message)
+	if g.Quota {
+		err = fmt.Errorf("%w: %s", ErrQuota, g.Message)
 	}
+	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
 // A Document is a processed archive document.
@@ -164,8 +178,13 @@ func (f *Feed) takePending(url string) {
 	f.Pending = slices.DeleteFunc(f.Pending, func(p Pending) bool { return p.URL == url })
 }
 
-// gapLimit is how many windows that were missed are remembered.
-const gapLimit = 100
+// How many windows that were missed are remembered, gaps in all, and pending
+// documents.
+const (
+	windowLimit  = 100
+	gapLimit     = 1000
+	pendingLimit = 1000
+)
 
 // addGap adds a gap, in place of an earlier one at the same place. Each window
 // that was missed is one of its own.
@@ -174,8 +193,9 @@ func (f *Feed) addGap(g Gap) {
 	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
-	case i < 0 || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < gapLimit:
+	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
 		f.Gaps = append(f.Gaps, g)
+	case i < 0: // there are enough
 	case g.Reason != feedhistory.ReasonMissedWindow:
 		f.Gaps[i] = g
 	}

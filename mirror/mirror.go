@@ -34,6 +34,8 @@ type Mirror struct {
 	// bounds that, too, and the next Update begins anew.
 	Revalidate bool
 
+	Quota Quota // of each feed
+
 	client feedhistory.Client // if Client is nil
 }
 
@@ -111,6 +113,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{},
 		ready: feed.Next, unfinished: feed.Unfinished,
 	}
+	p.fillsUp()
 	feed.Polls++
 	feed.Polled = p.now
 	p.rank = Rank{Time: p.now, Place: feed.Polls << 32}
@@ -120,7 +123,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	slices.SortStableFunc(feed.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
 	for _, pending := range feed.Pending {
 		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
-		if (m.Revalidate || !rests) && !isAsked(pending.Wait, p.now) {
+		if (m.Revalidate || !rests) && !p.leavesAlone(&pending) {
 			p.resumes[pending.URL] = true
 			p.unread = p.unread || pending.Tries == 0
 		}

@@ -28,6 +28,11 @@ type poll struct {
 	asks    string               // the address that the walk has asked for
 	doubted bool                 // what answers there counts if it is the same feed
 
+	quota    Quota
+	full     bool  // and used up
+	entering int64 // entries that are about to be counted
+	source   string
+
 	polls      bool      // it asks for the subscription document
 	ready      time.Time // when the next poll is welcome, once this one has ended
 	unfinished bool      // then there is still an earlier one that has not
@@ -88,11 +93,16 @@ func (p *poll) processed(url string) bool {
 	if p.m.Revalidate || len(p.sought) > 0 && !p.unread && (p.searches || p.feed.Search == "" || p.feed.Search == url) {
 		return false
 	}
-	if i := p.feed.pending(url); i >= 0 && isAsked(p.feed.Pending[i].Wait, p.now) {
-		return true // not to be asked for now
+	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {
+		return p.leavesAlone(&p.feed.Pending[i])
 	}
 	d := p.document(url)
 	return d != nil && d.First < p.feed.Polls
+}
+
+// leavesAlone reports whether a pending document is not to be asked for now.
+func (p *poll) leavesAlone(pending *Pending) bool {
+	return isAsked(pending.Wait, p.now) || pending.Quota && p.full
 }
 
 // known returns what to make a request conditional with. The second page of
@@ -100,7 +110,7 @@ func (p *poll) processed(url string) bool {
 func (p *poll) known(url string) feedhistory.Known {
 	if url == withoutFragment(p.asks) {
 		known := p.feed.Known
-		if p.doubted {
+		if p.doubted || !p.full && slices.ContainsFunc(p.feed.Gaps, isShort) {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
@@ -108,7 +118,8 @@ func (p *poll) known(url string) feedhistory.Known {
 		}
 		return known
 	}
-	if d := p.document(url); d != nil {
+	i := p.feed.pending(url)
+	if d := p.document(url); d != nil && (i < 0 || !p.feed.Pending[i].Quota) {
 		return d.Known
 	}
 	return feedhistory.Known{}
@@ -261,6 +272,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	m, err := p.merge(source{doc: doc, rank: p.rankOf(doc, p.rank)})
 	if err == nil {
 		p.held = &m.change
+		p.short(doc, m)
 	}
 	return err
 }

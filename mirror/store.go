@@ -46,7 +46,7 @@ type Store interface {
 
 	// Records returns what is known of entries, by their IDs, those included
 	// that are not live. IDs that are not known are missing in the result. Of
-	// their contents only Format, Updated and Published are there.
+	// their contents only Format, Updated, Published and Size are there.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
 	// Document returns the document that has a URL among its Names. The error

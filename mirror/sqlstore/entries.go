@@ -15,7 +15,7 @@ import (
 // Records implements mirror.Store.
 func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
 	found := make(map[string]*mirror.Record, len(ids))
-	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published"+
+	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
 		s.of("SELECT key FROM feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -24,7 +24,7 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 	for rows.Next() {
 		r := &mirror.Record{Feed: feed}
 		c := &r.Content
-		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}}
+		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}, &c.Size}
 		if err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
 			return nil, failure(ctx, err)
 		}
