@@ -105,6 +105,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Compact(d.Names)
 		p.files(d, known)
 	}
+	for _, name := range d.Names { // by another of which it may have been pending, too
+		p.feed.takePending(name)
+	}
 	m.change.Documents = append(m.change.Documents, d)
 	if renamed { // and so is what it links to
 		d.Known.Older = known.Known.Older
@@ -202,7 +205,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		})
 		return p.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Gap: Gap{
+	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Wait: p.waitAt(url), Gap: Gap{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.err
@@ -235,7 +238,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		return p.err
 	}
 	pending := &p.feed.Pending[i]
-	from := pending.From
+	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
 	pending.Gap = newGap(g)
 	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
@@ -243,9 +246,13 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		pending.Tries++
 	}
 	pending.Missing = isMissing(g)
-	pending.Retry, pending.Wait = time.Time{}, p.asked(g)
-	if !pending.isPassing() && pending.Tries > 1 {
+	pending.Retry, pending.Wait = time.Time{}, p.waitAt(g.URL)
+	switch {
+	case pending.isPassing() || pending.Tries < 2:
+	case g.Reason != feedhistory.ReasonLoop:
 		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
+	case again: // a redirect to what this walk has just read may be none for a walk that has not
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 24*time.Hour))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,17 +69,48 @@ func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
-// asked notes that a host asks to be left alone: it counts for the feed if it is
-// where the feed is asked for.
-func (p *poll) asked(err error) (until time.Time) {
+// asksUntil returns until when a host asks to be left alone, by the error of a
+// request, and which; the zero time if none does.
+func (p *poll) asksUntil(err error) (until time.Time, host string) {
 	status, ok := errors.AsType[*feedhistory.StatusError](err)
 	if !ok || !status.At.After(p.now) {
-		return time.Time{}
+		return time.Time{}, ""
 	}
-	if hostOf(status.URL) == hostOf(p.address()) || hostOf(status.URL) == hostOf(p.asks) {
-		p.feed.Wait = later(p.feed.Wait, status.At)
+	return status.At, hostOf(status.URL)
+}
+
+// waitFor notes that a host asks to be left alone by the error of a request for
+// an archive or a page: that counts for the feed, if it is asked for there, and
+// for all that is pending there.
+func (p *poll) waitFor(err error) {
+	f := p.feed
+	until, host := p.asksUntil(err)
+	if until.IsZero() {
+		return
 	}
-	return status.At
+	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return hostOf(own) == host }) {
+		f.Wait = later(f.Wait, until)
+	}
+	p.waits[host] = later(p.waits[host], until)
+	if p.held == nil {
+		p.held = &Change{} // so that this is stored whatever comes next
+	}
+	for i := range f.Pending {
+		f.Pending[i].Wait = later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
+	}
+}
+
+// waitAt returns until when the host of a URL has asked, in this poll or before,
+// to be left alone; the zero time if it has not.
+func (p *poll) waitAt(url string) time.Time {
+	host := hostOf(url)
+	until := p.waits[host]
+	for _, pending := range p.feed.Pending {
+		if hostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
+			until = later(until, pending.Wait)
+		}
+	}
+	return until
 }
 
 // hostOf returns the host of a URL, with the port if it is another than usual.

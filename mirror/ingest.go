@@ -65,9 +65,11 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if doc == nil {
 			continue
 		}
+		p.sound = f.clone()
 		if err := p.ingest(doc); err != nil {
 			return p.stop(err)
 		}
+		p.sound = nil
 	}
 	f.Proven = false
 	if src.End != nil && !p.full {
@@ -119,7 +121,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	p.held = &m.change
 	f := p.feed
 	if m.refused > 0 {
-		f.addGap(p.sourceGap(fmt.Sprintf("%d of the entries that were recovered are not stored", m.refused)))
+		f.addGap(p.sourceGap(fmt.Sprintf("entries that were recovered and are not stored: %d", m.refused)))
 	}
 	if f.Title == "" {
 		f.Title = doc.Title

@@ -110,7 +110,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		changes: &Changes{URL: url},
 		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
 		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{},
+		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{}, waits: map[string]time.Time{},
 		ready: feed.Next, unfinished: feed.Unfinished,
 	}
 	p.fillsUp()

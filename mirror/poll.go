@@ -22,10 +22,12 @@ type poll struct {
 	now     time.Time
 	changes *Changes
 	held    *Change
+	sound   *Feed                // the state as it was, while what has come is being taken
 	looked  map[string]*Document // what document found out
 	failure error                // of the subscription document
 	err     error                // the store's, in a callback
 	asks    string               // the address that the walk has asked for
+	waits   map[string]time.Time // until when hosts asked, in this poll, to be left alone
 	doubted bool                 // what answers there counts if it is the same feed
 
 	quota    Quota
@@ -154,6 +156,21 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		return err
 	}
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	if isGap { // also at what is not wanted any more
+		p.waitFor(gap)
+	}
+	p.sound = p.feed.clone()
+	err = p.takeNext(doc, err)
+	if err == nil || errors.Is(err, errEnded) {
+		p.sound = nil
+	}
+	return err
+}
+
+// takeNext takes a document, or what came in its place. If it fails, what is held
+// and the feed's state are not sound any more.
+func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
 	if !p.read && (isUnchanged || err == nil) {
 		r := feedhistory.Response{}
@@ -177,7 +194,8 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	case err != nil && (p.read || p.ctx.Err() != nil):
 		return err
 	case err != nil:
-		p.asked(err)
+		until, _ := p.asksUntil(err)
+		p.feed.Wait = later(p.feed.Wait, until)
 		return p.failed(doc, err)
 	case !p.read || doc.Response.Requested == p.start:
 		return p.subscription(doc)
@@ -294,7 +312,10 @@ func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 
 // stop ends the poll with an error that is not the feed's own.
 func (p *poll) stop(err error) (*Changes, error) {
-	begun := p.held != nil || p.feed.Version > p.from
+	if p.sound != nil {
+		p.feed, p.held = p.sound, nil
+	}
+	begun := p.held != nil || p.feed.Version > p.from || len(p.waits) > 0
 	if begun {
 		p.interrupted()
 	} else {
@@ -321,6 +342,12 @@ func (p *poll) finish() (*Changes, error) {
 	}
 	if len(p.sought) == 0 {
 		p.feed.Search = ""
+	}
+	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
+		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // under another name
+	})
+	if p.err != nil {
+		return p.stop(p.err)
 	}
 	if p.changed && p.feed.Kind == feedhistory.Archived {
 		if err := p.checkChain(); err != nil {

@@ -197,9 +197,9 @@ func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bo
 
 // quotaGap is the gap of a document of which not all has been stored.
 func (p *poll) quotaGap(doc *feedhistory.Document, refused int) Gap {
-	what := fmt.Sprintf("%d of its entries are not stored", refused)
+	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
-		what = "it is not noted"
+		what = "the document is not noted"
 	}
 	return Gap{
 		URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Poll: p.feed.Polls,

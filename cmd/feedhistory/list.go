@@ -148,7 +148,7 @@ func verdictOf(f *mirror.Feed) string {
 	if f.Alias != "" {
 		return "alias"
 	}
-	if gaps := len(f.Pending) + len(f.Gaps); gaps > 0 {
+	if gaps := len(f.Missing()); gaps > 0 {
 		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
 	}
 	return f.Verdict.String()

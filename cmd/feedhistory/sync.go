@@ -24,6 +24,9 @@ type syncCommand struct {
 	Revalidate bool          `help:"Ask for every archive document anew, to see whether it has been changed."`
 	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
 
+	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Bytes of a feed to store at most, earlier versions included (default: ${default})."`
+	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Entries of a feed to store at most (default: ${default})."`
+
 	budgetFlags
 	backfillFlags
 }
@@ -44,6 +47,10 @@ func (c *syncCommand) Validate() error {
 		return errors.New("--interval: at least 1s")
 	case c.Parallel < 1:
 		return errors.New("--parallel: at least 1")
+	case c.Quota < 1:
+		return errors.New("--quota: at least 1")
+	case c.QuotaEntries < 1:
+		return errors.New("--quota-entries: at least 1")
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
@@ -89,7 +96,10 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(contex
 	client.Budget = c.budget()
 	counted := &countedStore{Store: store}
 	return &syncing{
-		mirror:   &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
+		mirror: &mirror.Mirror{
+			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
+			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
+		},
 		backfill: c.backfill(client),
 		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
 		held: map[string]time.Time{}, quiet: map[string]time.Time{}, index: index,

@@ -256,6 +256,9 @@ func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 // storedGap is a gap of a mirror for people: all that is stored of its error is
 // the text, which may begin with the URL that is named beside.
 func storedGap(g *feedhistory.Gap) *feedhistory.Gap {
+	if errors.Is(g.Err, mirror.ErrQuota) {
+		return g
+	}
 	shown := *g
 	shown.Err = errors.New(brief(g.Err.Error(), g.URL))
 	return &shown
