@@ -202,7 +202,7 @@ func (f *Feed) addGap(g Gap) {
 }
 
 // clearGaps removes the gaps that earlier polls found at links of a document
-// which this one has read anew, by any of its names.
+// which this one has read, by any of its names.
 func (f *Feed) clearGaps(names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.Poll < f.Polls && slices.Contains(names, g.From)

@@ -48,7 +48,7 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 }
 
 // After any schedule of a publisher that edits, deletes, archives, splits its
-// log anew, changes the kind of its feed, moves it about and fails, and of polls
+// log again, changes the kind of its feed, moves it about and fails, and of polls
 // that are cut short, some polls when they are due make the mirror what is
 // published, with nobody asking for them by name.
 func TestModel(t *testing.T) {

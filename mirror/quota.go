@@ -16,8 +16,9 @@ import (
 // go on being updated, up to twice the Bytes.
 type Quota struct {
 	// Bytes are those of entries, with their earlier versions, as they were
-	// published, and of what is noted of archive documents. What the store needs
-	// beside comes on top. Zero: 2 GiB; negative: without bound.
+	// published, and of what is noted of archive documents. A store needs more:
+	// for indexes, and whatever else it keeps of them. Zero: 2 GiB; negative:
+	// without bound.
 	Bytes int64 `json:"bytes"`
 
 	// Entries are counted with those that were deleted, tombstones of entries

@@ -148,7 +148,7 @@ func (d *database) read(w *world) (store *openStore, err error) {
 	return store, d.failure(err)
 }
 
-// readFile opens a file for reading. At first nothing is made beside it: it may
+// readFile opens a file for reading. At first no other file is made: it may
 // be another program's. Then SQLite may make what it reads a log by, which it
 // removes again, so that others may write meanwhile; where it cannot, as the
 // directory is read-only, the first way will do.

@@ -15,9 +15,9 @@ import (
 // The verb sync.
 type syncCommand struct {
 	database
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due, or that an earlier sync has not read to the end."`
 	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Poll the feeds of a subscription list, too; - is standard input (repeatable)."`
-	All        bool          `help:"Poll all feeds of the database, also those that are not due."`
+	All        bool          `help:"Poll all feeds of the database, also those that are not due; not those that are gone, or whose host asks to be left alone."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Feeds to poll at the same time, each of another host (default: ${default})."`
@@ -34,8 +34,10 @@ type syncCommand struct {
 // Help is what --help says beyond the flags.
 func (c *syncCommand) Help() string {
 	return "The first poll reads a feed's whole history, later ones what is new and whatever an earlier one could not get. " +
-		"It may be ended at any time: what was read is kept, and the next sync goes on there. " +
-		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more.\n\n" +
+		"It may be ended at any time: what was read is kept, and the next sync goes on there, whether the feed is due or not; " +
+		"likewise when --max-documents or --max-bytes end a poll, after which --every waits five minutes, or --interval if that is less. " +
+		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more. " +
+		"A host that asks to be left alone (Retry-After) is, also by a later sync.\n\n" +
 		"The exit status is 1 if a poll failed, else 3 if something is known to be missing of a feed that was polled, else 0. " +
 		"With --every, each feed's last poll counts."
 }

@@ -114,8 +114,8 @@ func SQLiteDSN(file string) string {
 
 // SQLiteReaderDSN returns a data source name for modernc.org/sqlite which opens a
 // file for OpenReader. With a write-ahead log, which the file has while others
-// write to it, or after a kill, SQLite needs the log's index beside it, or the
-// right to make one.
+// write to it, or after a kill, SQLite needs the log's index in the same directory,
+// or the right to make one there.
 //
 // Immutable is for a file without a log, in a directory where nothing can be
 // made: SQLite then makes, locks and looks for no other file. If somebody else

@@ -31,7 +31,7 @@ func newFile(t *testing.T, statements ...string) string {
 }
 
 // A SQLite database of another program is refused, for reading and for writing,
-// and stays what it was to the last byte, with nothing beside it.
+// and stays what it was to the last byte.
 func TestForeign(t *testing.T) {
 	bookmarks := "CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)"
 	versions := "CREATE TABLE schema_versions (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TIMESTAMP)"
