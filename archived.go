@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 )
@@ -13,28 +12,7 @@ import (
 // isArchived recognises a subscription document or an archive by its links
 // (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
-	return d.Archive || d.Links.has(RelPrevArchive, RelNextArchive)
-}
-
-// isSubscription reports whether nothing says that this is not the document
-// where a feed begins: neither an archive, nor a page after others.
-func (d *Document) isSubscription() bool {
-	return d.Kind() == Archived && !d.Archive && !d.Links.has(RelNextArchive) ||
-		d.Kind() == Paged && !d.Links.has(RelPrevious) ||
-		d.Kind() == Complete || d.Kind() == Plain
-}
-
-// beginning returns the link to the document where a feed begins, for one that
-// is not it: the subscription document that an archive names (5005#13), or the
-// furthest preceding page.
-func (d *Document) beginning() (Link, bool) {
-	switch {
-	case d.isSubscription():
-		return Link{}, false
-	case d.Kind() == Archived:
-		return d.Links.Rel(RelCurrent)
-	}
-	return d.Links.Rel(RelFirst)
+	return d.Archive || d.says(RelPrevArchive, RelNextArchive)
 }
 
 // NewSubscription returns the subscription document of an archived feed: its
@@ -58,7 +36,7 @@ type ArchiveAt struct {
 // first. Its update time is that of its latest entry, so it does not change.
 func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d := newDocument(head, entries, at.Self)
-	d.Archive = true
+	d.Archive, d.Coverage = true, nil // which changes
 	d.link(RelCurrent, at.Current)
 	d.link(RelPrevArchive, at.Prev)
 	d.link(RelNextArchive, at.Next)
@@ -70,7 +48,7 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 // A Split says where a log of entries is cut into archives: after so many
 // entries, or where a period ends. The zero value stands for 100 entries.
 type Split struct {
-	Size   int    // entries of an archive, if Period is zero
+	Size   int    // entries of an archive, if Period is zero; 100 if it is zero or negative
 	Period Period // of an entry's update time, in UTC
 }
 
@@ -100,7 +78,10 @@ func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	if s.Period != 0 {
 		return s.cutPeriods(log)
 	}
-	size := cmp.Or(s.Size, 100)
+	size := s.Size
+	if size <= 0 {
+		size = 100
+	}
 	for ; len(log) >= size; first++ {
 		closed = append(closed, Chunk{strconv.Itoa(first), log[:size:size]})
 		log = log[size:]

@@ -11,13 +11,18 @@ import (
 // headElement reads the elements that Atom and RSS heads have in common: the
 // history flags, Atom links, tombstones. It reports whether this was one.
 func (r *reader) headElement() bool {
-	switch r.s.Space() {
+	switch r.space() {
 	case nsHistory:
 		r.flag()
 	case nsTombstones:
 		if r.s.Local() == "deleted-entry" {
 			r.tombstone()
 		}
+	case CoverageNamespace:
+		if r.s.Local() != "mirror" {
+			return false
+		}
+		r.coverage()
 	case nsAtom, nsAtom03:
 		if r.s.Local() != "link" {
 			return false
@@ -30,7 +35,11 @@ func (r *reader) headElement() bool {
 }
 
 // headLink reads an Atom link of the head section.
-func (r *reader) headLink() { r.setHeadLinks(r.atomLink(r.doc.Links)) }
+func (r *reader) headLink() {
+	r.inHead = true
+	r.setHeadLinks(r.atomLink(r.doc.Links))
+	r.inHead = false
+}
 
 func (r *reader) setHeadLinks(links Links) {
 	r.doc.Links = links
@@ -47,14 +56,20 @@ const maxExtra = 1000
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
 	start := r.s.Offset()
-	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
+	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
 	r.s.Skip()
-	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
-		r.doc.extra = append(r.doc.extra, r.text[start:r.s.End()])
-		r.doc.scope = r.scopes[r.s.Depth()]
+	if len(r.doc.extra) == maxExtra || r.s.Err() != nil {
+		return
 	}
+	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
+	if !sc.lends(loan{raw: raw, markup: raw}) {
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		return
+	}
+	r.doc.extra = append(r.doc.extra, raw)
+	r.doc.scope = sc
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of
@@ -68,7 +83,11 @@ func (r *reader) flag() {
 		r.doc.Archive = true
 	case "prev":
 		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
-		r.setHeadLinks(r.appendText(r.doc.Links, RelPrevArchive))
+		links := r.appendText(r.doc.Links, RelPrevArchive)
+		if len(links) == len(r.doc.Links) {
+			r.doc.lose(RelPrevArchive)
+		}
+		r.setHeadLinks(links)
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
 		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)

@@ -1,10 +1,12 @@
 package feedhistory
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -17,6 +19,7 @@ type Response struct {
 	Permanent string    // where its permanent redirects (301, 308) lead, to ask there from now on; "" for none
 	Received  time.Time // when the answer came
 	Fresh     time.Time // until when Cache-Control or Expires keep it good; zero if they do not say
+	Date      time.Time // by the server's clock; zero if it does not say
 
 	// The validators, verbatim, and a digest of the body: not against forgery,
 	// but enough to see that nothing has changed.
@@ -30,15 +33,21 @@ type Known struct {
 	ETag, LastModified, Digest string // as in its Response
 	Kind                       Kind
 	Older                      string // the next document back in time; "" for none
+	Lost                       bool   `json:",omitempty"` // it links to one, but the link cannot be used
+	Begins                     string `json:",omitempty"` // its link to where the feed begins, which a walk found not to lead elsewhere
 }
 
-// Known returns what to remember of a document for the next poll.
+// Known returns what to remember of a document for the next poll. Of one that a
+// walk was given, and that is not where the feed begins, or may not be, it has no
+// validators: the next walk that is given it looks for the beginning again.
 func (d *Document) Known() Known {
-	older, _ := d.Older()
-	return Known{
-		URL: d.URL, ETag: d.Response.ETag, LastModified: d.Response.LastModified,
-		Digest: d.Response.Digest, Kind: d.Kind(), Older: older.Href,
+	feed := cmp.Or(d.place.feed, d.Kind())
+	older, _ := d.Links.Rel(feed.older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Begins: d.place.begins}
+	if !d.place.again {
+		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
 	}
+	return k
 }
 
 // Unchanged is the error that stands for a document which is still what Known
@@ -104,8 +113,9 @@ func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
 
 func newResponse(resp *fetch.Response) Response {
 	now := time.Now()
+	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	return Response{
-		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now),
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now), Date: date.UTC(),
 		ETag: resp.ETag, LastModified: resp.LastModified,
 	}
 }

@@ -303,6 +303,10 @@ func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
+	case feedhistory.ReasonMalformed:
+		if _, damaged := errors.AsType[*feedhistory.ParseError](g.Err); g.From == g.URL && !damaged {
+			return newFinding("older-link-unusable", g.URL, g.Err.Error())
+		}
 	case feedhistory.ReasonLoop:
 		return l.finding("cycle", "%s leads back: %v", to, g.Err)
 	case feedhistory.ReasonBarren:

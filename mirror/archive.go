@@ -23,12 +23,19 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	p.rank = rank
 	page := p.isPage(requested)
 	p.feed.takePending(requested)
+	if p.isInstead(requested) {
+		p.feed.takePending(p.linked)
+	}
 	p.feed.clearGaps(doc.URL, requested)
 	if page {
 		return p.page(doc, rank)
 	}
 	return p.archive(doc, rank, known)
 }
+
+// isInstead reports whether a document was read as there is none at the first of
+// several links.
+func (p *poll) isInstead(url string) bool { return url != p.linked && slices.Contains(p.links, url) }
 
 // neighbour returns the rank that a document has but for its own time.
 func (p *poll) neighbour(url string, known *Document) Rank {
@@ -85,6 +92,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		known, renamed = other, true
 	} else if self != "" {
 		d.Names = append(d.Names, self)
+	}
+	if p.isInstead(d.URL) {
+		d.Names = append(d.Names, p.linked)
 	}
 	p.held, p.changed = &m.change, true
 	if known == nil {
@@ -184,7 +194,12 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 // link makes what a document links to pending, unless it has been processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
-	p.linked = url
+	p.linked, p.links = url, nil
+	for _, l := range doc.Links {
+		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
+			p.links = append(p.links, withoutFragment(l.Href))
+		}
+	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.err
 	}
@@ -228,7 +243,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	i := p.feed.pending(g.URL)
 	switch {
-	case i < 0 && g.Reason != feedhistory.ReasonLoop && p.document(g.URL) != nil:
+	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.document(g.URL) != nil:
 		if g.Reason == feedhistory.ReasonBudget && len(p.sought) > 0 {
 			p.feed.Search = g.URL
 		}

@@ -18,7 +18,7 @@ func (p *poll) checkChain() error {
 		return err
 	}
 	seen := map[string]bool{}
-	from := f.Known.URL
+	from, lost := f.Known.URL, f.Known.Lost
 	for url := f.Known.Older; url != ""; {
 		d, ok := chain[url]
 		switch {
@@ -32,7 +32,10 @@ func (p *poll) checkChain() error {
 			return nil
 		}
 		seen[d.url] = true
-		from, url = d.url, d.older
+		from, url, lost = d.url, d.older, d.lost
+	}
+	if lost { // there is something older, and a gap
+		return nil
 	}
 	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
@@ -43,7 +46,10 @@ func (p *poll) checkChain() error {
 }
 
 // A step is a document in the chain.
-type step struct{ url, older string }
+type step struct {
+	url, older string
+	lost       bool // its link cannot be used
+}
 
 // chain returns the documents by all of their names, those included that are
 // to be committed next.
@@ -52,7 +58,7 @@ func (p *poll) chain() (map[string]step, error) {
 	add := func(d *Document) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older}
+				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost}
 			}
 		}
 	}

@@ -127,15 +127,17 @@ func hostOf(address string) string {
 }
 
 // begun has the state that is committed next say that the poll has not ended.
-func (p *poll) begun() {
-	p.feed.Unfinished = true
-	p.feed.Next = later(time.Now(), p.feed.Wait)
-}
+func (p *poll) begun() { p.notEnded(later(time.Now(), p.feed.Wait)) }
 
 // interrupted has it say that nobody is at work on the feed.
-func (p *poll) interrupted() {
-	p.feed.Unfinished = true
-	p.feed.Next = p.feed.Wait
+func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
+
+// notEnded leaves a feed alone that was never polled: others know when what they
+// have it from is to be asked again.
+func (p *poll) notEnded(next time.Time) {
+	if p.polls || p.feed.Known.URL != "" {
+		p.feed.Unfinished, p.feed.Next = true, next
+	}
 }
 
 // ended sets when the next poll is welcome.

@@ -39,12 +39,13 @@ type poll struct {
 	ready      time.Time // when the next poll is welcome, once this one has ended
 	unfinished bool      // then there is still an earlier one that has not
 
-	read    bool   // the subscription document has come
-	start   string // the URL that it was requested by
-	linked  string // what the document that came last links to
-	rank    Rank   // of the document that came last
-	changed bool   // the chain of archives may not be what it was
-	cut     bool   // the walk did not come to its end
+	read    bool     // the subscription document has come
+	start   string   // the URL that it was requested by
+	linked  string   // what the document that came last links to
+	links   []string // all that it links to, as there may be several links
+	rank    Rank     // of the document that came last
+	changed bool     // the chain of archives may not be what it was
+	cut     bool     // the walk did not come to its end
 
 	whole   bool            // pages are read to the end, not to what is known
 	fresh   bool            // the page that came last brought something new
@@ -210,6 +211,7 @@ func (p *poll) goesOn(url string) bool {
 	if url == p.feed.Search && len(p.sought) > 0 {
 		p.searches, p.dropped = true, false
 	} else if p.resumes[url] {
+		delete(p.resumes, url) // a gap may follow that names the document
 		p.resumed = true
 		p.dropped = p.feed.pending(url) < 0
 	}
@@ -228,7 +230,7 @@ func (p *poll) commit(ctx context.Context) error {
 		return nil
 	}
 	p.held.Feed = p.feed
-	p.feed.Verdict = p.verdict()
+	p.feed.Verdict = max(p.verdict(), p.feed.bound())
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
 	for _, d := range p.held.Documents {
 		for _, name := range d.Names {
@@ -354,6 +356,7 @@ func (p *poll) finish() (*Changes, error) {
 			return p.stop(err)
 		}
 	}
+	p.feed.declare()
 	if p.held == nil {
 		p.held = &Change{}
 	}

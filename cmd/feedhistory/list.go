@@ -166,6 +166,8 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
+	case isHarvested(f):
+		return "harvest"
 	case f.Alias != "":
 		return "-"
 	case f.Due(now):
@@ -212,6 +214,8 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+	case isHarvested(f):
+		p.field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
 		p.field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
 	case next == "due":

@@ -115,6 +115,9 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	if !isNew && c.Title+c.Author+c.ID == "" {
 		return nil, nil
 	}
+	if in.head != nil {
+		head.Coverage = in.head.Coverage // which may have changed
+	}
 	if c.ID != "" && head.ID != "" && !isNew && head.ID != c.ID {
 		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
 	}

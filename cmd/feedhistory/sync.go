@@ -186,7 +186,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 		if f.Waits(now) {
 			s.quiet[hostOf(f)] = f.Wait
 		}
-		if c.All && !f.Gone && f.Alias == "" || f.Due(now) || s.isLost(ctx, f, now) {
+		if c.All && !f.Gone && f.Alias == "" && !isHarvested(f) || f.Due(now) || s.isLost(ctx, f, now) {
 			feeds = append(feeds, &mirror.Feed{URL: f.URL, Address: f.Address, Next: f.Next})
 		}
 	}

@@ -174,9 +174,6 @@ func (s *syncing) due(ctx context.Context, now time.Time) {
 	}
 }
 
-// never is when a feed is due that is not to be polled any more.
-var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // dueAt returns when a feed is to be polled, by a sync that goes on: now, if it
 // is not later. What another mirror seems to be at work on is left to it.
 func (s *syncing) dueAt(ctx context.Context, f *mirror.Feed, now time.Time) time.Time {
