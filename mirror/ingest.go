@@ -41,16 +41,21 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		return nil, err
 	}
 	f := p.feed
-	f.Source = src.Name
-	f.clearGaps(p.now, "source:"+src.Name)
+	f.Source, p.source = src.Name, sourceGap+src.Name
+	f.clearGaps(p.source)
 	whole := true
 	for doc, err := range src.Documents {
+		if p.full { // the rest would not fit either
+			whole = false
+			f.addGap(p.sourceGap("not all that was recovered is stored"))
+			break
+		}
 		if err := p.flush(ctx); err != nil {
 			return p.stop(err)
 		}
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 			g := newGap(gap)
-			g.From = "source:" + src.Name
+			g.From = p.source
 			f.addGap(g)
 			doc, err, whole = gap.Document, nil, false
 		}
@@ -60,12 +65,14 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if doc == nil {
 			continue
 		}
+		p.sound = f.clone()
 		if err := p.ingest(doc); err != nil {
 			return p.stop(err)
 		}
+		p.sound = nil
 	}
 	f.Proven = false
-	if src.End != nil {
+	if src.End != nil && !p.full {
 		var mark json.RawMessage
 		if mark, f.Proven = src.End(); mark != nil {
 			f.Mark = mark
@@ -94,6 +101,15 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 	return nil
 }
 
+// sourceGap is what the gaps of a source begin with, in Gap.From.
+const sourceGap = "source:"
+
+func (p *poll) sourceGap(message string) Gap {
+	return Gap{
+		URL: p.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
+	}
+}
+
 func (p *poll) ingest(doc *feedhistory.Document) error {
 	rank := p.rankOf(doc, p.rank)
 	p.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
@@ -104,6 +120,9 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	p.held = &m.change
 	f := p.feed
+	if m.refused > 0 {
+		f.addGap(p.sourceGap(fmt.Sprintf("entries that were recovered and are not stored: %d", m.refused)))
+	}
 	if f.Title == "" {
 		f.Title = doc.Title
 	}

@@ -34,7 +34,7 @@ func (v *feedView) Fresh() bool { return v.Known.URL == "" && v.Feed.Entries == 
 func (v *feedView) Failure() string { return reason(cmp.Or(v.Address, v.URL), v.Error) }
 
 // Due reports whether the feed will be polled as soon as its turn comes.
-func (v *feedView) Due() bool { return !v.Gone && !v.Next.After(time.Now()) }
+func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }
 
 func titleOf(f *mirror.Feed) string {
 	_, address, _ := strings.Cut(f.URL, "://")

@@ -90,6 +90,9 @@ func (p *poller) due(ctx context.Context) {
 			}
 			return
 		}
+		if feed.UnderWay(now) { // in another process, unless it is one of ours
+			continue
+		}
 		p.mu.Lock()
 		if p.resting[feed.URL].Before(now) && p.find(feed.URL) == nil {
 			p.jobs = append(p.jobs, newJob(feed))
