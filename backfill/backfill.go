@@ -1,8 +1,10 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -49,12 +51,13 @@ type Probe struct {
 	Method string `json:"method,omitempty"` // by name; None if none works
 	Mode   string `json:"mode,omitempty"`   // a word of the method's own, on how it works
 
-	// Proven says that the walk has every entry that the server says there are,
-	// and that nothing changed meanwhile. It is set by a method's Walk, and no
-	// part of what is stored.
+	// Proven says that at one moment of the walk the server counted as many
+	// entries as have come, and that each of them was there before that moment and
+	// after it. It is set by a method's Walk, and no part of what is stored.
 	Proven bool `json:"-"`
 
 	kept map[string]answer // what was requested already, by URL
+	task *task             // of the walk under way
 }
 
 // None is the Method of a Probe that found none.
@@ -64,6 +67,10 @@ const None = "none"
 // use. Its fields must not change while it is used.
 type Backfill struct {
 	HTTP *feedhistory.Client // makes the requests; nil: one with the default settings
+
+	// Recount is how long Keep relies on a server's count, and on gaps that it
+	// could not close, before it asks again. Zero: a week; negative: for ever.
+	Recount time.Duration
 
 	// Methods are tried in this order; nil: those of the function Methods. A
 	// Memento is used only if it is among them.
@@ -150,6 +157,7 @@ type Walk struct {
 	url  string
 	opt  *feedhistory.WalkOptions
 	from Probe
+	task *task // what is there already, and how far an earlier walk came; nil: nothing, and nowhere
 
 	probe     Probe
 	recovered string
@@ -161,15 +169,16 @@ type Walk struct {
 // meanwhile. Errors are those of Client.Walk. To range again starts anew.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		w.probe, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode}, ""
+		t := cmp.Or(w.task, &task{})
+		w.probe, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, task: t}, ""
 		http := w.b.HTTP
 		if http == nil {
 			http = new(feedhistory.Client)
 			defer http.CloseIdle()
 		}
-		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget)}
+		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()
-		w.probe.kept = nil
+		w.probe.kept, w.probe.task = nil, nil
 	}
 }
 

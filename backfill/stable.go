@@ -8,16 +8,20 @@ import (
 )
 
 // A stable walk reads the pages of a WordPress feed in the order in which posts
-// were modified, the last first.
+// were modified, the last first. Then it settles what that has missed.
 type stable struct {
 	*source
 	yield func(*feedhistory.Document, error) bool
+	seen  set
 
-	seen   set
-	tail   []*feedhistory.Entry // the latest of all as they were first read, the latest first
+	tail   []*feedhistory.Entry // the latest of all as they were read, the latest first; nil: nobody knows
 	size   int                  // of a page
-	failed int                  // pages in a row
+	read   int                  // pages
 	barren int                  // pages in a row that brought nothing new
+
+	inRow    int   // pages in a row that failed
+	failed   place // the first of all that did
+	lastFail int   // and the last
 }
 
 // stablePage returns the URL of page n in the order of modification. The first
@@ -39,48 +43,100 @@ func (s *stable) works() bool {
 	return oldest.err == nil && reordered(list(s.doc.Entries), list(oldest.doc.Entries))
 }
 
-// walk reports whether it is proved that nothing is missing.
+// walk reads the pages, or the rest of them, and what was missed. It reports
+// whether it is proved that nothing is missing.
 func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven bool) {
-	s.yield, s.seen = yield, set{}
+	s.yield, s.seen = yield, ids(s.doc.Entries)
 	oldest := s.keep(stablePage(s.source, 1))
 	s.size = len(oldest.doc.Entries)
-	total := s.total(oldest.header)
-	for n := s.lastPage(total); n >= 1; n-- {
-		if !s.page(n) {
-			return false
+	posts := s.postsURL(oldest.header)
+	s.task.counter = counterURL(posts)
+	from := s.task.place
+	switch {
+	case from.Page > 0:
+		delete(s.kept, stablePage(s.source, 1))
+		if !s.exists(from.Page) {
+			from.Page = min(from.Page, s.lastPage(s.count(s.task.counter)))
 		}
+	case !from.begun() && !s.task.refill:
+		from.Page = s.lastPage(s.count(s.task.counter))
+		s.tail = []*feedhistory.Entry{}
 	}
-	return s.close() && total == len(s.seen)
+	return s.pages(from) && s.settle(posts, max(from.Latest, 1))
 }
 
-// page yields a page, if there is one, and reports whether to go on.
-func (s *stable) page(n int) bool {
+// pages reads the pages from a place down to the first; below its Until no
+// further than to what is there already. It reports whether to go on.
+func (s *stable) pages(from place) bool {
+	for n := from.Page; n >= 1; n-- {
+		goOn, meets := s.page(n, from.Until)
+		if !goOn {
+			return false
+		}
+		if meets && n < from.Until {
+			break
+		}
+	}
+	if s.failed.begun() {
+		s.failed.Until = s.lastFail
+		s.task.place = s.failed
+	}
+	return true
+}
+
+// page yields a page, if there is one, and reports whether to go on, and whether
+// all that it has is there already.
+func (s *stable) page(n, until int) (goOn, meets bool) {
 	url := stablePage(s.source, n)
 	a := s.get(url)
 	if a.err != nil {
-		s.failed++
-		if a.missing() && len(s.seen) == 0 && s.failed == 1 {
-			return true // there are fewer by now
+		s.inRow++
+		if a.missing() && s.read == 0 && s.inRow == 1 {
+			return true, false // there are fewer by now
 		}
-		return s.yield(nil, a.gap(url, s.doc.URL)) && s.failed == 1
+		s.fail(n, until)
+		return s.yield(nil, a.gap(url, s.doc.URL)) && s.inRow == 1, false
 	}
-	s.failed = 0
+	s.inRow = 0
+	s.read++
 	slices.Reverse(a.doc.Entries)
 	if s.barren++; s.seen.add(a.doc.Entries) > 0 {
 		s.barren = 0
 	}
 	if s.barren >= withDefaults(s.c.Budget).Barren {
+		s.task.place = place{}
 		s.yield(nil, repeating(url, feedhistory.ReasonBarren))
-		return false
+		return false, false
 	}
-	if len(s.tail) < s.size {
+	if s.tail != nil && len(s.tail) < s.size {
 		s.tail = append(s.tail, a.doc.Entries...)
 	}
-	return s.yield(a.doc, nil)
+	next := place{Page: n - 1, Until: until}
+	if n == 1 {
+		next = place{Latest: 1}
+	}
+	s.come(next)
+	return s.yield(a.doc, nil), until > 0 && s.task.overlaps(a.doc.Entries)
+}
+
+// fail notes that a page could not be read: there the next walk goes on.
+func (s *stable) fail(n, until int) {
+	if !s.failed.begun() {
+		s.failed = place{Page: n, Until: until}
+	}
+	s.lastFail = n
+	s.task.place = s.failed
+}
+
+// come notes how far the walk has come, unless something before has failed.
+func (s *stable) come(to place) {
+	if !s.failed.begun() {
+		s.task.place = to
+	}
 }
 
 // lastPage returns the number of the last page. The total may be that of other
-// posts than the feed has: then there is no such page, or close finds more.
+// posts than the feed has: then there is no such page, or settle finds more.
 func (s *stable) lastPage(total int) int {
 	n := (total + s.size - 1) / s.size
 	switch {
@@ -128,38 +184,3 @@ func (s *stable) exists(n int) bool {
 
 // most is how many pages there may be.
 func (s *stable) most() int { return withDefaults(s.c.Budget).Documents }
-
-// close reads what was modified during the walk, and reports whether there is
-// nothing.
-func (s *stable) close() (unchanged bool) {
-	for n := 1; ; n++ {
-		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
-		a := s.get(url)
-		if a.missing() && n > 1 {
-			return false
-		}
-		if a.err != nil {
-			s.yield(nil, a.gap(url, s.doc.URL))
-			return false
-		}
-		latest := a.doc.Entries
-		if n == 1 && slices.EqualFunc(latest, s.tail[:min(len(latest), len(s.tail))], same) {
-			return true
-		}
-		if !s.yield(a.doc, nil) || len(latest) == 0 || s.reaches(latest[len(latest)-1]) {
-			return false
-		}
-	}
-}
-
-// reaches reports whether an entry is one of the latest as they were before.
-func (s *stable) reaches(e *feedhistory.Entry) bool {
-	return slices.ContainsFunc(s.tail, func(known *feedhistory.Entry) bool { return same(known, e) })
-}
-
-// same reports whether two copies of an entry say the same. Their XML may not
-// be, as it has the base of the page.
-func same(a, b *feedhistory.Entry) bool {
-	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
-		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
-}
