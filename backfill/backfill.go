@@ -94,6 +94,15 @@ func (b *Backfill) methods() []Method {
 	return b.Methods
 }
 
+// client returns the client to be used, and what is to be done after that.
+func (b *Backfill) client() (c *feedhistory.Client, done func()) {
+	if b.HTTP != nil {
+		return b.HTTP, func() {}
+	}
+	c = new(feedhistory.Client)
+	return c, c.CloseIdle
+}
+
 // Candidates returns the methods to try on the feed that begins with doc: the
 // first that recognises it, and then those that may be for it. Nothing is
 // requested. There are none for feeds that are complete or archived.
@@ -160,7 +169,8 @@ type Walk struct {
 	task *task // what is there already, and how far an earlier walk came; nil: nothing, and nowhere
 
 	probe     Probe
-	recovered string
+	by        string // the method's name; "" if there is none
+	recovered string // and where it has brought something
 }
 
 // Documents yields the documents, newest first as far as can be told, so that
@@ -170,12 +180,9 @@ type Walk struct {
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})
-		w.probe, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, task: t}, ""
-		http := w.b.HTTP
-		if http == nil {
-			http = new(feedhistory.Client)
-			defer http.CloseIdle()
-		}
+		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, task: t}, "", ""
+		http, done := w.b.client()
+		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()
 		w.probe.kept, w.probe.task = nil, nil

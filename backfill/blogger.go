@@ -68,6 +68,12 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 			bloggerSeries(b.source).walk(yield)
 			return
 		}
+		if b.task.place.Latest > 0 { // all that is to be done is to compare
+			if _, p.Proven = b.prove(); p.Proven {
+				b.task.place = place{}
+				return
+			}
+		}
 		rest := bloggerSeries(b.source)
 		rest.apart = true
 		rest.walk(func(doc *feedhistory.Document, err error) bool {
@@ -105,6 +111,7 @@ func (b *blogger) walk() (heeded, proven bool) {
 	for range 2 {
 		heeded, whole := b.ranges()
 		if !heeded || !whole {
+			b.task.again = heeded
 			return heeded, false
 		}
 		missing, proven := b.prove()
@@ -174,6 +181,10 @@ func (b *blogger) prove() (missing []string, proven bool) {
 	seen := set{}
 	for doc, err := range client.Sync(b.ctx, modifiedrange.State{}).Documents() {
 		if err != nil {
+			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+				err = gap.Err
+			}
+			b.task.soon = !unsuited(err) && answer{err: err}.failure() != nil
 			return nil, false
 		}
 		list.total = cmp.Or(list.total, readHead(doc).total) // the first answer's: it has no range

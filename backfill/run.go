@@ -45,6 +45,7 @@ func (r *run) run() {
 				return
 			}
 			if method != nil {
+				r.by = method.Name()
 				break
 			}
 		}
@@ -108,7 +109,7 @@ func (r *run) pass(m Method) {
 			return
 		}
 	}
-	r.task.done = !r.task.place.begun()
+	r.task.done = !r.task.place.begun() && !r.task.again
 }
 
 // hand yields what a method does, within the budget, and reports whether the

@@ -31,6 +31,7 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 		}
 		c, err := s.census(posts)
 		if err != nil {
+			s.task.soon = answer{err: err}.failure() != nil
 			break
 		}
 		missing := c.missing(s.has)

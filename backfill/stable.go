@@ -19,9 +19,10 @@ type stable struct {
 	read   int                  // pages
 	barren int                  // pages in a row that brought nothing new
 
-	inRow    int   // pages in a row that failed
-	failed   place // the first of all that did
-	lastFail int   // and the last
+	inRow    int    // pages in a row that failed
+	failed   place  // the first of all that did
+	lastFail int    // and the last
+	lost     answer // why it could not be found out which page is the last
 }
 
 // stablePage returns the URL of page n in the order of modification. The first
@@ -61,6 +62,11 @@ func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven boo
 	case !from.begun() && !s.task.refill:
 		from.Page = s.lastPage(s.count(s.task.counter))
 		s.tail = []*feedhistory.Entry{}
+	}
+	if s.lost.err != nil {
+		s.task.again = true
+		s.yield(nil, s.lost.gap(stablePage(s.source, 1), s.doc.URL))
+		return false
 	}
 	return s.pages(from) && s.settle(posts, max(from.Latest, 1))
 }
@@ -142,7 +148,7 @@ func (s *stable) lastPage(total int) int {
 	switch {
 	case n == 1:
 		return 1
-	case n < 1 || n > s.most():
+	case n < 1 || n > mostPages:
 		return s.search(0)
 	case s.exists(n):
 		delete(s.kept, stablePage(s.source, 1)) // in its turn: it may have changed by then
@@ -152,26 +158,35 @@ func (s *stable) lastPage(total int) int {
 	return s.search(n)
 }
 
+// mostPages is more than any site has.
+const mostPages = 1 << 20
+
 // search finds the last page by doubling and bisection; there is none at high,
 // if that is not zero. What comes is kept, and so does not cost a request more.
 // But a page that is read so early may have got another post by the time that
 // the page after it is read, if one was edited or deleted in between: that post
-// is then lost.
+// is then lost. Two pages in a row that cannot be read end the search.
 func (s *stable) search(high int) int {
-	low := 1
+	low, failed := 1, false
 	for high == 0 || high-low > 1 {
 		n := low + (high-low)/2
 		if high == 0 {
 			n = 2 * low
 		}
-		if n > s.most() {
+		if n > mostPages {
 			return low
 		}
-		if s.exists(n) {
-			low = n
-		} else {
+		if !s.exists(n) {
 			high = n
+			continue
 		}
+		low = n
+		a := s.keep(stablePage(s.source, n))
+		if a.err != nil && failed {
+			s.lost = a
+			return low
+		}
+		failed = a.err != nil
 	}
 	return low
 }
@@ -181,6 +196,3 @@ func (s *stable) exists(n int) bool {
 	a := s.keep(stablePage(s.source, n))
 	return !a.missing() && s.ctx.Err() == nil && (a.err != nil || len(a.doc.Entries) > 0)
 }
-
-// most is how many pages there may be.
-func (s *stable) most() int { return withDefaults(s.c.Budget).Documents }

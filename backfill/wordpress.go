@@ -75,6 +75,9 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 		p.Mode = modeModified
 		return true, nil
 	}
+	if err := oldest.failure(); err != nil {
+		return false, err // it may heed the order
+	}
 	p.Mode = modePaged
 	return w.series(s).works()
 }
@@ -83,6 +86,12 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		s := newSource(ctx, c, doc, p)
+		oldest := stablePage(s, 1)
+		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
+			s.task.again = true
+			yield(nil, s.keep(oldest).gap(oldest, doc.URL))
+			return
+		}
 		if walk := (&stable{source: s}); p.Mode == modeModified && walk.works() {
 			p.Proven = walk.walk(yield)
 			return
