@@ -42,13 +42,10 @@ type Source struct {
 	AsOf func() time.Time
 }
 
-// goOn is when what a budget has cut short may go on.
-const goOn = 5 * time.Minute
-
 // Merge merges what a source brings into a feed, which becomes one of the
 // Store's if it is not yet. Each document is committed as it comes; until the
-// last one is, a gap says that there is more, and the feed is due, so that
-// whatever cuts the source short, the verdict is Partial and somebody goes on.
+// last one is, a gap says that there is more, so that the verdict is Partial
+// whatever cuts the source short.
 //
 // A *Gap among the errors is noted; any other error ends it, is returned, and
 // leaves the Mark as it was after the last document. If there is none, windows
@@ -60,7 +57,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	if err != nil {
 		return nil, err
 	}
-	f, next, from := p.feed, p.feed.Next, "source:"+src.Name
+	f, from := p.feed, "source:"+src.Name
 	f.Source = src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.From == "source:" || g.From == from && (!src.Adds || g.isCut()) // the former as long as nobody knew which
@@ -86,20 +83,16 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if err := p.ingest(doc); err != nil {
 			return p.stop(err)
 		}
-		p.unfinished(src, doc.Response.Requested)
-	}
-	f.Next = next
-	if soon := p.now.Add(goOn); p.changes.More && soon.Before(next) {
-		f.Next = soon
+		p.more(src, doc.Response.Requested)
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == from && g.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)
 	return p.finish()
 }
 
-// unfinished notes, in the commit of a document, that there may be more. The gap
+// more notes, in the commit of a document, that there may be more. The gap
 // that an earlier Merge left there is closed.
-func (p *poll) unfinished(src Source, url string) {
+func (p *poll) more(src Source, url string) {
 	f, from := p.feed, "source:"+src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.From == from && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
@@ -113,7 +106,6 @@ func (p *poll) unfinished(src Source, url string) {
 		URL: p.address(), From: from, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
-	f.Next = time.Time{}
 }
 
 // end takes what the source says in the end.

@@ -75,7 +75,7 @@ func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	case r.RecoveredBy == "":
 		return verdictText(v)
 	case v == feedhistory.Whole:
-		return by + ": every entry that the server counts is here."
+		return by + ": every entry that the server counted is here."
 	case v == feedhistory.Lossy:
 		return by + ", which the feed itself does not declare: entries may have slipped through."
 	}

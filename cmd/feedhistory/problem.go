@@ -89,6 +89,8 @@ func refusalDetail(e *feedhistory.RefusedError) string {
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
 	switch {
+	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
+		return "run the same command again: it goes on there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
 	case isPrivate(g.Err):
