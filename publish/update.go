@@ -23,7 +23,8 @@ type Update struct {
 	DeleteMissing bool
 
 	// Now is the time of what the source gives no time, or not a newer one
-	// although it changed. Zero: the present, in whole seconds.
+	// although it changed; what is dated later is dated in the future. Zero: the
+	// present, in whole seconds.
 	Now time.Time
 }
 
@@ -57,7 +58,7 @@ func (p *Publisher) Update(u Update) (*Updated, error) {
 			return err // a feed begins with its first entry
 		}
 		before := s.archives
-		if err := p.build(s, items); err != nil {
+		if err := p.build(s, items, u.Now); err != nil {
 			return err
 		}
 		report.Archives = p.cache.archives - before
