@@ -63,7 +63,7 @@ func (p *Publisher) build(s *state, items []item, now time.Time) error {
 		recent = slices.Concat(entriesOf(part.items), recent)
 		recent = recent[:min(len(recent), p.recent())]
 	}
-	if err := b.flush(); err != nil {
+	if err := b.finish(); err != nil {
 		return errors.Join(err, b.undo())
 	}
 	return b.commit(open, recent)
