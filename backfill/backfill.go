@@ -22,7 +22,8 @@ type Method interface {
 	// Probe finds out whether the method works for the feed that begins with
 	// doc, with as few requests as that takes: two at most where the document
 	// does not name the software. What is to be remembered of it, it adds to p.
-	// An error says that it could not be found out: the next walk tries again.
+	// Where it does not, that says why, as Reason. An error says that it could not
+	// be found out: the next walk tries again.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
 	// Walk yields the documents beyond doc: newest first, as far as the method
@@ -50,6 +51,7 @@ func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, 
 type Probe struct {
 	Method string `json:"method,omitempty"` // by name; None if none works
 	Mode   string `json:"mode,omitempty"`   // a word of the method's own, on how it works
+	Reason string `json:"reason,omitempty"` // with None, why not, if the feed names its software
 
 	// Proven says that at one moment of the walk the server counted as many
 	// entries as have come, and that each of them was there before that moment and
@@ -180,7 +182,7 @@ type Walk struct {
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})
-		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, task: t}, "", ""
+		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
 		http, done := w.b.client()
 		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}

@@ -214,3 +214,41 @@ func TestKeepBitByBit(t *testing.T) {
 		})
 	}
 }
+
+// A walk through a web archive goes on, too, and remembers where it found that
+// something is missing.
+func TestKeepMementoGoesOn(t *testing.T) {
+	for _, every := range []int{10, 40} { // more than a snapshot shows
+		a := newWayback(400, 25, every)
+		a.serve(t, a.answer)
+		url := a.url + "/feed.rss"
+		m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+		_, err := m.Update(t.Context(), url)
+		require.NoError(t, err)
+		b := &Backfill{HTTP: m.Client, Methods: append(Methods(), a.method())}
+		whole, err := b.Fetch(t.Context(), url, Probe{})
+		require.NoError(t, err)
+		a.requests = nil
+
+		m.Client.Budget.Documents = 4
+		var changes *mirror.Changes
+		rounds := 0
+		for more := true; more; rounds++ {
+			changes, err = b.Keep(t.Context(), m, url)
+			require.NoError(t, err)
+			if more = changes.More; more {
+				require.Equal(t, feedhistory.Partial, changes.Verdict)
+			}
+			require.Less(t, rounds, 20, "%s", strings.Join(a.requests, "\n"))
+		}
+		require.Greater(t, rounds, 3)
+		feed, err := m.Store.Feed(t.Context(), url)
+		require.NoError(t, err)
+		require.Equal(t, len(whole.History.Entries), int(feed.Entries))
+		require.Equal(t, len(whole.History.Gaps), len(feed.Gaps), "%v", feed.Gaps)
+		require.Equal(t, whole.Verdict(), feed.Verdict)
+		changes, err = b.Keep(t.Context(), m, url)
+		require.NoError(t, err)
+		require.Nil(t, changes, "it has come to its end")
+	}
+}

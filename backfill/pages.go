@@ -16,7 +16,8 @@ func (p Platform) Name() string { return p.Label }
 
 // Recognise looks for the platform's marks in a plain feed.
 func (p Platform) Recognise(doc *feedhistory.Document) Sign {
-	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil {
+	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
+		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
 	}
 	h := readHead(doc)
@@ -37,7 +38,14 @@ func hasPrefixFold(s, prefix string) bool {
 
 // Probe asks for one page.
 func (p Platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
-	return p.series(newSource(ctx, c, doc, probe)).works()
+	works, err := p.series(newSource(ctx, c, doc, probe)).works()
+	if !works && err == nil {
+		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
+		if p.Only != "" {
+			probe.Reason += "; only these have pages: " + p.Only
+		}
+	}
+	return works, err
 }
 
 // Walk yields the pages after the first, and the first again if it has changed.
@@ -58,9 +66,13 @@ func (p Platform) pageURL(s *series) string {
 		}
 	}
 	fill := strings.NewReplacer("{n}", strconv.Itoa(s.n), "{last}", last).Replace
-	if param, ok := strings.CutPrefix(p.Page, "?"); ok {
-		name, value, _ := strings.Cut(param, "=")
-		return with(s.doc.URL, name, fill(value))
+	if query, ok := strings.CutPrefix(p.Page, "?"); ok {
+		var params []string
+		for param := range strings.SplitSeq(query, "&") {
+			name, value, _ := strings.Cut(param, "=")
+			params = append(params, name, fill(value))
+		}
+		return with(s.doc.URL, params...)
 	}
 	return beside(s.doc.URL, fill(p.Page))
 }

@@ -79,7 +79,7 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	}
 	t := &task{has: r.task.has}
 	r.probe, *r.task, r.reached = Probe{}, *t, place{}
-	unknown := doc.Kind() != feedhistory.Plain
+	unknown, reason := doc.Kind() != feedhistory.Plain, ""
 	for _, m := range candidates {
 		p := Probe{Method: m.Name(), task: r.task}
 		works, err := m.Probe(r.ctx, r.http, doc, &p)
@@ -91,10 +91,10 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 			r.probe = p
 			return m, nil
 		}
-		unknown = unknown || err != nil
+		unknown, reason = unknown || err != nil, cmp.Or(reason, p.Reason)
 	}
 	if !unknown {
-		r.probe.Method = None
+		r.probe.Method, r.probe.Reason = None, reason
 	}
 	return nil, nil
 }

@@ -79,7 +79,11 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 		return false, err // it may heed the order
 	}
 	p.Mode = modePaged
-	return w.series(s).works()
+	works, err := w.series(s).works()
+	if !works && err == nil {
+		p.Reason = "it is made by WordPress, but neither order nor paged brings anything else: it has one page, or a cache leaves them out"
+	}
+	return works, err
 }
 
 // Walk yields the pages.

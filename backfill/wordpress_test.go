@@ -298,7 +298,8 @@ func TestWordPressRedirectsPages(t *testing.T) {
 		}
 		b.answer(w, r)
 	}, "/feed/")
-	require.Equal(t, Probe{Method: None}, r.Probe)
+	require.Equal(t, None, r.Probe.Method)
+	require.Contains(t, r.Probe.Reason, "WordPress")
 	require.Equal(t, feedhistory.Window, r.Verdict())
 	require.Len(t, r.History.Entries, 10)
 }
@@ -309,7 +310,8 @@ func TestWordPressPlain(t *testing.T) {
 		b := newBlog(t, 35, 10)
 		b.unpaged, b.unordered = true, true
 		r := b.recover(t, "/feed/")
-		require.Equal(t, Probe{Method: None}, r.Probe)
+		require.Equal(t, None, r.Probe.Method)
+		require.Contains(t, r.Probe.Reason, "neither order nor paged")
 		require.Equal(t, feedhistory.Window, r.Verdict())
 		require.Empty(t, r.RecoveredBy)
 		require.Len(t, b.requests, 3)

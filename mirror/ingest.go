@@ -70,6 +70,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 			g := newGap(gap)
 			g.From, g.Found = from, p.now
+			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == from && old.Reason == g.Reason })
 			f.addGap(g)
 			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 			doc, err, whole = gap.Document, nil, false
