@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	p.rank = rank
 	page := p.isPage(requested)
 	p.feed.takePending(requested)
-	p.feed.clearGaps(p.now, doc.URL, requested)
+	p.feed.clearGaps(doc.URL, requested)
 	if page {
 		return p.page(doc, rank)
 	}
@@ -58,6 +59,9 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 		return err
 	}
 	p.held, p.fresh = &m.change, m.fresh
+	if m.refused > 0 {
+		return p.refuse(doc, m.refused, rank, true)
+	}
 	if p.fresh || p.whole || p.resumed {
 		return p.link(doc, feedhistory.Paged)
 	}
@@ -82,9 +86,16 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
+	p.held, p.changed = &m.change, true
 	if known == nil {
+		if m.refused > 0 || !p.files(d, nil) {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		p.feed.Documents++
 	} else {
+		if m.refused > 0 {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		if known.Digest != d.Digest {
 			p.changes.Altered++
 		}
@@ -92,9 +103,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Concat(known.Names, d.Names)
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
+		p.files(d, known)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	p.held, p.changed = &m.change, true
 	if renamed { // and so is what it links to
 		d.Known.Older = known.Known.Older
 		return p.err
@@ -184,6 +195,13 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		}
 		return p.err
 	}
+	if len(f.Pending) >= pendingLimit {
+		f.addGap(Gap{
+			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
+			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
+		})
+		return p.err
+	}
 	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Gap: Gap{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
@@ -219,25 +237,25 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	pending := &p.feed.Pending[i]
 	from := pending.From
 	pending.Gap = newGap(g)
+	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
 		pending.Tries++
 	}
 	pending.Missing = isMissing(g)
-	pending.Retry = time.Time{}
-	if !isPassing(g) && pending.Tries > 1 {
-		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 7*24*time.Hour))
+	pending.Retry, pending.Wait = time.Time{}, p.asked(g)
+	if !pending.isPassing() && pending.Tries > 1 {
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
 	}
 	return nil
 }
 
+// longestRetry is how long a document that is refused for good rests at most.
+const longestRetry = 7 * 24 * time.Hour
+
 // isPassing reports whether the next poll may well succeed.
 func isPassing(g *feedhistory.Gap) bool {
-	switch g.Reason {
-	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
-		return false
-	}
-	return !isMissing(g)
+	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

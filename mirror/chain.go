@@ -36,7 +36,7 @@ func (p *poll) checkChain() error {
 	}
 	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.Found.Before(p.now) || g.From != "" && g.From != f.Known.URL && !seen[g.From]
+		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
 	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })
 	return nil

@@ -57,20 +57,25 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	if err != nil {
 		return nil, err
 	}
-	f, from := p.feed, "source:"+src.Name
-	f.Source = src.Name
+	f := p.feed
+	f.Source, p.source = src.Name, sourceGap+src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.From == "source:" || g.From == from && (!src.Adds || g.isCut()) // the former as long as nobody knew which
+		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // the former as long as nobody knew which
 	})
 	whole := true
 	for doc, err := range src.Documents {
+		if p.full { // the rest would not fit either
+			whole = false
+			f.addGap(p.sourceGap("not all that was recovered is stored"))
+			break
+		}
 		if err := p.flush(ctx); err != nil {
 			return p.stop(err)
 		}
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 			g := newGap(gap)
-			g.From, g.Found = from, p.now
-			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == from && old.Reason == g.Reason })
+			g.From, g.Found = p.source, p.now
+			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
 			f.addGap(g)
 			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 			doc, err, whole = gap.Document, nil, false
@@ -86,7 +91,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		}
 		p.more(src, doc.Response.Requested)
 	}
-	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == from && g.Reason == feedhistory.ReasonInterrupted })
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole)
 	return p.finish()
 }
@@ -94,17 +99,17 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 // more notes, in the commit of a document, that there may be more. The gap
 // that an earlier Merge left there is closed.
 func (p *poll) more(src Source, url string) {
-	f, from := p.feed, "source:"+src.Name
+	f := p.feed
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.From == from && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
+		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
 	})
-	if src.Mark != nil {
+	if src.Mark != nil && !p.full { // else some of it is to come once more
 		if mark := src.Mark(); mark != nil {
 			f.Mark = mark
 		}
 	}
 	f.addGap(Gap{
-		URL: p.address(), From: from, Reason: feedhistory.ReasonInterrupted, Found: p.now,
+		URL: p.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
 }
@@ -113,7 +118,7 @@ func (p *poll) more(src Source, url string) {
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
 	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
-	if src.End != nil {
+	if src.End != nil && !p.full {
 		var mark json.RawMessage
 		if mark, f.Proven = src.End(); mark != nil {
 			f.Mark = mark
@@ -124,7 +129,7 @@ func (p *poll) end(src Source, whole bool) {
 	}
 	if whole { // what polls have missed has come
 		f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == "source:"+src.Name
+			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
 		})
 	}
 }
@@ -146,6 +151,15 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 	return nil
 }
 
+// sourceGap is what the gaps of a source begin with, in Gap.From.
+const sourceGap = "source:"
+
+func (p *poll) sourceGap(message string) Gap {
+	return Gap{
+		URL: p.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
+	}
+}
+
 func (p *poll) ingest(doc *feedhistory.Document) error {
 	rank := p.rankOf(doc, p.rank)
 	p.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
@@ -156,6 +170,9 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	p.held = &m.change
 	f := p.feed
+	if m.refused > 0 {
+		f.addGap(p.sourceGap(fmt.Sprintf("%d of the entries that were recovered are not stored", m.refused)))
+	}
 	if f.Title == "" {
 		f.Title = doc.Title
 	}

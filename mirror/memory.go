@@ -54,7 +54,7 @@ func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 			return nil, errors.New("mirror: feeds are asked for with both Due and After")
 		}
 		for url, f := range m.feeds {
-			if url > q.After && (q.Due.IsZero() || !f.state.Gone && !f.state.Next.After(q.Due)) {
+			if url > q.After && (q.Due.IsZero() || !f.state.Gone && f.state.Alias == "" && !f.state.Next.After(q.Due)) {
 				found = append(found, f.state)
 			}
 		}
@@ -80,7 +80,8 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 	for _, id := range ids {
 		if r := f.records[id]; r != nil {
 			r = clone(r)
-			r.Content = Content{Format: r.Content.Format, Updated: r.Content.Updated, Published: r.Content.Published}
+			c := r.Content
+			r.Content = Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
 			found[id] = r
 		}
 	}
@@ -262,10 +263,13 @@ func (f *memoryFeed) prune(id string, keep int) {
 	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
 		return current != nil && current.Copy.Digest == v.Copy.Digest
 	})
-	slices.SortFunc(kept, func(a, b *Version) int {
-		return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
-	})
+	slices.SortFunc(kept, compareVersions)
 	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
+}
+
+// compareVersions orders the versions of an entry, the newest first.
+func compareVersions(a, b *Version) int {
+	return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
 }
 
 // file stores the documents of a change.

@@ -87,6 +87,8 @@ type Content struct {
 	Title              string    // as plain characters
 	Link               string    // its alternate; "" if there is none
 	Updated, Published time.Time // zero if it says none
+
+	Size int64 // in bytes, as it counts for the Quota; zero if it was stored before there was one
 }
 
 func newContent(e *feedhistory.Entry) Content {
@@ -103,6 +105,7 @@ func newContent(e *feedhistory.Entry) Content {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok {
 		c.Link = link.Href
 	}
+	c.Size = int64(len(e.ID) + len(c.Data) + len(c.Base) + len(c.Title) + len(c.Link))
 	return c
 }
 

@@ -46,7 +46,7 @@ type Store interface {
 
 	// Records returns what is known of entries, by their IDs, those included
 	// that are not live. IDs that are not known are missing in the result. Of
-	// their contents only Format, Updated and Published are there.
+	// their contents only Format, Updated, Published and Size are there.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
 	// Document returns the document that has a URL among its Names. The error
@@ -116,8 +116,8 @@ type Change struct {
 // A FeedQuery says which feeds are asked for. The zero value asks for all, in
 // the order of their URLs, by bytes.
 type FeedQuery struct {
-	// Due, if not zero, leaves out feeds that are Gone and those whose Next is
-	// later, and orders by Next, then URL.
+	// Due, if not zero, leaves out feeds that are Gone or an Alias and those whose
+	// Next is later, and orders by Next, then URL.
 	Due time.Time
 
 	// After, if not "", begins after this URL. It goes with the order by URL

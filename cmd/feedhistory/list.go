@@ -17,7 +17,7 @@ import (
 type listCommand struct {
 	database
 	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
-	Due     bool   `help:"Only feeds that are due to be polled."`
+	Due     bool   `help:"Only feeds that are due to be polled: whose time has come, or of which an earlier poll has left something unread."`
 	Partial bool   `help:"Only feeds of which something is known to be missing."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
 }
@@ -38,12 +38,12 @@ func (c *listCommand) Validate() error {
 }
 
 // Run lists the feeds, or shows one.
-func (c *listCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *listCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
 	if c.URL != "" {
@@ -80,15 +80,11 @@ func (c *listCommand) one(l *listing) error {
 }
 
 func (c *listCommand) all(l *listing) error {
-	query := mirror.FeedQuery{}
-	if c.Due {
-		query.Due = l.now
-	}
-	for f, err := range l.store.Feeds(l.ctx, query) {
+	for f, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err
 		}
-		if c.Partial && f.Verdict != feedhistory.Partial {
+		if c.Partial && (f.Verdict != feedhistory.Partial || f.Alias != "") || c.Due && !f.Due(l.now) {
 			continue
 		}
 		newest, err := l.newest(f)
@@ -149,6 +145,9 @@ func (l *listing) newest(f *mirror.Feed) (*mirror.Record, error) {
 
 // verdictOf is a feed's verdict in a word, with the number of gaps.
 func verdictOf(f *mirror.Feed) string {
+	if f.Alias != "" {
+		return "alias"
+	}
 	if gaps := len(f.Pending) + len(f.Gaps); gaps > 0 {
 		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
 	}
@@ -167,7 +166,9 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
-	case !f.Next.After(now):
+	case f.Alias != "":
+		return "-"
+	case f.Due(now):
 		return "due"
 	}
 	return span(f.Next.Sub(now))
@@ -198,6 +199,7 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	p.line("")
 	p.field("feed", f.URL)
 	p.field("moved to", f.Address)
+	p.field("alias of", f.Alias)
 	p.field("kind", f.Kind.String())
 	p.field("source", f.Source)
 	p.field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
@@ -210,6 +212,8 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+	case f.Alias != "":
+		p.field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
 	case next == "due":
 		p.field("next poll", "due")
 	default:
@@ -217,6 +221,9 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	}
 	if f.Failures > 0 {
 		p.field("failed", failuresOf(f))
+	}
+	if f.Waits(now) {
+		p.field("wait", "its host asks to be left alone until "+timeText(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
@@ -267,6 +274,7 @@ func stamp(t, now time.Time) string {
 type jsonFeed struct {
 	URL       string    `json:"url"`
 	Address   string    `json:"address,omitempty"` // where it is asked for, if elsewhere
+	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
@@ -279,6 +287,8 @@ type jsonFeed struct {
 	Changed   string    `json:"changed,omitempty"`
 	Polled    string    `json:"polled,omitempty"`
 	NextPoll  string    `json:"next_poll,omitempty"`
+	Wait      string    `json:"wait,omitempty"` // its host asks to be left alone until then
+	Due       bool      `json:"due,omitempty"`
 	Gone      bool      `json:"gone,omitempty"`
 	Failures  int       `json:"failures,omitempty"`
 	Error     string    `json:"error,omitempty"`
@@ -287,10 +297,10 @@ type jsonFeed struct {
 
 func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
 	j := jsonFeed{
-		URL: f.URL, Address: f.Address, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
+		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: secondJSON(f.Changed), Polled: secondJSON(f.Polled), NextPoll: secondJSON(f.Next),
-		Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
+		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
 		Gaps: each(f.Missing(), storedGapJSON),
 	}
 	j.AsOf = secondJSON(f.WholeAsOf())

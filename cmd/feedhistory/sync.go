@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,11 @@ func (c *syncCommand) Run(w *world) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store, store.Index)
-	if err := c.fill(w.ctx, s, given); err != nil {
+	err = s.subscribe(w.ctx, given)
+	if err == nil {
+		err = c.fill(w.ctx, s, given)
+	}
+	if err != nil {
 		return c.failure(err)
 	}
 	if s.lanes.waiting == 0 && !c.Every {
@@ -87,7 +92,7 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(contex
 		mirror:   &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
 		backfill: c.backfill(client),
 		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
-		given: map[string]bool{}, held: map[string]time.Time{}, index: index,
+		held: map[string]time.Time{}, quiet: map[string]time.Time{}, index: index,
 		report: &syncReport{
 			json: c.JSON, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
 		},
@@ -143,17 +148,17 @@ func feedName(arg string) string {
 }
 
 // fill has the feeds wait that are to be polled at once. With --every that is
-// none that is in the database already and not due.
+// none of those that are not due.
 func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
-	store := s.mirror.Store
+	now := time.Now()
 	for _, url := range given {
-		f, err := store.Feed(ctx, url)
+		f, err := s.mirror.Store.Feed(ctx, url)
 		switch {
-		case errors.Is(err, mirror.ErrNotFound):
-			f, s.given[url] = &mirror.Feed{URL: url}, true
+		case errors.Is(err, mirror.ErrNotFound): // it has just been removed
+			continue
 		case err != nil:
 			return err
-		case c.Every && (f.Gone || f.Next.After(time.Now())):
+		case c.Every && s.dueAt(ctx, f, now).After(now):
 			continue
 		}
 		s.lanes.add(url, hostOf(f))
@@ -161,28 +166,37 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	if len(given) > 0 || len(c.OPML) > 0 || c.Every {
 		return nil // what is due is looked for later
 	}
-	query := mirror.FeedQuery{Due: time.Now()}
-	if c.All {
-		query = mirror.FeedQuery{}
-	}
-	for f, err := range store.Feeds(ctx, query) {
+	var feeds []*mirror.Feed
+	for f, err := range s.mirror.Store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err
 		}
-		if !f.Gone {
-			s.lanes.add(f.URL, hostOf(f))
+		if f.Waits(now) {
+			s.quiet[hostOf(f)] = f.Wait
 		}
+		if c.All && !f.Gone && f.Alias == "" || f.Due(now) || s.isLost(ctx, f, now) {
+			feeds = append(feeds, &mirror.Feed{URL: f.URL, Address: f.Address, Next: f.Next})
+		}
+	}
+	slices.SortStableFunc(feeds, func(a, b *mirror.Feed) int { return a.Next.Compare(b.Next) })
+	for _, f := range feeds {
+		s.lanes.add(f.URL, hostOf(f))
 	}
 	return nil
 }
 
 // nothing says why no feed is polled.
 func (c *syncCommand) nothing(w *world, store mirror.Store) error {
-	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: time.Now().AddDate(100, 0, 0), Limit: 1}) {
+	now := time.Now()
+	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: now.AddDate(100, 0, 0), Limit: 1}) {
 		if err != nil {
 			return c.failure(err)
 		}
-		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, time.Now()) + "; --all polls them all the same")
+		hint := "--all polls them all the same"
+		if f.Waits(now) {
+			hint = "its host asks to be left alone until then"
+		}
+		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")
