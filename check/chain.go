@@ -120,12 +120,13 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok {
 		n.names = append(n.names, self.Href)
 	}
+	now := time.Now()
 	for _, e := range doc.Entries {
 		t := timeOf(e)
 		if t.IsZero() {
 			continue
 		}
-		if t.After(n.newest) {
+		if t.After(n.newest) && !t.After(now) { // a date in the future says nothing of what came last
 			n.newest = t
 		}
 		if n.oldest.IsZero() || t.Before(n.oldest) {

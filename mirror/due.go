@@ -152,6 +152,12 @@ func (p *poll) ended() {
 			p.ready = at
 		}
 	}
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.polls && p.changes.More { // by a source
+		f.More = true
+		if soon.Before(p.ready) {
+			p.ready = soon
+		}
+	}
 	f.Next = later(p.ready, f.Wait)
 }
 

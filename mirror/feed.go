@@ -88,6 +88,12 @@ type Feed struct {
 	Source string          `json:"source,omitempty"`
 	Proven bool            `json:"proven,omitempty"` // the source has brought all there is
 	Mark   json.RawMessage `json:"mark,omitempty"`
+
+	// AsOf is when that had brought all there was, if it is proven but not by the
+	// feed's own documents, nor renewed at each poll; and Counted, how many entries
+	// were live then. Zero: nothing more is known than Verdict says.
+	AsOf    time.Time `json:"as_of,omitzero"`
+	Counted int64     `json:"counted,omitempty"`
 }
 
 // Document returns the head section of the feed's subscription document,
@@ -97,6 +103,15 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 		return nil, ErrNotFound
 	}
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
+}
+
+// WholeAsOf returns when the feed was Whole, if it is so by a server's count, which
+// polls do not repeat; else the zero time.
+func (f *Feed) WholeAsOf() time.Time {
+	if f.Verdict != feedhistory.Whole || f.Kind != feedhistory.Plain {
+		return time.Time{}
+	}
+	return f.AsOf
 }
 
 // Missing returns the gaps of the mirror: those of the pending documents that could
@@ -162,6 +177,11 @@ type Document struct {
 	Digest      string    // of the set of its entries (5005#9)
 
 	Oldest, Newest time.Time // of its entries, by Record.Time; zero if it has none
+}
+
+// isCut reports whether the document may well be there, and nobody has asked.
+func (g Gap) isCut() bool {
+	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
 }
 
 func newGap(g *feedhistory.Gap) Gap {

@@ -44,6 +44,7 @@ type Changes struct {
 	URL     string              // of the feed, as it was subscribed to
 	Kind    feedhistory.Kind    // as its subscription document says
 	Verdict feedhistory.Verdict // on the mirror as it now stands
+	AsOf    time.Time           // of when that is, where it is Whole by a server's count: see Feed; else zero
 
 	Added, Changed, Deleted int // entries
 

@@ -24,7 +24,7 @@ type listCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *listCommand) Help() string {
-	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has; window, the feed " +
+	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has, or that its server counted at the time shown; window, the feed " +
 		"shows its latest entries and does not say what came before; lossy, its pages may have let entries slip through; " +
 		"partial, something is known to be missing, with the number of gaps."
 }
@@ -243,6 +243,10 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 // meaning says what a feed's verdict means.
 func meaning(f *mirror.Feed) string {
 	switch {
+	case !f.WholeAsOf().IsZero():
+		return "Every entry that the server counted on " + timeText(f.WholeAsOf()) + " is here, and what polls have brought since."
+	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
+		return "All that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
 	case f.Known.URL == "":
@@ -278,6 +282,7 @@ type jsonFeed struct {
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
+	AsOf      string    `json:"as_of,omitempty"` // of when a whole is, that is so by a server's count
 	Source    string    `json:"source,omitempty"`
 	Entries   int64     `json:"entries"`
 	Deleted   int64     `json:"deleted"`
@@ -302,6 +307,7 @@ func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
 		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
 		Gaps: each(f.Missing(), storedGapJSON),
 	}
+	j.AsOf = secondJSON(f.WholeAsOf())
 	if newest != nil {
 		j.Newest = timeJSON(newest.Time())
 	}

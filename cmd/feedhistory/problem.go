@@ -92,6 +92,8 @@ func advice(g *feedhistory.Gap) string {
 	switch {
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (sync --quota, --quota-entries)"
+	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
+		return "run the same command again: it goes on there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
 	case isPrivate(g.Err):

@@ -199,6 +199,9 @@ func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 func (o *outcome) text(c *mirror.Changes) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	result := fmt.Sprintf("%s: %s · %s", o.feed, changes, c.Verdict)
+	if !c.AsOf.IsZero() {
+		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
+	}
 	switch o.kind {
 	case polled:
 		if c.Alias != "" {
@@ -269,6 +272,7 @@ type jsonSync struct {
 	URL       string    `json:"url"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
+	AsOf      string    `json:"as_of,omitempty"`
 	Added     int       `json:"added"`
 	Changed   int       `json:"changed"`
 	Deleted   int       `json:"deleted"`
@@ -286,7 +290,7 @@ type jsonSync struct {
 
 func (o *outcome) json(c *mirror.Changes) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(),
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: secondJSON(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
 		Gaps: each(c.Gaps, storedGapJSON), NextPoll: secondJSON(c.Next),
 		Moved: c.Moved, Alias: c.Alias, Wait: secondJSON(o.until), Gone: c.Gone, Busy: o.kind == busy,
