@@ -75,15 +75,16 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 
 // add adds a feed to the store, where it is due at once.
 func (s *Server) add(ctx context.Context, address string) (added bool, err error) {
+	if err := s.feeds.add(ctx, address); err != nil {
+		return false, err
+	}
 	feed := &mirror.Feed{URL: address, Verdict: feedhistory.Partial}
 	switch err := s.Store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
-		s.feeds.add(address)
 		return false, nil // it is there already
 	case err != nil:
 		return false, err
 	}
-	s.feeds.add(address)
 	s.polls.ask(feed)
 	return true, nil
 }
@@ -116,7 +117,7 @@ func feedAddress(typed string) (address, wrong string) {
 
 // pollNow has a feed polled.
 func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
 
 // confirmRemoval asks whether to remove a feed.
 func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -137,15 +138,19 @@ func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
 
 // removeFeed removes a feed and what was published of it.
 func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
 	s.polls.forget(feed.URL)
+	name, err := s.published.name(r.Context(), feed.URL)
+	if err != nil {
+		return err
+	}
 	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	if err := s.published.remove(feed.URL); err != nil {
+	if err := s.published.remove(feed.URL, name); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/?said=removed", http.StatusSeeOther)

@@ -16,11 +16,11 @@ import (
 // serveComplete answers with all entries of a feed in one document, the newest
 // first. It is marked as complete where the mirror is whole (5005#2).
 func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.toPublish(r)
+	feed, name, err := s.toPublish(r)
 	if err != nil {
 		return err
 	}
-	tag := fmt.Sprintf(`"%s-%d"`, ShortName(feed.URL), feed.Version)
+	tag := fmt.Sprintf(`"%s-%d"`, name, feed.Version)
 	h := w.Header()
 	h.Set("Etag", tag)
 	h.Set("Cache-Control", "no-cache")
@@ -28,7 +28,7 @@ func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	before, after, err := s.completeHead(r.Context(), feed)
+	before, after, err := s.completeHead(r.Context(), feed, name)
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 }
 
 // completeHead returns what comes before and after the entries.
-func (s *Server) completeHead(ctx context.Context, feed *mirror.Feed) (before, after string, err error) {
+func (s *Server) completeHead(ctx context.Context, feed *mirror.Feed, name string) (before, after string, err error) {
 	head, err := heading(feed, feedhistory.Atom, true)
 	if err != nil {
 		return "", "", err
 	}
-	self := s.base() + "feeds/" + ShortName(feed.URL) + "/complete.atom"
+	self := s.base() + "feeds/" + name + "/complete.atom"
 	d := feedhistory.NewComplete(head, nil, self)
 	d.Complete = feed.Verdict == feedhistory.Whole
 	f, err := s.feeds.figuresOf(ctx, feed)

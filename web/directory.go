@@ -2,10 +2,9 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -14,19 +13,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// ShortName returns what stands for a feed in this server's URLs: the beginning
-// of a digest of its own URL, and so always the same.
-func ShortName(feed string) string {
-	sum := sha256.Sum256([]byte(feed))
-	return hex.EncodeToString(sum[:6])
-}
-
-// A directory finds feeds by their short names.
+// A directory finds feeds by their names.
 type directory struct {
 	store mirror.Store
 
 	mu   sync.Mutex
-	urls map[string]string // by short name, as far as they were met
+	urls map[string]string // by name, as far as they were met
 	read time.Time         // when all feeds were last looked at
 
 	figures cache[string, figures] // by URL
@@ -35,41 +27,71 @@ type directory struct {
 // lookAgain bounds how often names that nobody knows cost a look at all feeds.
 const lookAgain = time.Second
 
-// feed returns the feed with a short name. The error matches
-// mirror.ErrNotFound if there is none.
+// feed returns the feed with a name. The error matches mirror.ErrNotFound if
+// there is none, or several.
 func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
-		d.read = time.Now()
-		d.urls = map[string]string{}
-		for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				d.read = time.Time{}
-				return nil, err
-			}
-			d.urls[ShortName(feed.URL)] = feed.URL
-		}
-	}
-	url, ok := d.urls[name]
-	if !ok {
-		return nil, fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	url, err := d.url(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	feed, err := d.store.Feed(ctx, url)
 	if errors.Is(err, mirror.ErrNotFound) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		delete(d.urls, name)
 	}
 	return feed, err
 }
 
-// add notes a feed that is new.
-func (d *directory) add(url string) {
+// url returns the URL of the feed with a name.
+func (d *directory) url(ctx context.Context, name string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.urls == nil {
-		d.urls = map[string]string{}
+	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
+		if err := d.look(ctx); err != nil {
+			return "", err
+		}
 	}
-	d.urls[ShortName(url)] = url
+	url, ok := d.urls[name]
+	if !ok || url == shared {
+		return "", fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	}
+	return url, nil
+}
+
+// look looks at all feeds.
+func (d *directory) look(ctx context.Context) error {
+	d.read, d.urls = time.Now(), map[string]string{}
+	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			d.read = time.Time{}
+			return err
+		}
+		d.note(feed.URL)
+	}
+	return nil
+}
+
+// add notes a feed that is about to be added. It refuses one whose name another
+// feed has.
+func (d *directory) add(ctx context.Context, url string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read.IsZero() {
+		if err := d.look(ctx); err != nil {
+			return err
+		}
+	}
+	if d.collides(url) {
+		return errNameTaken
+	}
+	d.note(url)
+	return nil
+}
+
+var errNameTaken = &problem{
+	http.StatusConflict, "Another feed has this feed’s name",
+	"Names of feeds are made of their addresses, and these two happen to have the same. Add the feed by another of its addresses.",
 }
 
 // Figures are what is worth knowing of a feed's entries as a whole.
@@ -163,6 +185,13 @@ func (c *cache[K, V]) put(key K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set(key, v)
+}
+
+func (c *cache[K, V]) drop(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.new, key)
+	delete(c.old, key)
 }
 
 func (c *cache[K, V]) set(key K, v V) {

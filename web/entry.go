@@ -45,7 +45,7 @@ func (w *wording) Empty() bool {
 // showEntry shows an entry with its earlier versions.
 func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	feed, err := s.feeds.feed(ctx, r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,12 @@ import (
 
 type feedPage struct {
 	*feedView
-	Entries  *entriesView
-	Timeline *timeline // nil: there is nothing to draw
-	Progress progress
-	Site     string // of the publisher; "" if it is not known
-	Source   string // the feed's own URL, if it can be a link
+	Entries   *entriesView
+	Timeline  *timeline // nil: there is nothing to draw
+	Progress  progress
+	Site      string // of the publisher; "" if it is not known
+	Source    string // the feed's own URL, if it can be a link
+	Published string // the path below which it is published again
 }
 
 // refresh has the page loaded again while the feed is polled.
@@ -21,7 +22,7 @@ func (p *feedPage) refresh() bool { return p.Busy() }
 
 // showFeed shows a feed: its timeline, its gaps, its entries.
 func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -30,6 +31,11 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: siteOf(feed), Source: webLink(feed.URL)}
+	name, err := s.published.name(r.Context(), feed.URL)
+	if err != nil {
+		return err
+	}
+	p.Published = "/feeds/" + name
 	if p.Entries, err = s.entries(r, feed); err != nil {
 		return err
 	}

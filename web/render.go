@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,24 @@ type problem struct {
 // Error returns what is wrong.
 func (p *problem) Error() string { return p.Title }
 
-func noPage(http.ResponseWriter, *http.Request) error {
+// noPage says that there is no such page, or not by that method.
+func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
+	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return &problem{http.StatusMethodNotAllowed, "That cannot be done with this page", "Only " + strings.Join(allowed, ", ") + " can. Begin at the list of feeds."}
+	}
 	return &problem{http.StatusNotFound, "There is no such page", "Begin at the list of feeds."}
+}
+
+// methods returns those that a page has.
+func (s *Server) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
+		if pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // answer makes a handler of a page.
@@ -47,7 +64,11 @@ func (s *Server) answer(h page) http.Handler {
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, ok := errors.AsType[*problem](err)
+	elsewhere, isMoved := errors.AsType[*moved](err)
 	switch {
+	case isMoved:
+		http.Redirect(w, r, elsewhere.path, http.StatusPermanentRedirect)
+		return
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // nobody waits for an answer
 	case errors.Is(err, mirror.ErrNotFound):
@@ -58,6 +79,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			http.StatusInternalServerError, "Something went wrong here",
 			"Try again in a moment. If it stays, the server's log says more.",
 		}
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
 	}
 	if err := s.render(w, r, p.Status, "problem", p.Title, p); err != nil {
 		s.Logger.ErrorContext(r.Context(), "a page cannot be written", "page", "problem", "err", err)

@@ -3,10 +3,7 @@ package web
 import (
 	"cmp"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 
@@ -28,10 +25,16 @@ type Server struct {
 	// Base it is published anew. Zero: DefaultBase.
 	Base string
 
-	// Token is what a person, or program, must show to change anything. Zero:
-	// nothing must be shown; then requests are only answered if they are
-	// addressed to this machine itself, or to the host of Base.
+	// Token is what a person, or program, must show to change anything. Whoever
+	// reaches the server can read without it, as feed readers have to. Zero:
+	// nothing must be shown.
 	Token string
+
+	// Names are further host names that the server is reached by. Requests are
+	// only answered if they are addressed to one of them, to the host of Base,
+	// to this machine by its own name, or to a loopback address; with a Token,
+	// to any IP address.
+	Names []string
 
 	// Output is where what is published again is kept; where it is lost, URIs
 	// change. Zero: in memory, until the program ends.
@@ -47,10 +50,8 @@ type Server struct {
 	polls     *poller
 	feeds     *directory
 	published *republisher
-	streams   chan struct{} // holds those who watch a walk
+	streams   watchers
 }
-
-const mostStreams = 100
 
 func (s *Server) setUp() {
 	if s.Logger == nil {
@@ -64,7 +65,6 @@ func (s *Server) setUp() {
 	s.polls = newPoller(m, s.Store, s.Logger)
 	s.feeds = &directory{store: s.Store}
 	s.published = newRepublisher(s)
-	s.streams = make(chan struct{}, mostStreams)
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                      s.showFeeds,
@@ -84,7 +84,7 @@ func (s *Server) setUp() {
 		"POST /feeds":                   s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":         s.change(s.pollNow),
 		"POST /feeds/{id}/remove":       s.change(s.removeFeed),
-		"/":                             noPage,
+		"/":                             s.noPage,
 	} {
 		s.mux.Handle(pattern, s.answer(h))
 	}
@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !s.isAddressed(r):
 		s.fail(w, r, &problem{
 			http.StatusMisdirectedRequest, "This server is not known by that name",
-			"Use " + s.base() + ", or start the server with --base and the address that you use.",
+			"Use " + s.base() + ", or start the server with --name and the name that you use, or with --base.",
 		})
 	case s.origin.Check(r) != nil:
 		s.fail(w, r, &problem{
@@ -123,29 +123,4 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.mux.ServeHTTP(w, r)
 	}
-}
-
-// isAddressed reports whether a request is meant for this server. Where there
-// is no token, a name that somebody else has made lead here is none of its own.
-func (s *Server) isAddressed(r *http.Request) bool {
-	if s.Token != "" {
-		return true
-	}
-	if base, err := url.Parse(s.base()); err == nil && strings.EqualFold(base.Host, r.Host) {
-		return true
-	}
-	return IsLocal(r.Host)
-}
-
-// IsLocal reports whether a host, with or without a port, is this machine
-// itself: localhost or a loopback address.
-func IsLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.IsLoopback()
 }

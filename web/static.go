@@ -59,5 +59,5 @@ func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	return noPage(w, r)
+	return s.noPage(w, r)
 }

@@ -2,17 +2,54 @@
 // one types. Without this script, forms and links do the same.
 "use strict";
 
+// Browsers have few connections to a server, so only a page that is seen holds
+// one; where no events come, the page asks.
 function watchProgress(panel) {
   const text = panel.querySelector("[data-progress-text]");
-  const events = new EventSource(panel.dataset.progress);
-  events.onmessage = (event) => {
-    const progress = JSON.parse(event.data);
+  let events = null;
+  let wait = 0;
+  const stop = () => {
+    events?.close();
+    events = null;
+    clearTimeout(wait);
+  };
+  const show = (progress) => {
     text.textContent = progress.text;
     if (progress.done) {
-      events.close();
+      stop();
       location.reload();
     }
   };
+  const ask = async () => {
+    stop();
+    if (document.hidden) return;
+    const asked = (wait = setTimeout(ask, 5000));
+    try {
+      const answer = await fetch(panel.dataset.progress + "?now", { signal: AbortSignal.timeout(4500) });
+      if (answer.status === 404) location.reload();
+      else if (answer.ok) show(await answer.json());
+    } catch {
+      // It is asked again.
+    }
+    if (wait !== asked) return;
+    clearTimeout(wait);
+    wait = setTimeout(ask, 1000);
+  };
+  const start = () => {
+    stop();
+    if (document.hidden) return;
+    wait = setTimeout(ask, 3000);
+    events = new EventSource(panel.dataset.progress);
+    events.onmessage = (event) => {
+      clearTimeout(wait);
+      show(JSON.parse(event.data));
+    };
+    events.onerror = ask;
+  };
+  document.addEventListener("visibilitychange", start);
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => event.persisted && start());
+  start();
 }
 
 function searchAsTyped(form) {
