@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -157,6 +158,41 @@ func TestBrowserHostile(t *testing.T) {
 		i.firstChild.click();
 		return window.harmed || i.firstChild.style.color && getComputedStyle(i.firstChild).color == "rgb(255, 0, 0)" ? "harmed" : "refused";
 	})()`))
+}
+
+// However many pages watch a walk, none stands still, and the browser has
+// connections left for others.
+func TestBrowserManyTabs(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2012)
+	w.slow.Store(int64(300 * time.Millisecond))
+	feed := w.feedURL("/blog/feed.atom")
+	_, _, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {feed}})
+	page := strings.TrimPrefix(header.Get("Location"), "/")
+	tabs := []*tab{b}
+	for range 7 {
+		tabs = append(tabs, b.another())
+	}
+	for _, b := range tabs {
+		b.open(w.url + page)
+	}
+	first := map[*tab]string{}
+	for _, b := range tabs {
+		first[b] = b.text("[data-progress-text]")
+	}
+	require.Eventually(t, func() bool {
+		for _, b := range tabs {
+			if text := b.text("[data-progress-text]"); text == first[b] {
+				return false
+			}
+		}
+		return true
+	}, 20*time.Second, 100*time.Millisecond, "every page goes on")
+	w.slow.Store(0)
+	for _, b := range tabs {
+		b.waits(".timeline svg")
+	}
 }
 
 // Without JavaScript the same can be done.

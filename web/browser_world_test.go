@@ -67,6 +67,14 @@ func newTab(t testing.TB) *tab {
 	return b
 }
 
+// another opens a further tab of the same browser.
+func (b *tab) another() *tab {
+	ctx, stop := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(stop)
+	require.NoError(b.t, chromedp.Do(ctx))
+	return &tab{t: b.t, ctx: ctx}
+}
+
 // do carries out actions.
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
