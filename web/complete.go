@@ -3,7 +3,10 @@ package web
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,40 +23,60 @@ func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tag := fmt.Sprintf(`"%s-%d"`, name, feed.Version)
-	h := w.Header()
-	h.Set("Etag", tag)
-	h.Set("Cache-Control", "no-cache")
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
 	before, after, err := s.completeHead(r.Context(), feed, name)
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", "application/atom+xml; charset=utf-8")
-	h.Set("Content-Security-Policy", documentPolicy)
-	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.WriteString(before)
 	head, err := heading(feed, feedhistory.Atom, false)
-	if err == nil {
-		m := newMaterial(feed, head, feedhistory.Atom)
-		for record, err := range s.Store.Entries(r.Context(), mirror.Query{Feed: feed.URL}) {
-			if err != nil {
-				s.Logger.ErrorContext(r.Context(), "a document breaks off", "feed", feed.URL, "err", err)
-				panic(http.ErrAbortHandler) // readers can tell (RFC 9112 §8)
+	if err != nil {
+		return err
+	}
+	m := newMaterial(feed, head, feedhistory.Atom)
+	doc := &stream{
+		tag: s.tagOf(feed, "complete"), mediaType: "application/atom+xml; charset=utf-8",
+		write: func(w io.Writer) error {
+			out := bufio.NewWriterSize(w, 64<<10)
+			_, _ = out.WriteString(before)
+			if err := s.writeEntries(r.Context(), out, m, mirror.Query{Feed: feed.URL}); err != nil {
+				return err
 			}
-			e, err := m.entry(record)
-			if err != nil {
-				s.Logger.ErrorContext(r.Context(), "an entry cannot be published", "feed", feed.URL, "entry", record.ID, "err", err)
-				continue
-			}
-			_, _ = out.Write(append(e.XML(), '\n'))
+			_, _ = out.WriteString(after)
+			return out.Flush()
+		},
+		unchanged: func() bool { return s.isVersion(r.Context(), feed) },
+	}
+	doc.deliver(w, r, &s.sizes)
+	return nil
+}
+
+// tagOf returns the tag of a document that is made of a feed as it is.
+func (s *Server) tagOf(feed *mirror.Feed, document string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", feedhistory.Version, s.base(), feed.URL, document, feed.Version))
+	return hex.EncodeToString(sum[:10])
+}
+
+// isVersion reports whether a feed is as it was.
+func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {
+	now, err := s.Store.Feed(ctx, feed.URL)
+	return err == nil && now.Version == feed.Version
+}
+
+// writeEntries writes the entries of a query as they are published again.
+func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *material, q mirror.Query) error {
+	for record, err := range s.Store.Entries(ctx, q) {
+		if err != nil {
+			s.Logger.ErrorContext(ctx, "a document breaks off", "feed", q.Feed, "err", err)
+			return err
+		}
+		e, err := m.entry(record)
+		if err != nil {
+			s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", q.Feed, "entry", record.ID, "err", err)
+			continue
+		}
+		if _, err := w.Write(append(e.XML(), '\n')); err != nil {
+			return err // nobody reads any more
 		}
 	}
-	_, _ = out.WriteString(after)
-	_ = out.Flush()
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,10 +136,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(all.Len()))
 	h.Set("Cache-Control", "no-cache")
-	w.WriteHeader(status)
-	_, _ = w.Write(all.Bytes())
+	h.Add("Vary", "Cookie") // what may be changed
+	deliver(w, r, status, all.Bytes())
 	return nil
 }
 

@@ -51,6 +51,7 @@ type Server struct {
 	feeds     *directory
 	published *republisher
 	streams   watchers
+	sizes     sizes
 }
 
 func (s *Server) setUp() {

@@ -80,20 +80,7 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 	if q.Feed != "" {
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
-	if q.Deleted {
-		ask.add(" AND (state = 'live' OR format <> '')")
-	} else {
-		ask.add(" AND state = 'live'")
-	}
-	if !q.Since.IsZero() {
-		ask.add(" AND time >= ?", timeText(q.Since))
-	}
-	if !q.Until.IsZero() {
-		ask.add(" AND time < ?", timeText(q.Until))
-	}
-	if q.Search != "" {
-		ask.add(" AND "+s.found, s.all(words.Split(q.Search)))
-	}
+	s.narrow(ask, q)
 	if q.Changes != nil {
 		ask.add(" AND change > ?", *q.Changes)
 		if beyond != nil {
@@ -113,6 +100,27 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 	}
 	ask.add(", coalesce(long_id, id) DESC")
 	return ask
+}
+
+// narrow adds the conditions that a query has but for the feed and the place.
+func (s *Store) narrow(ask *question, q *mirror.Query) {
+	switch {
+	case q.Gone:
+		ask.add(" AND state <> 'live' AND format <> ''")
+	case q.Deleted:
+		ask.add(" AND (state = 'live' OR format <> '')")
+	default:
+		ask.add(" AND state = 'live'")
+	}
+	if !q.Since.IsZero() {
+		ask.add(" AND time >= ?", timeText(q.Since))
+	}
+	if !q.Until.IsZero() {
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	if q.Search != "" {
+		ask.add(" AND "+s.found, s.all(words.Split(q.Search), q.Prefix))
+	}
 }
 
 // Versions implements mirror.Store.

@@ -172,6 +172,9 @@ func testDeleted(t *testing.T, w world) {
 	w.yields(want, mirror.Query{Deleted: true})
 	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, Changes: &zero})
 	w.yields(want, mirror.Query{Deleted: true, Search: "content"})
+	w.yields(want[1:3], mirror.Query{Gone: true})
+	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
+	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, Changes: &zero})
 	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Cursor()})
 
 	back := *want[2]
@@ -227,6 +230,14 @@ func testSearch(t *testing.T, w world) {
 	require.Equal(t, []string{"json", "damaged"}, w.ids(mirror.Query{Search: "gazelle", Beyond: &mirror.Cursor{Time: at(0), Feed: "other", ID: "rss"}}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Feed: feedURL}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Until: at(0)}))
+
+	for search, want := range map[string][]string{
+		"tort": {"plain"}, "tortoise": {"plain"}, "t": {"markup", "plain", "rss"}, "the tort": {"plain"}, "tort the": nil,
+		"fish ha": nil, "gaz": {"rss", "json", "damaged"}, "éc": {"case"}, "żół": {"case"}, "g h": {"quotes"}, "oise": nil, "ha*": {"plain"}, "'ha": {"plain"},
+	} {
+		require.Equal(t, want, w.ids(mirror.Query{Search: search, Prefix: true}), "%q", search)
+	}
+	require.ErrorIs(t, failure(t, w.Entries(w.ctx, mirror.Query{Search: "*", Prefix: true})), errors.ErrUnsupported)
 
 	// What is searched is the current version.
 	changed := live("plain", at(1))
