@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,20 +126,26 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 		f.newest = r.Time()
 	}
 	var err error
-	if f.months, err = monthsOf(ctx, d.store, feed.URL); err == nil {
+	if f.months, err = monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
 		d.figures.put(feed.URL, f)
 	}
 	return f, err
 }
 
-// monthsOf counts a feed's entries by month: the database does if it can.
-func monthsOf(ctx context.Context, store mirror.Store, feed string) (months []sqlstore.Month, err error) {
-	if counter, ok := store.(interface {
+// monthsOf counts by month the entries of a feed that a query asks for: the
+// database does if it can.
+func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []sqlstore.Month, err error) {
+	counter, ok := store.(interface {
 		Months(ctx context.Context, feed string) ([]sqlstore.Month, error)
-	}); ok {
-		return counter.Months(ctx, feed)
+		MonthsOf(ctx context.Context, q mirror.Query) ([]sqlstore.Month, error)
+	})
+	switch {
+	case ok && q == (mirror.Query{Feed: q.Feed}):
+		return counter.Months(ctx, q.Feed)
+	case ok:
+		return counter.MonthsOf(ctx, q)
 	}
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed}) {
+	for r, err := range store.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -161,12 +168,10 @@ func monthOf(t time.Time) time.Time {
 // A cache keeps what was last put into it, and some of what was before. The
 // zero value is ready to use.
 type cache[K comparable, V any] struct {
+	half     int // how many values it keeps at least; zero: 2,000
 	mu       sync.Mutex
 	new, old map[K]V
 }
-
-// cacheHalf is how many values a cache keeps at least.
-const cacheHalf = 2000
 
 func (c *cache[K, V]) get(key K) (V, bool) {
 	c.mu.Lock()
@@ -195,7 +200,7 @@ func (c *cache[K, V]) drop(key K) {
 }
 
 func (c *cache[K, V]) set(key K, v V) {
-	if len(c.new) >= cacheHalf || c.new == nil {
+	if len(c.new) >= cmp.Or(c.half, 2000) || c.new == nil {
 		c.old, c.new = c.new, map[K]V{}
 	}
 	c.new[key] = v

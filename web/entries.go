@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -8,32 +9,98 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 const entriesPerPage = 50
 
 // An entriesView is a list of entries, and what it was asked for by.
 type entriesView struct {
-	Items   []entryItem
-	Search  string
-	Month   string    // "2003-11": its first month; "" for all
-	Span    int       // how many months
-	From    time.Time // when that begins
-	To      time.Time // the last day of it
-	Deleted bool      // those included that are not part of the feed any more
-	First   bool      // nothing comes before
-	Next    string    // the query of the next page; "" for none
-	Newest  string    // the query of the first page
-	Wrong   string    // why there is no answer
-	River   bool      // of all feeds
+	Items  []entryItem
+	Search string
+	Month  string    // "2003-11": its first month; "" for all
+	Span   int       // how many months
+	From   time.Time // when that begins
+	To     time.Time // the last day of it
+	Gone   bool      // only those that are not part of the feed any more
+	First  bool      // nothing comes before
+	Next   string    // the query of the next page; "" for none
+	Newest string    // the query of the first page
+	Wrong  string    // why there is no answer
+	River  bool      // of all feeds
+
+	hits []sqlstore.Month // how many there are in each month, if not all are asked for
 }
 
 // Asked reports whether the list is a part of all entries.
-func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" }
+func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" || v.Gone }
+
+// A filter is a condition that a list is asked for by.
+type filter struct {
+	Says    string
+	Without string // the query of the list without it
+}
+
+// Filters returns all of them.
+func (v *entriesView) Filters() (all []filter) {
+	without := func(drop func(*entriesView)) string {
+		other := *v
+		drop(&other)
+		return other.page("")
+	}
+	if v.Search != "" {
+		all = append(all, filter{"With “" + v.Search + "”", without(func(v *entriesView) { v.Search = "" })})
+	}
+	if v.Month != "" {
+		says := "From " + v.From.Format("January 2006")
+		switch {
+		case v.Span == 12 && v.From.Month() == time.January:
+			says = "From " + v.From.Format("2006")
+		case v.Span > 1:
+			says += " to " + v.To.Format("January 2006")
+		}
+		all = append(all, filter{says, without(func(v *entriesView) { v.Month, v.Span = "", 0 })})
+	}
+	if v.Gone {
+		all = append(all, filter{"No longer part of the feed", without(func(v *entriesView) { v.Gone = false })})
+	}
+	return all
+}
+
+// Hits returns how many entries a feed has of those that are asked for, at all
+// times; -1 if that is not counted.
+func (v *entriesView) Hits() int64 {
+	if v.hits == nil || v.Month != "" {
+		return -1
+	}
+	all := int64(0)
+	for _, m := range v.hits {
+		all += m.Entries
+	}
+	return all
+}
+
+// period returns the query of the same list from some months only.
+func (v *entriesView) period(from time.Time, months int) string {
+	other := *v
+	other.Month, other.Span = from.Format("2006-01"), months
+	return other.page("")
+}
+
+// contains reports whether the list is of months that these are among.
+func (v *entriesView) contains(from time.Time, months int) bool {
+	return v.Month != "" && !from.Before(v.From) && !from.AddDate(0, months, 0).After(v.To.AddDate(0, 0, 1))
+}
+
+// isPeriod reports whether the list is of just these months.
+func (v *entriesView) isPeriod(from time.Time, months int) bool {
+	return v.Month != "" && v.From.Equal(from) && v.Span == months
+}
 
 // An entryItem is an entry of a list.
 type entryItem struct {
@@ -63,6 +130,11 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	if v.River = feed == nil; !v.River {
 		query.Feed = feed.URL
 	}
+	if !v.River && (v.Search != "" || v.Gone) && v.Wrong == "" {
+		if err := s.countHits(r.Context(), v, query); err != nil {
+			return nil, err
+		}
+	}
 	for record, err := range s.Store.Entries(r.Context(), query) {
 		if errors.Is(err, errors.ErrUnsupported) {
 			v.Wrong = "There is no word in that to search for. Type one or more words; their order and case do not matter."
@@ -88,6 +160,15 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	return v, nil
 }
 
+// countHits counts by month what a list of a feed has.
+func (s *Server) countHits(ctx context.Context, v *entriesView, q mirror.Query) (err error) {
+	v.hits, err = monthsOf(ctx, s.Store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // the list says so
+	}
+	return err
+}
+
 // titled returns the title of a feed, once it was read from what was read before.
 func (s *Server) titled(r *http.Request, titles map[string]string, url string) (string, error) {
 	if title, ok := titles[url]; ok {
@@ -107,8 +188,8 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 // entriesQuery reads what a URL's query asks for. What it says wrongly is as if
 // it did not say it.
 func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
-	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Deleted: q.Get("deleted") != ""}
-	query := mirror.Query{Search: v.Search, Deleted: v.Deleted, Limit: entriesPerPage + 1}
+	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != ""}
+	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		v.Month, v.From, v.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
@@ -135,13 +216,20 @@ func (v *entriesView) page(before string) string {
 	if v.Span > 1 {
 		q.Set("span", strconv.Itoa(v.Span))
 	}
-	if v.Deleted {
+	if v.Gone {
 		q.Set("deleted", "1")
 	}
 	if before != "" {
 		q.Set("before", before)
 	}
 	return "?" + q.Encode()
+}
+
+// isBeginning reports whether a search ends with what may be the beginning of a
+// word: whoever types has not finished it. A single letter begins too many.
+func isBeginning(search string) bool {
+	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
+	return utf8.RuneCountInString(last) > 1
 }
 
 // token writes a place for a URL.

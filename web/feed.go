@@ -1,7 +1,12 @@
 package web
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -10,7 +15,7 @@ import (
 type feedPage struct {
 	*feedView
 	Entries   *entriesView
-	Timeline  *timeline // nil: there is nothing to draw
+	Timeline  template.HTML // "": there is nothing to draw
 	Progress  progress
 	Site      string // of the publisher; "" if it is not known
 	Source    string // the feed's own URL, if it can be a link
@@ -40,17 +45,76 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !v.Fresh() {
-		var documents []*mirror.Document
-		for d, err := range s.Store.Documents(r.Context(), feed.URL) {
-			if err != nil {
-				return err
-			}
-			documents = append(documents, d)
+		if p.Timeline, err = s.timeline(r.Context(), v, figures, p.Entries); err != nil {
+			return err
 		}
-		p.Timeline = newTimeline(feed, figures.months, documents, v.Missing)
 	}
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
 }
+
+// mostTimelines is how many timelines, and lists of documents, are kept: those
+// of large feeds have some hundred kilobytes.
+const mostTimelines = 32
+
+// timeline returns the drawing of a feed with what a list shows. As a rule it is
+// what it was, and as large as all the rest of the page.
+func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+	key := fmt.Sprintf("%s\n%d\n%s\n%s", v.URL, v.Version, list.Newest, list.Here())
+	if drawn, ok := s.timelines.get(key); ok {
+		return drawn, nil
+	}
+	documents, err := s.documentsOf(ctx, v.Feed)
+	if err != nil {
+		return "", err
+	}
+	t := newTimeline(v.Feed, f.months, documents, v.Missing, list)
+	if n := len(list.Items); n > 0 {
+		t.here(list.Items[n-1].Time, list.Items[0].Time, list.Here())
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, "timeline.html", t); err != nil {
+		return "", err
+	}
+	drawn := template.HTML(b.String()) // written by a template
+	s.timelines.put(key, drawn)
+	return drawn, nil
+}
+
+// known documents are those of a feed at a version.
+type knownDocuments struct {
+	version int64
+	list    []*mirror.Document
+}
+
+// documentsOf returns what timelines need to know of a feed's documents.
+func (s *Server) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.Document, error) {
+	if known, ok := s.documents.get(feed.URL); ok && known.version == feed.Version {
+		return known.list, nil
+	}
+	var list []*mirror.Document
+	for d, err := range s.Store.Documents(ctx, feed.URL) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &mirror.Document{URL: d.URL, Names: d.Names, Entries: d.Entries, Oldest: d.Oldest, Newest: d.Newest})
+	}
+	s.documents.put(feed.URL, knownDocuments{feed.Version, list})
+	return list, nil
+}
+
+// Here says from when the entries are that a list shows; "" if it shows none.
+func (v *entriesView) Here() string {
+	if len(v.Items) == 0 {
+		return ""
+	}
+	newest, oldest := day(v.Items[0].Time), day(v.Items[len(v.Items)-1].Time)
+	if newest == oldest {
+		return newest
+	}
+	return oldest + " – " + newest
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // siteOf returns the URL of the website that a feed belongs to; "" if it is not
 // known.

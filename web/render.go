@@ -94,7 +94,7 @@ var templateFiles embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"asset":   func(name string) string { return assets.path(name) },
 	"count":   count,
-	"day":     func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+	"day":     day,
 	"month":   func(t time.Time) string { return t.UTC().Format("January 2006") },
 	"moment":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -52,6 +53,8 @@ type Server struct {
 	published *republisher
 	streams   watchers
 	sizes     sizes
+	timelines cache[string, template.HTML]
+	documents cache[string, knownDocuments]
 }
 
 func (s *Server) setUp() {
@@ -66,6 +69,7 @@ func (s *Server) setUp() {
 	s.polls = newPoller(m, s.Store, s.Logger)
 	s.feeds = &directory{store: s.Store}
 	s.published = newRepublisher(s)
+	s.timelines.half, s.documents.half = mostTimelines, mostTimelines
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                      s.showFeeds,

@@ -81,7 +81,7 @@ func TestPages(t *testing.T) {
 
 	page := w.page(blog, http.StatusOK)
 	for _, word := range []string{
-		`<svg viewBox="0 0 960`, `class="block gap"`, `class="block archive"`, `class="block subscription"`, `id="gap-1"`,
+		`<svg viewBox="0 0 960`, `class="block gap open"`, `class="block archive"`, `class="block subscription"`, `id="gap-1"`,
 		"What to do: try again later", "status 404 Not Found", `rel="next"`, " 2015: ", "archived, ",
 	} {
 		require.Contains(t, page, word)
@@ -116,6 +116,7 @@ func TestPages(t *testing.T) {
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
 	require.Contains(t, w.page(blog+"?month=2015-11", http.StatusOK), "From November 2015")
 	require.Contains(t, w.page(blog+"?month=2015-10&span=3", http.StatusOK), "From October 2015 to December 2015")
+	requireFilters(t, w, blog, tides)
 	require.Contains(t, w.page(blog+"?before=rubbish&month=x&span=-1", http.StatusOK), "Older entries")
 	first, _, _ := strings.Cut(page[strings.Index(page, `/entry?id=`):], `"`)
 	require.Contains(t, w.page("/entries?q=crane", http.StatusOK), "Harbour news")
