@@ -108,6 +108,7 @@ type entryItem struct {
 	Of      string // the feed's title, where they are of several
 	ID      string
 	Title   string
+	Lang    string // of the title; "" if it is not said
 	Snippet string
 	Time    time.Time
 	State   mirror.State
@@ -266,7 +267,7 @@ func newItem(r *mirror.Record) entryItem {
 		return item
 	}
 	if e, err := r.Entry(); err == nil {
-		item.Snippet = snippet(e)
+		item.Lang, item.Snippet = e.Title().Lang, snippet(e)
 	}
 	return item
 }

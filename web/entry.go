@@ -28,6 +28,7 @@ type entryPage struct {
 // A wording is what an entry says, or said.
 type wording struct {
 	Title              string
+	TitleLang, Lang    string // of the title and of the content; "" if it is not said
 	Updated, Published time.Time
 	Authors            string
 	Summary            template.HTML // "" if there is a content
@@ -110,9 +111,10 @@ func newWording(c mirror.Content, e *feedhistory.Entry, err error) wording {
 		return w
 	}
 	content, summary := e.Content(), e.Summary()
+	w.TitleLang, w.Lang = e.Title().Lang, content.Lang
 	w.Content, w.Cut = sanitise(content)
 	if w.Content == "" {
-		w.Elsewhere = webLink(content.Src)
+		w.Elsewhere, w.Lang = webLink(content.Src), summary.Lang
 		w.Summary, w.Cut = sanitise(summary)
 	}
 	if item, err := e.Decode(); err == nil && item != nil {

@@ -52,6 +52,14 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
 }
 
+// Lang is the language of the feed, as far as its newest entry tells it.
+func (p *feedPage) Lang() string {
+	if len(p.Entries.Items) == 0 {
+		return ""
+	}
+	return p.Entries.Items[0].Lang
+}
+
 // mostTimelines is how many timelines, and lists of documents, are kept: those
 // of large feeds have some hundred kilobytes.
 const mostTimelines = 32
