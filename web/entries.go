@@ -227,10 +227,10 @@ func (v *entriesView) page(before string) string {
 }
 
 // isBeginning reports whether a search ends with what may be the beginning of a
-// word: whoever types has not finished it. A single letter begins too many.
+// word: whoever types has not finished it. One or two letters begin too many.
 func isBeginning(search string) bool {
 	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
-	return utf8.RuneCountInString(last) > 1
+	return utf8.RuneCountInString(last) > 2
 }
 
 // token writes a place for a URL.

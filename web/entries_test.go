@@ -23,7 +23,7 @@ func (w *world) listed(path string) int {
 // and combines with the rest.
 func requireFilters(t *testing.T, w *world, blog, tides string) {
 	// Whoever types a word has the entries that it may become.
-	for _, q := range []string{"st", "sto", "storm", "Storm pe", "storm petrels"} {
+	for _, q := range []string{"sto", "storm", "Storm pet", "storm petrels"} {
 		found := w.page(blog+"?q="+url.QueryEscape(q), http.StatusOK)
 		require.Contains(t, found, "Storm petrels", q)
 		require.NotContains(t, found, "No entry has that", q)

@@ -70,7 +70,7 @@ function searchAsTyped(form) {
   let wait = 0;
   let asked = null;
   const search = async (now) => {
-    if (unfinished.test(input.value) && !now) return; // a single letter begins too many words
+    if (unfinished.test(input.value) && !now) return; // one or two letters begin too many words
     const query = new URLSearchParams(new FormData(form));
     if (!input.value.trim()) query.delete("q");
     const address = location.pathname + (query.size ? "?" + query : "");
@@ -99,7 +99,7 @@ function searchAsTyped(form) {
     search(true);
   });
 }
-const unfinished = /(^|[^\p{L}\p{N}\p{M}])[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
+const unfinished = /(^|[^\p{L}\p{N}\p{M}])[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{1,2}$/u;
 
 // Lists of many links are one stop of the Tab key: the arrow keys move in them,
 // up and down between the rows of a timeline.
