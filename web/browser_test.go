@@ -172,7 +172,7 @@ func TestBrowserManyTabs(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
 	w.write(2003, 2012)
-	w.slow.Store(int64(300 * time.Millisecond))
+	w.slow.Store(int64(time.Second))
 	feed := w.feedURL("/blog/feed.atom")
 	_, _, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {feed}})
 	page := strings.TrimPrefix(header.Get("Location"), "/")
@@ -194,7 +194,7 @@ func TestBrowserManyTabs(t *testing.T) {
 			}
 		}
 		return true
-	}, 20*time.Second, 100*time.Millisecond, "every page goes on")
+	}, 60*time.Second, 100*time.Millisecond, "every page goes on")
 	w.slow.Store(0)
 	for _, b := range tabs {
 		b.waits(".timeline svg")

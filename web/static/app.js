@@ -16,7 +16,7 @@ function watchProgress(panel) {
   // The timeline grows with what is read.
   let grown = Date.now();
   const grow = async () => {
-    if (Date.now() - grown < 1500 || document.activeElement?.closest("[data-timeline]")) return;
+    if (Date.now() - grown < 2000 || document.activeElement?.closest("[data-timeline]")) return;
     grown = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
