@@ -47,11 +47,37 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	if message != "" {
 		return wrong(message)
 	}
+	known, err := s.feeds.like(r.Context(), address)
+	if err != nil {
+		return err
+	}
+	if known != nil && known.URL != address && r.FormValue("all-the-same") == "" {
+		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: ShortName(known.URL)}}
+		return s.listFeeds(w, r, http.StatusConflict, v)
+	}
 	if _, err := s.add(r.Context(), address); err != nil {
 		return err
 	}
+	if page := r.FormValue("instead"); page != "" { // of the page that has this feed
+		if err := s.dropPage(r.Context(), page, address); err != nil {
+			return err
+		}
+	}
 	http.Redirect(w, r, "/feeds/"+ShortName(address), http.StatusSeeOther)
 	return nil
+}
+
+// dropPage removes a page that was added, as a feed of it was chosen.
+func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
+	page, err := s.feeds.feed(ctx, name)
+	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.polls.forget(page.URL)
+	return s.replace(ctx, page.URL, chosen)
 }
 
 func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.Outline) error {
@@ -59,6 +85,11 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	for _, o := range outlines {
 		address, wrong := feedAddress(o.URL)
 		if wrong != "" {
+			continue
+		}
+		if known, err := s.feeds.like(r.Context(), address); err != nil {
+			return err
+		} else if known != nil {
 			continue
 		}
 		added, err := s.add(r.Context(), address)

@@ -22,6 +22,9 @@ type directory struct {
 	urls map[string]string // by name, as far as they were met
 	read time.Time         // when all feeds were last looked at
 
+	alike      map[string]string // the URL of a feed, by the likeness of an address that leads to it
+	successors map[string]string // the names of feeds, by those of others that they replaced
+
 	figures cache[string, figures] // by URL
 }
 
@@ -62,13 +65,15 @@ func (d *directory) url(ctx context.Context, name string) (string, error) {
 
 // look looks at all feeds.
 func (d *directory) look(ctx context.Context) error {
-	d.read, d.urls = time.Now(), map[string]string{}
+	d.read, d.urls, d.alike = time.Now(), map[string]string{}, map[string]string{}
 	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			d.read = time.Time{}
 			return err
 		}
 		d.note(feed.URL)
+		d.resemble(feed.URL, feed.URL)
+		d.resemble(feed.Address, feed.URL)
 	}
 	return nil
 }
@@ -87,6 +92,7 @@ func (d *directory) add(ctx context.Context, url string) error {
 		return errNameTaken
 	}
 	d.note(url)
+	d.resemble(url, url)
 	return nil
 }
 

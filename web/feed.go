@@ -20,6 +20,8 @@ type feedPage struct {
 	Site      string // of the publisher; "" if it is not known
 	Source    string // the feed's own URL, if it can be a link
 	Published string // the path below which it is published again
+	Said      string
+	Found     feedhistory.Links // the feeds that the page has, if it is no feed
 }
 
 // refresh has the page loaded again while the feed is polled.
@@ -40,7 +42,10 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Published = "/feeds/" + name
+	p.Published, p.Said = "/feeds/"+name, said[r.URL.Query().Get("said")]
+	if feed.Head == "" {
+		p.Found, _ = s.found.get(feed.URL)
+	}
 	if p.Entries, err = s.entries(r, feed); err != nil {
 		return err
 	}

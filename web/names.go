@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -82,7 +83,10 @@ func (p *republisher) name(ctx context.Context, feed string) (string, error) {
 }
 
 // A moved page is at another path of this server.
-type moved struct{ path string }
+type moved struct {
+	path    string
+	forGood bool
+}
 
 // Error says where it is.
 func (m *moved) Error() string { return "moved to " + m.path }
@@ -95,13 +99,16 @@ func at(r *http.Request, name string) error {
 	}
 	u := *r.URL
 	u.Path, u.RawPath = "/feeds/"+name+strings.TrimPrefix(u.Path, "/feeds/"+asked), ""
-	return &moved{u.RequestURI()}
+	return &moved{u.RequestURI(), true}
 }
 
 // feedOf returns the feed that a page is asked for of.
 func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
 	if err != nil {
+		if other := s.feeds.successor(r.PathValue("id")); other != "" && errors.Is(err, mirror.ErrNotFound) && r.Method != http.MethodPost {
+			return nil, &moved{"/feeds/" + other + "?said=leads", false}
+		}
 		return nil, err
 	}
 	return feed, at(r, ShortName(feed.URL))

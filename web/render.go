@@ -66,7 +66,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	elsewhere, isMoved := errors.AsType[*moved](err)
 	switch {
 	case isMoved:
-		http.Redirect(w, r, elsewhere.path, http.StatusPermanentRedirect)
+		status := http.StatusTemporaryRedirect
+		if elsewhere.forGood {
+			status = http.StatusPermanentRedirect
+		}
+		http.Redirect(w, r, elsewhere.path, status)
 		return
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // nobody waits for an answer

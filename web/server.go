@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -55,6 +56,7 @@ type Server struct {
 	sizes     sizes
 	timelines cache[string, template.HTML]
 	documents cache[string, knownDocuments]
+	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
 }
 
 func (s *Server) setUp() {
@@ -67,6 +69,7 @@ func (s *Server) setUp() {
 	}
 	s.origin = http.NewCrossOriginProtection()
 	s.polls = newPoller(m, s.Store, s.Logger)
+	s.polls.polled = s.polled
 	s.feeds = &directory{store: s.Store}
 	s.published = newRepublisher(s)
 	s.timelines.half, s.documents.half = mostTimelines, mostTimelines
