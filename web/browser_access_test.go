@@ -46,25 +46,26 @@ var widths = []int64{360, 768, 1280}
 // resize has the window as wide as that.
 func (b *tab) resize(width int64) { b.do(chromedp.EmulateViewport(width, 900)) }
 
-// A place is a page that is looked at.
-type place struct{ name, path string }
+// A sight is a page that is looked at.
+type sight struct{ name, path string }
 
-// places makes a world with everything there is to be seen, and returns its
+// sights makes a world with everything there is to be seen, and returns its
 // pages.
-func (w *world) places() []place {
+func (w *world) sights() []sight {
 	w.write(2003, 2016)
 	w.lose("feed/3-")
-	all := []place{{"empty", ""}, {"nothing", "nothing"}}
+	all := []sight{{"empty", ""}, {"nothing", "nothing"}}
 	add := func(path string) string { return strings.TrimPrefix(w.add(path), "/") }
 	blog, news, tides, odd, failed := add("/blog/feed.atom"), add("/news.rss"), add("/tides.atom"), add("/odd.atom"), add("/page.html")
 	w.poll(w.feedURL("/tides.atom"))
 	w.poll(w.feedURL("/news.rss"))
 	return append(all[1:],
-		place{"feeds", ""}, place{"entries", "entries"}, place{"feed", blog}, place{"plain", news}, place{"complete", tides}, place{"odd", odd}, place{"failed", failed},
-		place{"found", blog + "?q=storm&month=2012-01&span=12"}, place{"notfound", blog + "?q=zebra"}, place{"wrong", blog + "?q=%2B"},
-		place{"deleted", tides + "?deleted=1"}, place{"remove", blog + "/remove"}, place{"entry", news + "/entry?id=harbour-3"},
-		place{"gone", tides + "/entry?id=urn:tides:1"}, place{"table", odd + "/entry?id=urn:odd:table"}, place{"rtl", odd + "/entry?id=urn:odd:rtl"},
-		place{"wide", odd + "/entry?id=urn:odd:wide"}, place{"token", "token"},
+		sight{"feeds", ""}, sight{"entries", "entries"}, sight{"feed", blog}, sight{"plain", news}, sight{"complete", tides}, sight{"odd", odd}, sight{"failed", failed},
+		sight{"found", blog + "?q=storm&month=2012-01&span=12"}, sight{"notfound", blog + "?q=zebra"}, sight{"wrong", blog + "?q=%2B"},
+		sight{"deleted", tides + "?deleted=1"}, sight{"remove", blog + "/remove"}, sight{"entry", news + "/entry?id=harbour-3"},
+		sight{"gone", tides + "/entry?id=urn:tides:1"}, sight{"table", odd + "/entry?id=urn:odd:table"}, sight{"rtl", odd + "/entry?id=urn:odd:rtl"},
+		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
+		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")},
 	)
 }
 
@@ -74,7 +75,7 @@ func TestBrowserAccessible(t *testing.T) {
 	script := axe(t)
 	b := newTab(t)
 	w := newWorld(t, nil)
-	for _, place := range w.places() {
+	for _, place := range w.sights() {
 		for _, scheme := range []string{"light", "dark"} {
 			b.scheme(scheme)
 			for _, width := range widths {
@@ -94,7 +95,7 @@ func TestBrowserAccessible(t *testing.T) {
 func TestBrowserWidths(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
-	places := w.places()
+	places := w.sights()
 	for _, width := range widths {
 		b.resize(width)
 		for _, scheme := range []string{"light", "dark"} {

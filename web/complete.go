@@ -23,30 +23,52 @@ func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	before, after, err := s.completeHead(r.Context(), feed, name)
+	part := &part{feed: feed, format: feedhistory.Atom, self: s.base() + "feeds/" + name + "/complete.atom", query: mirror.Query{Feed: feed.URL}}
+	return s.servePart(w, r, part)
+}
+
+// A part of a feed is one that is made into a document of its own, or all of it.
+type part struct {
+	feed   *mirror.Feed
+	format feedhistory.Format
+	self   string // the document's URL
+	title  string // added to the feed's; "": it is all of it
+	query  mirror.Query
+}
+
+// servePart answers with a part of a feed.
+func (s *Server) servePart(w http.ResponseWriter, r *http.Request, p *part) error {
+	before, after, err := s.partHead(r.Context(), p)
 	if err != nil {
 		return err
 	}
-	head, err := heading(feed, feedhistory.Atom, false)
+	head, err := heading(p.feed, p.format, false)
 	if err != nil {
 		return err
 	}
-	m := newMaterial(feed, head, feedhistory.Atom)
+	m := newMaterial(p.feed, head, p.format)
 	doc := &stream{
-		tag: s.tagOf(feed, "complete"), mediaType: "application/atom+xml; charset=utf-8",
+		tag: s.tagOf(p.feed, p.self), mediaType: mediaTypeOf(p.format),
 		write: func(w io.Writer) error {
 			out := bufio.NewWriterSize(w, 64<<10)
 			_, _ = out.WriteString(before)
-			if err := s.writeEntries(r.Context(), out, m, mirror.Query{Feed: feed.URL}); err != nil {
+			if err := s.writeEntries(r.Context(), out, m, p.query); err != nil {
 				return err
 			}
 			_, _ = out.WriteString(after)
 			return out.Flush()
 		},
-		unchanged: func() bool { return s.isVersion(r.Context(), feed) },
+		unchanged: func() bool { return s.isVersion(r.Context(), p.feed) },
 	}
 	doc.deliver(w, r, &s.sizes)
 	return nil
+}
+
+func mediaTypeOf(format feedhistory.Format) string {
+	if format == feedhistory.RSS {
+		return "application/rss+xml; charset=utf-8"
+	}
+	return "application/atom+xml; charset=utf-8"
 }
 
 // tagOf returns the tag of a document that is made of a feed as it is.
@@ -80,32 +102,43 @@ func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *material,
 	return nil
 }
 
-// completeHead returns what comes before and after the entries.
-func (s *Server) completeHead(ctx context.Context, feed *mirror.Feed, name string) (before, after string, err error) {
-	head, err := heading(feed, feedhistory.Atom, true)
+// partHead returns what comes before and after the entries.
+func (s *Server) partHead(ctx context.Context, p *part) (before, after string, err error) {
+	feed := p.feed
+	head, err := heading(feed, p.format, true)
 	if err != nil {
 		return "", "", err
 	}
-	self := s.base() + "feeds/" + name + "/complete.atom"
-	d := feedhistory.NewComplete(head, nil, self)
+	d := feedhistory.NewComplete(head, nil, p.self)
 	d.Complete = feed.Verdict == feedhistory.Whole
 	f, err := s.feeds.figuresOf(ctx, feed)
 	if err != nil {
 		return "", "", err
 	}
 	d.Updated = slices.MaxFunc([]time.Time{time.Unix(0, 0), feed.Changed, f.newest}, time.Time.Compare).UTC()
+	if p.title != "" {
+		d.ID = p.self
+		d.Title += ", " + p.title
+	}
 	for _, gap := range feed.Missing() {
+		if p.title != "" {
+			break // what is missing is told where all is
+		}
 		e := gap.PseudoEntry()
 		d.Entries = append(d.Entries, e)
 		if e.Updated.After(d.Updated) {
 			d.Updated = e.Updated.UTC()
 		}
 	}
+	write, end := feedhistory.WriteAtom, "</feed>"
+	if p.format == feedhistory.RSS {
+		write, end = feedhistory.WriteRSS, "</channel>"
+	}
 	var b strings.Builder
-	if err := feedhistory.WriteAtom(&b, d); err != nil {
+	if err := write(&b, d); err != nil {
 		return "", "", err
 	}
 	text := b.String()
-	at := strings.LastIndex(text, "</feed>")
+	at := strings.LastIndex(text, end)
 	return text[:at], text[at:], nil
 }

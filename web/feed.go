@@ -27,6 +27,17 @@ type feedPage struct {
 // refresh has the page loaded again while the feed is polled.
 func (p *feedPage) refresh() bool { return p.Busy() }
 
+// alternates are what browsers and readers find the feed by.
+func (p *feedPage) alternates() []address {
+	if p.Fresh() {
+		return nil
+	}
+	return []address{
+		{p.Published + "/index.atom", p.Title() + ", whole history (Atom)", "application/atom+xml"},
+		{p.Published + "/index.rss", p.Title() + ", whole history (RSS)", "application/rss+xml"},
+	}
+}
+
 // showFeed shows a feed: its timeline, its gaps, its entries.
 func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)

@@ -117,6 +117,8 @@ type layout struct {
 	May     bool // it has been shown, if it is needed
 	Refresh bool // without script, the page is to be loaded again soon
 	View    any
+
+	Alternates []address // feeds that the page is about
 }
 
 // render answers with a page, all of it or nothing.
@@ -126,6 +128,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	}
 	if refresher, ok := view.(interface{ refresh() bool }); ok {
 		l.Refresh = refresher.refresh()
+	}
+	if offers, ok := view.(interface{ alternates() []address }); ok {
+		l.Alternates = offers.alternates()
 	}
 	var body, all bytes.Buffer
 	if err := templates.ExecuteTemplate(&body, name+".html", l); err != nil {

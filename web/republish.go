@@ -21,7 +21,8 @@ type republisher struct {
 	s       *Server
 	out     publish.Output
 	handler *publish.Handler
-	names   cache[string, string] // of directories, by the feeds' URLs
+	names   cache[string, string]      // of directories, by the feeds' URLs
+	orders  cache[string, frozenOrder] // of replays
 
 	mu     sync.Mutex
 	feeds  map[string]*sync.Mutex // by name: one at a time works on a feed
@@ -100,10 +101,7 @@ func (p *republisher) remove(feed, name string) error {
 
 // serveIndex answers with a feed as it is published again, up to date.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) error {
-	format := feedhistory.Atom
-	if r.URL.Path[len(r.URL.Path)-4:] == ".rss" {
-		format = feedhistory.RSS
-	}
+	format := formatOf(r)
 	feed, name, err := s.toPublish(r)
 	if err != nil {
 		return err
@@ -126,11 +124,11 @@ func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, name strin
 	}
 	d := feedhistory.NewSubscription(head, nil, s.base()+"feeds/"+name+"/"+indexName(format), "")
 	d.Complete, d.Updated = feed.Verdict == feedhistory.Whole, feed.Polled.UTC().Truncate(time.Second)
-	write, mediaType := feedhistory.WriteAtom, "application/atom+xml"
+	write := feedhistory.WriteAtom
 	if format == feedhistory.RSS {
-		write, mediaType = feedhistory.WriteRSS, "application/rss+xml"
+		write = feedhistory.WriteRSS
 	}
-	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Type", mediaTypeOf(format))
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Content-Security-Policy", documentPolicy)
 	return write(w, d)
@@ -150,10 +148,7 @@ func (s *Server) toPublish(r *http.Request) (feed *mirror.Feed, name string, err
 		return nil, "", err
 	}
 	if feed.Head == "" {
-		return nil, "", &problem{
-			http.StatusServiceUnavailable, "There is nothing of this feed yet",
-			"It has never been read. Its page says why, or how far it is.",
-		}
+		return nil, "", errUnread
 	}
 	return feed, name, at(r, name)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -44,7 +45,8 @@ type Server struct {
 
 	Logger *slog.Logger // is told of polls and of what goes wrong; nil: nobody is
 
-	size int // entries of an archive; zero: 100
+	size  int              // entries of an archive; zero: 100
+	clock func() time.Time // of replays; nil: time.Now
 
 	once      sync.Once
 	mux       *http.ServeMux
@@ -56,6 +58,8 @@ type Server struct {
 	sizes     sizes
 	timelines cache[string, template.HTML]
 	documents cache[string, knownDocuments]
+	plans     cache[string, plan]
+	places    cache[string, knownPlaces]
 	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
 }
 
@@ -72,7 +76,8 @@ func (s *Server) setUp() {
 	s.polls.polled = s.polled
 	s.feeds = &directory{store: s.Store}
 	s.published = newRepublisher(s)
-	s.timelines.half, s.documents.half = mostTimelines, mostTimelines
+	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines
+	s.places.half, s.published.orders.half = mostOrders, mostOrders
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                      s.showFeeds,
@@ -85,6 +90,11 @@ func (s *Server) setUp() {
 		"GET /feeds/{id}/index.rss":     s.serveIndex,
 		"GET /feeds/{id}/index/{name}":  s.serveArchive,
 		"GET /feeds/{id}/complete.atom": s.serveComplete,
+		"GET /feeds/{id}/slice.atom":    s.serveSlice,
+		"GET /feeds/{id}/slice.rss":     s.serveSlice,
+		"GET /feeds/{id}/replay.atom":   s.serveReplay,
+		"GET /feeds/{id}/subscribe":     s.showSubscribe,
+		"GET /feeds/{id}/replay.rss":    s.serveReplay,
 		"GET /feeds.opml":               s.exportOPML,
 		"GET /static/{name}":            s.serveStatic,
 		"GET /token":                    s.askToken,

@@ -184,6 +184,32 @@ function renewTimeline(page) {
   setUpTimeline(fresh);
 }
 
+// copy copies a text. Without TLS browsers have no clipboard but the old way.
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+function offerCopy(link) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", "Copy the address " + link.href);
+  button.addEventListener("click", async () => {
+    await copy(link.href);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  link.after(button);
+}
+
+document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
 document.querySelectorAll("[data-timeline]").forEach(setUpTimeline);
