@@ -155,6 +155,9 @@ func (q *Query) compare(a, b *Cursor) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
+	if q.Oldest {
+		a, b = b, a
+	}
 	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 

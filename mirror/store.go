@@ -150,9 +150,12 @@ type Query struct {
 	// be set.
 	Changes *int64
 
-	// Beyond, if not nil, begins beyond a place: older than it, or, with
-	// Changes, changed after it.
+	// Beyond, if not nil, begins beyond a place: older than it, newer with
+	// Oldest, or, with Changes, changed after it.
 	Beyond *Cursor
+
+	// Oldest has the oldest entries come first. Changes have their own order.
+	Oldest bool
 
 	Deleted bool // also those that are not live, but have a Content
 	Gone    bool // only those that are not live, but have a Content

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ type entriesView struct {
 	From   time.Time // when that begins
 	To     time.Time // the last day of it
 	Gone   bool      // only those that are not part of the feed any more
+	Oldest bool      // the oldest come first
 	First  bool      // nothing comes before
 	Next   string    // the query of the next page; "" for none
 	Newest string    // the query of the first page
@@ -107,9 +110,9 @@ type entryItem struct {
 	Feed    string // its short name
 	Of      string // the feed's title, where they are of several
 	ID      string
-	Title   string
-	Lang    string // of the title; "" if it is not said
-	Snippet string
+	Title   template.HTML // as are snippets, with the words of a search marked
+	Lang    string        // of the title; "" if it is not said
+	Snippet template.HTML
 	Time    time.Time
 	State   mirror.State
 }
@@ -127,7 +130,7 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 // it is nil, of all.
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
 	v, query := entriesQuery(r.URL.Query())
-	titles := map[string]string{}
+	titles, words := map[string]string{}, foldedWords(v.Search)
 	if v.River = feed == nil; !v.River {
 		query.Feed = feed.URL
 	}
@@ -148,7 +151,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			v.Next = v.page(token(query.Beyond))
 			break
 		}
-		item := newItem(record)
+		item := newItem(record, words)
 		if feed == nil {
 			item.Of, err = s.titled(r, titles, record.Feed)
 			if err != nil {
@@ -189,8 +192,8 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 // entriesQuery reads what a URL's query asks for. What it says wrongly is as if
 // it did not say it.
 func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
-	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != ""}
-	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Limit: entriesPerPage + 1}
+	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
+	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: v.Oldest, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		v.Month, v.From, v.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
@@ -220,11 +223,24 @@ func (v *entriesView) page(before string) string {
 	if v.Gone {
 		q.Set("deleted", "1")
 	}
+	if v.Oldest {
+		q.Set("order", "oldest")
+	}
 	if before != "" {
 		q.Set("before", before)
 	}
 	return "?" + q.Encode()
 }
+
+// Turned returns the query of the same list in the other order.
+func (v *entriesView) Turned() string {
+	other := *v
+	other.Oldest = !v.Oldest
+	return other.page("")
+}
+
+// All returns the query of all entries, in the same order.
+func (v *entriesView) All() string { return (&entriesView{Oldest: v.Oldest}).page("") }
 
 // isBeginning reports whether a search ends with what may be the beginning of a
 // word: whoever types has not finished it. One or two letters begin too many.
@@ -259,15 +275,15 @@ const (
 	snippetLength   = 220
 )
 
-func newItem(r *mirror.Record) entryItem {
+func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{
-		Feed: ShortName(r.Feed), ID: r.ID, Title: strings.TrimSpace(r.Content.Title), Time: r.Time(), State: r.State,
+		Feed: ShortName(r.Feed), ID: r.ID, Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item
 	}
 	if e, err := r.Entry(); err == nil {
-		item.Lang, item.Snippet = e.Title().Lang, snippet(e)
+		item.Lang, item.Snippet = e.Title().Lang, marked(snippet(e, words), words)
 	}
 	return item
 }
@@ -282,13 +298,14 @@ func plain(t feedhistory.Text) string {
 	return t.Plain()
 }
 
-// snippet returns the beginning of what an entry says.
-func snippet(e *feedhistory.Entry) string {
+// snippet returns the beginning of what an entry says, or what stands around the
+// first word of a search.
+func snippet(e *feedhistory.Entry, words []string) string {
 	text := plain(e.Summary())
 	if text == "" {
 		text = plain(e.Content())
 	}
-	text = strings.Join(strings.Fields(text), " ")
+	text = around(strings.Join(strings.Fields(text), " "), words)
 	if utf8.RuneCountInString(text) <= snippetLength {
 		return text
 	}
@@ -297,4 +314,21 @@ func snippet(e *feedhistory.Entry) string {
 		cut = cut[:space]
 	}
 	return strings.TrimRight(cut, " .,;:") + " …"
+}
+
+// around cuts what comes long before the first word of a search.
+func around(text string, words []string) string {
+	if len(words) == 0 {
+		return text
+	}
+	fields := strings.Split(text, " ")
+	at := slices.IndexFunc(fields, func(field string) bool {
+		field = fold(strings.TrimLeftFunc(field, func(r rune) bool { return !isWordRune(r) }))
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(field, w) })
+	})
+	const before = 8 // words that are shown
+	if at <= 2*before {
+		return text
+	}
+	return "… " + strings.Join(fields[at-before:], " ")
 }

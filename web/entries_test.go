@@ -25,11 +25,11 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	// Whoever types a word has the entries that it may become.
 	for _, q := range []string{"sto", "storm", "Storm pet", "storm petrels"} {
 		found := w.page(blog+"?q="+url.QueryEscape(q), http.StatusOK)
-		require.Contains(t, found, "Storm petrels", q)
+		require.Regexp(t, `<mark>Storm</mark> (<mark>)?petrels`, found, q)
 		require.NotContains(t, found, "No entry has that", q)
 	}
 	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entry has that", "only the last word is unfinished")
-	require.Contains(t, w.page("/entries?q=cran", http.StatusOK), "New crane")
+	require.Contains(t, w.page("/entries?q=cran", http.StatusOK), "New <mark>crane</mark>")
 
 	// Deleted ones alone.
 	require.Equal(t, 1, w.listed(tides+"?deleted=1"))
@@ -38,7 +38,7 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	require.Contains(t, gone, "<bdi>No longer part of the feed</bdi>")
 	require.Contains(t, gone, `href="?#entries">Show all entries`)
 	require.Contains(t, gone, "1 entry: ")
-	require.Contains(t, w.page(tides+"?deleted=1&q=spr", http.StatusOK), "Spring")
+	require.Contains(t, w.page(tides+"?deleted=1&q=spr", http.StatusOK), "<mark>Spring</mark>")
 	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entry has that")
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
 

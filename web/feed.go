@@ -93,7 +93,11 @@ func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *ent
 	}
 	t := newTimeline(v.Feed, f.months, documents, v.Missing, list)
 	if n := len(list.Items); n > 0 {
-		t.here(list.Items[n-1].Time, list.Items[0].Time, list.Here())
+		from, to := list.Items[n-1].Time, list.Items[0].Time
+		if list.Oldest {
+			from, to = to, from
+		}
+		t.here(from, to, list.Here())
 	}
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, "timeline.html", t); err != nil {
@@ -132,6 +136,9 @@ func (v *entriesView) Here() string {
 		return ""
 	}
 	newest, oldest := day(v.Items[0].Time), day(v.Items[len(v.Items)-1].Time)
+	if v.Oldest {
+		newest, oldest = oldest, newest
+	}
 	if newest == oldest {
 		return newest
 	}

@@ -84,6 +84,8 @@ func (s *Server) setUp() {
 		"GET /entries":                  s.showRiver,
 		"GET /feeds/{id}":               s.showFeed,
 		"GET /feeds/{id}/entry":         s.showEntry,
+		"GET /feeds/{id}/random":        s.showRandom,
+		"GET /feeds/{id}/day":           s.showDay,
 		"GET /feeds/{id}/progress":      s.watch,
 		"GET /feeds/{id}/remove":        s.confirmRemoval,
 		"GET /feeds/{id}/index.atom":    s.serveIndex,
@@ -115,6 +117,18 @@ func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, Defaul
 // entry would load besides is replaced by links.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// policyWith is the policy of an entry's page with what somebody has asked for.
+func policyWith(play, images bool) string {
+	p := policy
+	if play {
+		p += "; media-src http: https:"
+	}
+	if images {
+		p = strings.Replace(p, "img-src 'self'", "img-src 'self' http: https:", 1)
+	}
+	return p
+}
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

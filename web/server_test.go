@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 	require.Len(t, seen, len(w.mirrored(w.feedURL("/blog/feed.atom")))+1)
 
 	found := w.page(blog+"?q=STORM+petrels", http.StatusOK)
-	require.Contains(t, found, "Storm petrels")
+	require.Contains(t, found, "<mark>Storm</mark> <mark>petrels</mark>")
 	require.NotContains(t, found, "Ice on the rail")
 	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entry has that.")
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
@@ -354,17 +354,17 @@ func TestSanitise(t *testing.T) {
 		`<video><source src="v.mp4">No video.</video>`: `<a href="https://example.org/a/v.mp4" rel="nofollow noreferrer">No video.</a>`,
 		`<ol start="3"><li>c</ol>`:                     `<ol start="3"><li>c</li></ol>`,
 	} {
-		got, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"})
+		got, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: in, Base: "https://example.org/a/"}, false)
 		require.Equal(t, want, string(got), in)
 		require.False(t, cut)
 	}
-	got, _ := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"})
+	got, _ := sanitise(feedhistory.Text{Type: feedhistory.TextPlain, Body: "<b>\n&"}, false)
 	require.Equal(t, "<pre>&lt;b&gt;\n&amp;</pre>", string(got))
-	_, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)})
+	_, cut := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<p>x", mostShown)}, false)
 	require.True(t, cut)
-	got, _ = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", 100_000) + "x"})
+	got, _ = sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: strings.Repeat("<div>", 100_000) + "x"}, false)
 	require.NotContains(t, string(got), "<div><div><div><div>"+strings.Repeat("<div>", 1000))
-	got, _ = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"})
+	got, _ = sanitise(feedhistory.Text{Type: "image/png", Body: "\x89PNG"}, false)
 	require.Empty(t, got)
 }
 

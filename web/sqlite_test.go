@@ -37,7 +37,7 @@ func TestSQLite(t *testing.T) {
 		w.requireSame("/feeds/"+ShortName(w.feedURL(path)), w.feedURL(path))
 	}
 	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
-	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "Storm petrels")
+	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
 	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
 	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")

@@ -89,16 +89,20 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 		ask.add(" ORDER BY change, coalesce(long_id, id)")
 		return ask
 	}
+	than, order := "<", " DESC"
+	if q.Oldest {
+		than, order = ">", ""
+	}
 	if beyond != nil {
 		time := timeText(beyond.Time)
-		ask.add(" AND time <= ? AND (time, feed_url, coalesce(long_id, id)) < (?, ?, ?)",
+		ask.add(" AND time "+than+"= ? AND (time, feed_url, coalesce(long_id, id)) "+than+" (?, ?, ?)",
 			time, time, escaped(beyond.Feed), escaped(beyond.ID))
 	}
-	ask.add(" ORDER BY time DESC")
+	ask.add(" ORDER BY time" + order)
 	if q.Feed == "" {
-		ask.add(", feed_url DESC")
+		ask.add(", feed_url" + order)
 	}
-	ask.add(", coalesce(long_id, id) DESC")
+	ask.add(", coalesce(long_id, id)" + order)
 	return ask
 }
 

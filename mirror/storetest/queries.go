@@ -97,6 +97,21 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	next := slices.IndexFunc(want, func(r *mirror.Record) bool { return r.Time().Before(between.Time) })
 	w.yields(want[next:], mirror.Query{Beyond: between})
 	w.yields(want, mirror.Query{Beyond: &mirror.Cursor{Time: at(9999)}})
+
+	// The same the other way round.
+	between = want[50].Cursor()
+	slices.Reverse(want)
+	w.yields(want, mirror.Query{Oldest: true})
+	for i := 0; i < len(want); i += 17 {
+		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Oldest: true, Beyond: want[i].Cursor(), Limit: 9})
+	}
+	w.yields(want[300:], mirror.Query{Oldest: true, Beyond: want[299].Cursor()})
+	of = ofFeed(want, "b")
+	w.yields(of[100:], mirror.Query{Oldest: true, Feed: "b", Beyond: of[99].Cursor()})
+	at50 := len(want) - 51
+	between.ID += " "
+	w.yields(want[at50+1:], mirror.Query{Oldest: true, Beyond: between})
+	w.yields(want[:0], mirror.Query{Oldest: true, Beyond: &mirror.Cursor{Time: at(9999)}})
 }
 
 func testInterval(t *testing.T, w world) {

@@ -209,6 +209,31 @@ function offerCopy(link) {
   link.after(button);
 }
 
+// Where somebody was in a feed is kept in the browser, for those who read one
+// from its beginning.
+function keepPlace(article) {
+  try {
+    localStorage.setItem("read " + article.dataset.read, JSON.stringify([article.dataset.id, document.querySelector("h1").textContent]));
+  } catch {
+    // The browser keeps nothing.
+  }
+}
+
+function offerPlace(part) {
+  try {
+    const [id, title] = JSON.parse(localStorage.getItem("read " + part.dataset.resume)) ?? [];
+    if (!id) return;
+    const link = part.querySelector("a");
+    link.href = "/feeds/" + part.dataset.resume + "/entry?id=" + encodeURIComponent(id);
+    link.title = title;
+    part.hidden = false;
+  } catch {
+    // There is nothing.
+  }
+}
+
+document.querySelectorAll("[data-read]").forEach(keepPlace);
+document.querySelectorAll("[data-resume]").forEach(offerPlace);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
