@@ -132,7 +132,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				continue
 			}
 			for _, r := range f.records {
-				if q.has(r) && r.says(search) {
+				if q.has(r) && r.says(search, q.Prefix) {
 					found = append(found, r)
 				}
 			}
@@ -144,7 +144,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 // has reports whether the query asks for a record, but for Search.
 func (q *Query) has(r *Record) bool {
-	asked := r.State == Live || q.Deleted && r.Content.Format != 0
+	asked := r.State == Live && !q.Gone || r.State != Live && (q.Deleted || q.Gone) && r.Content.Format != 0
 	return asked && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.Changes == nil || r.Change > *q.Changes) &&
 		(q.Beyond == nil || q.compare(r.Cursor(), q.Beyond) > 0)
@@ -155,11 +155,15 @@ func (q *Query) compare(a, b *Cursor) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
+	if q.Oldest {
+		a, b = b, a
+	}
 	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 
-// says reports whether the title and the content have all of the words.
-func (r *Record) says(all []string) bool {
+// says reports whether the title and the content have all of the words; the last
+// one may be the beginning of a word.
+func (r *Record) says(all []string, prefix bool) bool {
 	if len(all) == 0 {
 		return true
 	}
@@ -168,7 +172,7 @@ func (r *Record) says(all []string) bool {
 	if e, err := r.Entry(); err == nil {
 		s.AddEntry(e)
 	}
-	return s.Contains(all)
+	return s.Contains(all, prefix)
 }
 
 // Versions implements Store.

@@ -141,16 +141,24 @@ type Query struct {
 	// text as people type it: no character in it is an operator.
 	Search string
 
+	// Prefix has the last word of Search find all words that begin with it, as
+	// somebody who is still typing wants it.
+	Prefix bool
+
 	// Changes, if not nil, asks for what changed after the given Version of the
 	// feed, in the order of Record.Change and then ID, both ascending. Feed must
 	// be set.
 	Changes *int64
 
-	// Beyond, if not nil, begins beyond a place: older than it, or, with
-	// Changes, changed after it.
+	// Beyond, if not nil, begins beyond a place: older than it, newer with
+	// Oldest, or, with Changes, changed after it.
 	Beyond *Cursor
 
+	// Oldest has the oldest entries come first. Changes have their own order.
+	Oldest bool
+
 	Deleted bool // also those that are not live, but have a Content
+	Gone    bool // only those that are not live, but have a Content
 	Limit   int  // how many at most; zero: all
 }
 

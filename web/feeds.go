@@ -59,8 +59,9 @@ type feedsView struct {
 	After   string // where the page begins; "" for the first one
 	Next    string // where the next one begins; "" for none
 	Said    string
-	Address string // that was typed in
-	Wrong   string // what is wrong with it
+	Address string    // that was typed in
+	Wrong   string    // what is wrong with it
+	Known   *feedView // the feed that it is likely to lead to; nil for none
 }
 
 // Many reports whether there are so many feeds that one is looked for.
@@ -75,6 +76,7 @@ func (v *feedsView) refresh() bool {
 var said = map[string]string{
 	"removed": "The feed is removed, with everything that belonged to it.",
 	"opml":    "The feeds of the OPML file are here. Each is read for the first time as its turn comes.",
+	"leads":   "The address that was added leads to this feed.",
 	"none":    "The OPML file has no feed that was not here already.",
 }
 

@@ -25,12 +25,11 @@ type publication struct {
 	head   *feedhistory.Document // without a verdict
 }
 
-func (p *republisher) publication(feed *mirror.Feed, format feedhistory.Format) (*publication, error) {
+func (p *republisher) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
 	head, err := heading(feed, format, false)
 	if err != nil {
 		return nil, err
 	}
-	name := ShortName(feed.URL)
 	return &publication{
 		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
 		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},

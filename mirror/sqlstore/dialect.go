@@ -90,12 +90,19 @@ func list[T string | int64](d *dialect, values []T) any {
 	return string(data)
 }
 
-// all returns what finds entries that have all of the words.
-func (d *dialect) all(words []string) string {
+// all returns what finds entries that have all of the words; the last one may be
+// the beginning of a word.
+func (d *dialect) all(words []string, prefix bool) string {
+	open, end, any := `"`, `"`, "*"
+	between := " "
 	if d.dollars {
-		return "'" + strings.Join(words, "' & '") + "'" // words are letters and digits
+		open, end, any, between = "'", "'", ":*", " & " // words are letters and digits
 	}
-	return `"` + strings.Join(words, `" "`) + `"`
+	text := open + strings.Join(words, end+between+open) + end
+	if prefix {
+		text += any
+	}
+	return text
 }
 
 // SQLiteDSN returns a data source name for modernc.org/sqlite which opens a file

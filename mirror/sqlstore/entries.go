@@ -65,7 +65,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (fresh []int64, err 
 	case len(search) == 0:
 		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
 	case s.reads:
-		return s.unindexed(ctx, search)
+		return s.unindexed(ctx, search, q.Prefix)
 	}
 	return nil, s.Index(ctx)
 }
@@ -86,9 +86,40 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int
 	if q.Feed != "" {
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
-	if q.Deleted {
+	s.narrow(ask, q, fresh)
+	if q.Changes != nil {
+		ask.add(" AND change > ?", *q.Changes)
+		if beyond != nil {
+			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
+		}
+		ask.add(" ORDER BY change, coalesce(long_id, id)")
+		return ask
+	}
+	than, order := "<", " DESC"
+	if q.Oldest {
+		than, order = ">", ""
+	}
+	if beyond != nil {
+		time := timeText(beyond.Time)
+		ask.add(" AND time "+than+"= ? AND (time, feed_url, coalesce(long_id, id)) "+than+" (?, ?, ?)",
+			time, time, escaped(beyond.Feed), escaped(beyond.ID))
+	}
+	ask.add(" ORDER BY time" + order)
+	if q.Feed == "" {
+		ask.add(", feed_url" + order)
+	}
+	ask.add(", coalesce(long_id, id)" + order)
+	return ask
+}
+
+// narrow adds the conditions that a query has but for the feed and the place.
+func (s *Store) narrow(ask *question, q *mirror.Query, fresh []int64) {
+	switch {
+	case q.Gone:
+		ask.add(" AND state <> 'live' AND format <> ''")
+	case q.Deleted:
 		ask.add(" AND (state = 'live' OR format <> '')")
-	} else {
+	default:
 		ask.add(" AND state = 'live'")
 	}
 	if !q.Since.IsZero() {
@@ -101,29 +132,10 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int
 	case q.Search == "":
 	case s.reads:
 		ask.add(" AND ("+s.found+" AND NOT key IN (SELECT key FROM unindexed) OR key"+s.in+")",
-			s.all(words.Split(q.Search)), list(&s.dialect, fresh))
+			s.all(words.Split(q.Search), q.Prefix), list(&s.dialect, fresh))
 	default:
-		ask.add(" AND "+s.found, s.all(words.Split(q.Search)))
+		ask.add(" AND "+s.found, s.all(words.Split(q.Search), q.Prefix))
 	}
-	if q.Changes != nil {
-		ask.add(" AND change > ?", *q.Changes)
-		if beyond != nil {
-			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
-		}
-		ask.add(" ORDER BY change, coalesce(long_id, id)")
-		return ask
-	}
-	if beyond != nil {
-		time := timeText(beyond.Time)
-		ask.add(" AND time <= ? AND (time, feed_url, coalesce(long_id, id)) < (?, ?, ?)",
-			time, time, escaped(beyond.Feed), escaped(beyond.ID))
-	}
-	ask.add(" ORDER BY time DESC")
-	if q.Feed == "" {
-		ask.add(", feed_url DESC")
-	}
-	ask.add(", coalesce(long_id, id) DESC")
-	return ask
 }
 
 // Versions implements mirror.Store.

@@ -89,7 +89,7 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 
 // unindexed returns the keys of entries that wait to be indexed and have all of
 // the words.
-func (s *Store) unindexed(ctx context.Context, search []string) (found []int64, err error) {
+func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
 		more = false
 		var rows *sql.Rows
@@ -100,7 +100,7 @@ func (s *Store) unindexed(ctx context.Context, search []string) (found []int64, 
 		}
 		err = scanWords(rows, func(key int64, set *words.Set) {
 			last, more = key, true
-			if set.Contains(search) {
+			if set.Contains(search, prefix) {
 				found = append(found, key)
 			}
 		})
