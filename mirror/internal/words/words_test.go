@@ -43,7 +43,7 @@ func TestSet(t *testing.T) {
 	require.Equal(t, []string{"one", "two", "three"}, s.Words())
 	require.True(t, s.Contains([]string{"two", "one"}, false))
 	require.True(t, s.Contains([]string{"two", "o"}, true), "the beginning of a word")
-	require.True(t, s.Contains(nil))
+	require.True(t, s.Contains(nil, false))
 	require.False(t, s.Contains([]string{"two", "four"}, false))
 	s.Reset()
 	require.False(t, s.Contains([]string{"two"}, false))
