@@ -154,6 +154,9 @@ func (d *database) read(w *world) (store *openStore, err error) {
 // directory is read-only, the first way will do.
 func (d *database) readFile(ctx context.Context) (*openStore, error) {
 	info, err := os.Stat(d.DB)
+	if err == nil && info.IsDir() {
+		err = errDirectory
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +174,8 @@ func (d *database) readFile(ctx context.Context) (*openStore, error) {
 	}
 	return first, nil
 }
+
+var errDirectory = errors.New("a directory")
 
 // hasLog reports whether a file has a write-ahead log, with something in it.
 func hasLog(file string) bool {
@@ -236,8 +241,11 @@ func (d *database) connect(ctx context.Context) (*openStore, error) {
 
 // checkFile refuses a file that is there and another program's.
 func (d *database) checkFile(ctx context.Context) error {
-	if info, err := os.Stat(d.DB); err != nil || info.Size() == 0 {
+	switch info, err := os.Stat(d.DB); {
+	case err != nil || info.Size() == 0:
 		return nil
+	case info.IsDir():
+		return errDirectory
 	}
 	store, err := d.reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
 	switch {
@@ -287,6 +295,8 @@ func storeProblem(err error) string {
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
 		return "this is another program's database, and has been left as it was"
+	case errors.Is(err, errDirectory):
+		return "the file cannot be opened: it is a directory"
 	case errors.Is(err, sqlstore.ErrNone):
 		return "there is no mirror in it yet: feedhistory sync URL makes one"
 	}
