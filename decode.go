@@ -57,10 +57,8 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if len(item.Authors) == 0 {
 		for _, p := range e.authors() {
 			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email})
+			item.Author = item.Authors[0]
 		}
-	}
-	if item.Author == nil && len(item.Authors) > 0 {
-		item.Author = item.Authors[0]
 	}
 	return item
 }

@@ -91,13 +91,32 @@ func declarations(element string, bindings []xmlscan.Binding) string {
 	var attrs strings.Builder
 	for _, b := range bindings {
 		switch {
-		case b.Prefix == "":
+		case b.Prefix == "" && hasUnprefixed(element):
 			writeAttr(&attrs, "xmlns", b.URI)
-		case strings.Contains(element, b.Prefix+":"):
+		case b.Prefix != "" && strings.Contains(element, b.Prefix+":"):
 			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
 		}
 	}
 	return attrs.String()
+}
+
+// hasUnprefixed reports whether there is an element without a prefix, or seems to
+// be.
+func hasUnprefixed(element string) bool {
+	for {
+		_, rest, ok := strings.Cut(element, "<")
+		if !ok {
+			return false
+		}
+		name := rest[:min(len(rest), 100)]
+		if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
+			name = name[:end]
+		}
+		if name != "" && !strings.Contains(name, ":") {
+			return true
+		}
+		element = rest
+	}
 }
 
 // isOwn reports whether the current element is of the format's own vocabulary.
