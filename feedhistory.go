@@ -93,6 +93,7 @@ type Document struct {
 	reread bool     // a second copy of the subscription document, newer than the first
 	extra  []string // the other elements of the head section, as they stood there
 	scope  *scope   // what their surroundings contribute
+	damage *damage  // what mending may not have brought back; nil for nothing
 }
 
 // Text returns the document as it was read, decoded to UTF-8: what the places in

@@ -46,14 +46,18 @@ const maxExtra = 1000
 // keep remembers the current element of the head section, which has no meaning
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
-	start := r.s.Offset()
+	start, mended := r.s.Offset(), r.s.Mended()
 	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
 	r.s.Skip()
 	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
-		r.doc.extra = append(r.doc.extra, r.text[start:r.s.End()])
 		r.doc.scope = r.scopes[r.s.Depth()]
+		raw := r.text[start:r.s.End()]
+		if r.s.Mended() > mended {
+			raw = r.mendedText(raw, r.doc.scope)
+		}
+		r.doc.extra = append(r.doc.extra, raw)
 	}
 }
 

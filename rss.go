@@ -119,7 +119,7 @@ func (r *reader) rssItem() {
 		switch r.s.Local() {
 		case "guid":
 			value, ok := r.s.Attr("", "isPermaLink")
-			if id := r.plainText(); e.ID == "" {
+			if id := r.idText(e); e.ID == "" {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
@@ -129,7 +129,9 @@ func (r *reader) rssItem() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.addLinks(r.atomLink(r.own))
 			} else {
+				garbled := r.s.Garbled()
 				r.addLinks(r.appendText(r.own, RelAlternate))
+				r.linkGarbled = r.linkGarbled || r.s.Garbled() > garbled
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure(r.own))

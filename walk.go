@@ -48,9 +48,11 @@ type WalkOptions struct {
 // anew; to break ends what is in flight.
 //
 // An error on the first document is yielded as it is, with what could be read of
-// it, and ends the walk, as does the context's error. For a document that is missing later Walk yields a
-// nil document and a *Gap, and goes on where the chain can be followed beyond;
-// likewise an *Unchanged for one that WalkOptions.Known knows.
+// it, and ends the walk, as does the context's error. For a document that is
+// missing later Walk yields a nil document and a *Gap, and goes on where the
+// chain can be followed beyond; likewise an *Unchanged for one that
+// WalkOptions.Known knows. After a document that has Damage comes a *Gap whose
+// URL and From are both the document's.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
@@ -190,8 +192,17 @@ func (w *walk) yieldDocument(l *loaded) {
 	}
 	if l.err != nil {
 		w.fail(l, l.from)
-	} else {
-		w.ended = !w.yield(l.doc, nil)
+		return
+	}
+	if w.ended = !w.yield(l.doc, nil); !w.ended {
+		w.damaged(l.doc)
+	}
+}
+
+// damaged yields a gap where a document that was read may lack something.
+func (w *walk) damaged(doc *Document) {
+	if err := doc.Damage(w.kind); err != nil {
+		w.gap(&Gap{URL: doc.URL, From: doc.URL, Reason: ReasonMalformed, Err: err})
 	}
 }
 
