@@ -95,6 +95,9 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 }
 
 func (r *run) pass(m Method) {
+	if !r.read(r.first) {
+		return
+	}
 	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
 		if doc != nil && err == nil {
 			r.recovered = m.Name()
@@ -129,7 +132,18 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 		return false
 	}
 	r.count(doc)
-	return r.yield(doc, nil)
+	return r.yield(doc, nil) && r.read(doc)
+}
+
+// read yields a gap where a document that was yielded lacks an entry.
+func (r *run) read(doc *feedhistory.Document) bool {
+	damage := doc.Damage(feedhistory.Complete)
+	if damage == nil {
+		return true
+	}
+	gap := feedhistory.NewGap(doc.URL, damage)
+	gap.From = doc.URL
+	return r.yield(nil, gap)
 }
 
 func (r *run) count(doc *feedhistory.Document) {

@@ -44,8 +44,18 @@ func (r *report) notes() {
 		if n.Line == 0 {
 			at = nowhere
 		}
-		r.add(n.Code, at, "%s", n.Message)
+		code := n.Code
+		if mended[code] {
+			code = "not-well-formed"
+		}
+		r.add(code, at, "%s", n.Message)
 	}
+}
+
+// mended are the notes of a reader that goes on where others give up.
+var mended = map[string]bool{
+	"content-before-root": true, "odd-attribute": true, "odd-end-tag": true, "odd-markup": true, "odd-tag": true,
+	"stray-end-tag": true, "unclosed-element": true,
 }
 
 func (r *report) flags() {

@@ -231,6 +231,12 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	return nil
 }
 
+// isWithin reports whether a gap is one within a document that was read to its
+// end, although it is damaged. It stays until that is read anew.
+func isWithin(g *feedhistory.Gap) bool {
+	return g.Reason == feedhistory.ReasonMalformed && g.From == g.URL
+}
+
 // isPassing reports whether the next poll may well succeed.
 func isPassing(g *feedhistory.Gap) bool {
 	switch g.Reason {

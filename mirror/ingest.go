@@ -110,7 +110,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	if f.Head == "" {
 		f.Head = headOf(doc)
 	}
-	if doc.Complete {
+	if doc.Complete && doc.Damage(feedhistory.Plain) == nil {
 		return p.complete(m)
 	}
 	return nil

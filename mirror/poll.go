@@ -133,6 +133,11 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
 	switch {
+	case isGap && isWithin(gap):
+		if !p.dropped {
+			p.feed.addGap(newGap(gap))
+		}
+		return nil
 	case isGap && p.goesOn(gap.URL):
 		return p.gap(gap)
 	case isUnchanged && p.goesOn(unchanged.Response.Requested):

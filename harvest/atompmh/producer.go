@@ -184,7 +184,7 @@ func (p *Producer) published() (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return feedhistory.Parser{Limits: unlimited}.Parse(f, "")
+	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(f, "")
 }
 
 // head returns what describes the feed.

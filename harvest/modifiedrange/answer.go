@@ -54,6 +54,9 @@ func (r *run) ask() (*answer, error) {
 	if err != nil {
 		return nil, r.damaged(doc, header, err)
 	}
+	if damage := doc.Damage(feedhistory.Complete); damage != nil {
+		return nil, r.damaged(doc, header, damage)
+	}
 	a := &answer{asked: r.span, status: status}
 	if covered, err := ParseRange(header.Get(fieldModifiedRange)); err == nil {
 		a.covered = &covered
