@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 )
@@ -70,7 +69,7 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 // A Split says where a log of entries is cut into archives: after so many
 // entries, or where a period ends. The zero value stands for 100 entries.
 type Split struct {
-	Size   int    // entries of an archive, if Period is zero
+	Size   int    // entries of an archive, if Period is zero; 100 if it is zero or negative
 	Period Period // of an entry's update time, in UTC
 }
 
@@ -100,7 +99,10 @@ func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	if s.Period != 0 {
 		return s.cutPeriods(log)
 	}
-	size := cmp.Or(s.Size, 100)
+	size := s.Size
+	if size <= 0 {
+		size = 100
+	}
 	for ; len(log) >= size; first++ {
 		closed = append(closed, Chunk{strconv.Itoa(first), log[:size:size]})
 		log = log[size:]

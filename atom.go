@@ -8,13 +8,13 @@ func isAtom(space string) bool { return space == nsAtom || space == nsAtom03 }
 // link or a flag may follow the entries, and counts.
 func (r *reader) atomFeed() {
 	depth := r.s.Depth()
-	r.native = r.s.Space()
+	r.native = r.space()
 	if !isAtom(r.native) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
 	}
 	r.enter()
 	for r.child(depth) {
-		if r.s.Space() != r.native && !isAtom(r.s.Space()) {
+		if r.space() != r.native && !isAtom(r.space()) {
 			if !r.scheduleElement() && !r.headElement() {
 				r.keep()
 			}
@@ -78,10 +78,10 @@ func (r *reader) atomEntry() {
 	if e == nil {
 		return
 	}
-	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
-	native := r.s.Space()
+	depth, lenient := r.s.Depth(), r.s.Lenient()
+	native := r.space()
 	for r.child(depth) {
-		if r.s.Space() != native && !isAtom(r.s.Space()) {
+		if r.space() != native && !isAtom(r.space()) {
 			continue
 		}
 		switch r.s.Local() {
@@ -91,12 +91,17 @@ func (r *reader) atomEntry() {
 			}
 		case "updated", "modified":
 			e.Updated = r.timeText()
-		case "published", "issued":
+		case "published", "issued", "created":
+			if !e.Published.IsZero() && r.s.Local() == "created" {
+				continue // Atom 0.3 has both: issued is what it is now called published
+			}
 			e.Published = r.timeText()
 		case "link":
-			r.addLinks(r.atomLink(r.own))
+			r.addLinks(r.atomLink)
+		case "author", "source": // a source has authors of its own (RFC 4287 §4.2.1)
+			e.signed = true
 		}
 	}
 	e.Links = r.takeLinks()
-	r.endEntry(e, start, lenient)
+	r.endEntry(e, lenient)
 }

@@ -8,7 +8,7 @@ package feedhistory
 func (d *Document) isComplete() bool { return d.Complete }
 
 // NewComplete returns a complete feed of the given entries, newest first, at
-// the URL self. Of head, everything that describes the feed is used.
+// the URL self. Of head, everything that describes the feed is used; it may be nil.
 func NewComplete(head *Document, entries []*Entry, self string) *Document {
 	d := newDocument(head, entries, self)
 	d.Complete = true
@@ -18,6 +18,9 @@ func NewComplete(head *Document, entries []*Entry, self string) *Document {
 // newDocument returns a document with head's metadata, and of its links those
 // that have nothing to do with history.
 func newDocument(head *Document, entries []*Entry, self string) *Document {
+	if head == nil {
+		head = new(Document)
+	}
 	d := head.headOnly()
 	d.URL, d.Complete, d.Archive, d.Notes, d.Response = self, false, false, nil, Response{}
 	d.Links = Links{{Rel: RelSelf, Href: self}}

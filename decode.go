@@ -54,6 +54,14 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
 	}
+	if len(item.Authors) == 0 {
+		for _, p := range e.authors() {
+			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email})
+		}
+	}
+	if item.Author == nil && len(item.Authors) > 0 {
+		item.Author = item.Authors[0]
+	}
 	return item
 }
 
@@ -187,11 +195,11 @@ func utc(t time.Time) *time.Time {
 func (k *skeleton) entry() {
 	for depth := k.r.s.Depth(); k.r.child(depth); {
 		switch {
-		case k.r.doc.Format == Atom && (k.r.s.Space() == k.r.native || isAtom(k.r.s.Space())):
+		case k.r.doc.Format == Atom && (k.r.space() == k.r.native || isAtom(k.r.space())):
 			k.atomChild()
 		case k.r.doc.Format == RSS && k.r.isRSS():
 			k.rssChild()
-		case k.r.doc.Format == RSS && k.r.s.Is(nsContent, "encoded"):
+		case k.r.doc.Format == RSS && k.r.space() == nsContent && k.r.s.Local() == "encoded":
 			k.content = k.r.textConstruct()
 		default:
 			k.element("", true)
@@ -217,7 +225,7 @@ func (k *skeleton) atomChild() {
 }
 
 func (k *skeleton) rssChild() {
-	switch k.r.s.Local() {
+	switch rssName(k.r.s.Local()) {
 	case "title":
 		k.title = k.r.textConstruct()
 	case "description":
@@ -233,6 +241,10 @@ func (k *skeleton) rssChild() {
 			k.b.WriteString("</link>")
 		}
 	case "guid", "source":
+	case "enclosure":
+		if url, _ := k.r.s.Attr("", "url"); trim(url) != "" {
+			k.element("", false)
+		}
 	default:
 		k.element("", false)
 	}
@@ -294,7 +306,7 @@ func readable(name string) bool {
 // name returns the current element's name in the skeleton, and its namespace
 // if the name has no prefix.
 func (k *skeleton) name(extension bool) (name, space string) {
-	prefix, local, space := k.r.s.Prefix(), k.r.s.Local(), k.r.s.Space()
+	prefix, local, space := k.r.s.Prefix(), k.r.s.Local(), k.r.space()
 	switch {
 	case !extension && k.r.doc.Format == Atom:
 		return local, nsAtom

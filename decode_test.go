@@ -136,13 +136,13 @@ func TestEntryXML(t *testing.T) {
 	for name, tc := range map[string][2]string{
 		"what is in scope": {
 			`<entry><id>1</id><dc:date>2003</dc:date></entry>`,
-			`<entry xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><dc:date>2003</dc:date></entry>`},
+			`<entry xmlns="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><dc:date>2003</dc:date></entry>`},
 		"its own goes first": {
 			`<entry xmlns:dc="urn:dc" xml:lang="de" xml:base="1/"><id>1</id><!-- kept --><dc:x/></entry>`,
 			`<entry xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/1/" xmlns:dc="urn:dc" xml:lang="de"><id>1</id><!-- kept --><dc:x/></entry>`},
 		"what is broken is mended": {
 			`<entry><id>1</id><title>a & b &nbsp;</title></entry>`,
-			`<entry xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><title>a &amp; b ` + "\u00a0" + `</title></entry>`},
+			`<entry xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/posts/" xml:lang="en"><id>1</id><title>a &amp; b ` + "\u00a0" + `</title></entry>`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := atomEntry(t, outer, tc[0])

@@ -135,6 +135,7 @@ func (m *merger) rank(doc *Document) int32 {
 
 func (m *merger) add(doc *Document) {
 	m.last = doc
+	m.h.Gaps = append(m.h.Gaps, doc.Gaps...)
 	n := m.rank(doc)
 	if m.h.Head == nil {
 		head := doc.headOnly()

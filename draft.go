@@ -1,8 +1,10 @@
 package feedhistory
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -61,35 +63,46 @@ func (d Draft) Entry() (*Entry, error) {
 	return ReadEntry(Atom, w.b.String(), "")
 }
 
-// draftText writes a text construct; a title even if it is empty.
+// draftText writes a text construct or content; a title even if it is empty.
 func (w *writer) draftText(name string, t Text) error {
 	if t == (Text{}) && name != "title" {
 		return nil
 	}
-	w.b.WriteString("<" + name)
-	for _, attr := range [][2]string{{"type", t.Type}, {"src", t.Src}, {"xml:base", t.Base}, {"xml:lang", t.Lang}} {
-		if attr[1] != "" {
-			writeAttr(&w.b, attr[0], attr[1])
-		}
+	if isMedia(t.Type) && name != "content" {
+		return fmt.Errorf("%s: type %q: a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
 	}
-	w.b.WriteByte('>')
-	switch {
-	case t.Type == TextXHTML:
-		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
-		if err := wellFormed(div); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		w.b.WriteString(div)
-	case isXMLType(t.Type):
-		if err := wellFormed(t.Body); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		w.b.WriteString(t.Body)
-	default:
-		escapeText(&w.b, t.Body)
+	body, err := t.atomBody()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	w.b.WriteString("</" + name + ">\n")
+	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
+	w.b.WriteString(">" + body + "</" + name + ">\n")
 	return nil
+}
+
+// isMedia reports whether a text's type is a media type, as only content's may be.
+func isMedia(kind string) bool {
+	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
+}
+
+// atomBody returns what Atom has inside the element of a text of this type (RFC
+// 4287 §3.1.1, §4.1.3.3). The error says where markup is not well-formed.
+func (t Text) atomBody() (string, error) {
+	kind := strings.ToLower(t.Type)
+	switch {
+	case kind == TextXHTML:
+		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
+		return div, wellFormed(div)
+	case t.Src != "" && t.Body == "":
+		return "", nil
+	case isXMLType(kind):
+		return t.Body, wellFormed(t.Body)
+	case isMedia(kind) && !strings.HasPrefix(kind, "text/"):
+		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
+	}
+	var b strings.Builder
+	escapeText(&b, t.Body)
+	return b.String(), nil
 }
 
 // wellFormed checks one element, without any leniency.

@@ -30,8 +30,6 @@ package feedhistory
 import (
 	"context"
 	"time"
-
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Fetch returns the whole history of the feed at url, read by a Client with
@@ -86,6 +84,7 @@ type Document struct {
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note   // the leniencies used in reading it; the first hundred
+	Gaps         []*Gap   // what the document itself shows to be missing, such as entries beyond Limits
 	Schedule     Schedule // how often the feed wants to be asked for
 	Response     Response // what HTTP said of it
 
@@ -161,13 +160,7 @@ type Entry struct {
 	raw     string // the element, or JSON object, as it stood in the document
 	scope   *scope // what its surroundings contribute
 	lenient bool   // raw is not well-formed without repair
-}
-
-// A scope is what the surroundings of an entry say about it.
-type scope struct {
-	bindings []xmlscan.Binding
-	base     string
-	lang     string
+	signed  bool   // it says itself who wrote it
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

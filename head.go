@@ -11,7 +11,7 @@ import (
 // headElement reads the elements that Atom and RSS heads have in common: the
 // history flags, Atom links, tombstones. It reports whether this was one.
 func (r *reader) headElement() bool {
-	switch r.s.Space() {
+	switch r.space() {
 	case nsHistory:
 		r.flag()
 	case nsTombstones:
@@ -47,18 +47,23 @@ const maxExtra = 1000
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
 	start, mended := r.s.Offset(), r.s.Mended()
-	if r.doc.Format == RSS && r.s.Prefix() == "" && r.s.Space() != "" {
+	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
 	r.s.Skip()
-	if len(r.doc.extra) < maxExtra && r.s.Err() == nil {
-		r.doc.scope = r.scopes[r.s.Depth()]
-		raw := r.text[start:r.s.End()]
-		if r.s.Mended() > mended {
-			raw = r.mendedText(raw, r.doc.scope)
-		}
-		r.doc.extra = append(r.doc.extra, raw)
+	if len(r.doc.extra) == maxExtra || r.s.Err() != nil {
+		return
 	}
+	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
+	if r.s.Mended() > mended {
+		raw = r.mendedText(raw, sc)
+	}
+	if !sc.lends(loan{raw: raw, markup: raw}) {
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		return
+	}
+	r.doc.extra = append(r.doc.extra, raw)
+	r.doc.scope = sc
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of

@@ -116,6 +116,32 @@ var hostile = map[string]func() string{
 	"a million of <": func() string {
 		return `<rss><channel><item><guid>1</guid><description>` + strings.Repeat(`<`, 1_000_000) + `</description></item></channel></rss>`
 	},
+	"200 KB of a namespace's name, and 1,000 entries": func() string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:x="` + strings.Repeat("u", 200_000) + `"><x:a/>` +
+			strings.Repeat(`<entry><id>1</id><x:a/></entry>`, 1000) + `</feed>`
+	},
+	"8 KB of xml:base, and 60,000 links": func() string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
+			strings.Repeat(`<entry><id>1</id>`+strings.Repeat(`<link href="x"/>`, 60)+`</entry>`, 1000) + `</feed>`
+	},
+	"8 KB of xml:base, and 60,000 references in HTML": func() string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
+			`<entry><id>1</id><content type="html">` + strings.Repeat(`&lt;a href=x>`, 60_000) + `</content></entry></feed>`
+	},
+	"8 KB of URL, and 60,000 attachments": func() string {
+		return `{"version":"https://jsonfeed.org/version/1.1","items":[` +
+			strings.Repeat(`{"id":"1","attachments":[`+strings.Repeat(`{"url":"a"},`, 60)+`{"url":"a"}]},`, 1000) + `{}]}`
+	},
+	"8 MB of URLs without an end": func() string {
+		return contentOf(`<content type="html">&lt;a `, strings.Repeat("href=http://", 8<<20/12), "</content>")
+	},
+	"200 nested bases, and bases in turn": func() string {
+		return contentOf(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`+strings.Repeat(`<p xml:base="a/">`, 200),
+			strings.Repeat(`<a xml:base="" href="x"/>`, 40_000), strings.Repeat("</p>", 200)+"</div></content>")
+	},
+	"JSON with 100,000 links in the head": func() string {
+		return `{"version":"https://jsonfeed.org/version/1","items":[],` + strings.Repeat(`"next_url":"a",`, 100_000) + `"title":""}`
+	},
 	"JSON nested": func() string {
 		return `{"version":"https://jsonfeed.org/version/1","items":` + strings.Repeat("[", 1_000_000)
 	},
@@ -143,6 +169,9 @@ func contentOf(start, body, end string) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/"><entry><id>1</id>` + start + body + end + `</entry></feed>`
 }
 
+// hostileURL is where they are found.
+var hostileURL = "http://example.org/" + strings.Repeat("u", 8000) + "/feed"
+
 // uses are what a reader does with a document.
 var uses = map[string]func(e *Entry){
 	"title":   func(e *Entry) { _ = e.Title().Plain() },
@@ -167,7 +196,7 @@ func TestHostileDocuments(t *testing.T) {
 			text := make()
 			var doc *Document
 			var err error
-			used := allocated(func() { doc, err = Parser{}.parse(text, "http://example.org/feed") })
+			used := allocated(func() { doc, err = Parser{}.parse(text, hostileURL) })
 			t.Logf("%d bytes read, %d allocated: %v", len(text), used, err)
 			require.Less(t, used, int64(50<<20), "bytes allocated by Parse")
 			if err != nil {
@@ -193,7 +222,7 @@ func BenchmarkHostile(b *testing.B) {
 			text := make()
 			b.ReportAllocs()
 			for b.Loop() {
-				doc, _ := Parser{}.parse(text, "http://example.org/feed")
+				doc, _ := Parser{}.parse(text, hostileURL)
 				if doc == nil {
 					continue
 				}

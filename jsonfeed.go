@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -16,8 +17,29 @@ import (
 // document with one a page.
 
 func isJSON(data string) bool {
-	data = strings.TrimPrefix(data, "\ufeff")
-	return strings.HasPrefix(strings.TrimLeft(data[:min(len(data), 4096)], " \t\r\n"), "{")
+	head := data[:min(len(data), 4096)]
+	if !isUTF8(head[:min(len(head), 4)]) {
+		head, _, _ = xmlscan.Decode(head, "")
+	}
+	head = strings.TrimPrefix(head, "\ufeff")
+	return strings.HasPrefix(strings.TrimLeft(head, " \t\r\n"), "{")
+}
+
+// isUTF8 reports whether data is UTF-8, in which JSON is to be (RFC 8259 §8.1):
+// that of UTF-16 is told by its zero bytes.
+func isUTF8(data string) bool {
+	return utf8.ValidString(data) && strings.IndexByte(data[:min(len(data), 4)], 0) < 0
+}
+
+// decodeJSON returns JSON as UTF-8, and whether it was. The charset of
+// Content-Type has no meaning for JSON, and is asked only where nothing else
+// helps.
+func decodeJSON(data, contentType string) (text string, clean bool, err error) {
+	if isUTF8(data) {
+		return strings.TrimPrefix(data, "\ufeff"), true, nil
+	}
+	text, _, err = xmlscan.Decode(data, contentType)
+	return text, false, err
 }
 
 // A jsonItem is an item, with the members that gofeed knows. The id may be a
@@ -60,9 +82,16 @@ func (a jsonAttachment) length() string {
 }
 
 func (p Parser) parseJSON(data, base string) (*Document, error) {
+	text, clean, err := decodeJSON(data, p.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
+	}
 	r := &reader{
-		text: strings.TrimPrefix(data, "\ufeff"), limits: p.Limits.withDefaults(),
+		text: text, limits: p.Limits.withDefaults(),
 		doc: &Document{URL: base, Format: JSONFeed}, head: new(Document),
+	}
+	if !clean {
+		r.note("invalid-bytes", "JSON is written in UTF-8 (RFC 8259 §8.1), and this is not", 0)
 	}
 	version, err := r.jsonFeed(json.NewDecoder(strings.NewReader(r.text)))
 	if err != nil && r.err == nil {
@@ -76,7 +105,9 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
 	}
 	r.addHeader(p.Header)
+	r.addGaps()
 	r.finishHead()
+	r.tellApart()
 	if r.err != nil {
 		return r.doc, r.err
 	}
@@ -147,6 +178,10 @@ func (r *reader) jsonLink(d *json.Decoder, rel string) error {
 	ref, err := r.jsonString(d)
 	if ref = trim(ref); ref != "" {
 		if ref = r.absolute(r.doc.URL, ref, offset); ref != "" {
+			if len(r.doc.Links) == r.limits.HeadLinks {
+				r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
+				return err
+			}
 			r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
 		}
 	}
@@ -158,10 +193,10 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
-	sc := &scope{base: r.doc.URL}
+	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
 	var item jsonItem
 	for d.More() {
-		if len(r.doc.Entries) >= r.limits.Entries {
+		if r.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
 			return nil
 		}
@@ -183,17 +218,16 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 		return
 	}
 	*item = jsonItem{}
-	if err := json.Unmarshal([]byte(raw), item); err != nil {
+	if err := unmarshalItem(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
 	e.raw, e.ID = raw, jsonID(item.ID)
+	r.length = len(raw)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
-			if l.Href = r.absolute(r.doc.URL, l.Href, offset); l.Href != "" {
-				r.addLinks(append(r.own, l))
-			}
+			r.addLinks(func(own Links) Links { return r.appendLink(own, l, r.doc.URL, offset) })
 		}
 	}
 	link(Link{Rel: RelAlternate, Href: item.URL})
@@ -202,7 +236,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
 	e.Links = r.takeLinks()
-	r.keepEntry(e, offset)
+	r.keepEntry(e, offset, loan{markup: item.HTML})
 }
 
 // jsonID reads an id: a string, or a number as it is written.
@@ -219,7 +253,7 @@ func jsonID(raw json.RawMessage) string {
 
 // jsonItem reads the item again; what is of the wrong type Parse has noted.
 func (e *Entry) jsonItem() (item jsonItem) {
-	_ = json.Unmarshal([]byte(e.raw), &item)
+	_ = unmarshalItem(e.raw, &item)
 	item.ID, _ = json.Marshal(e.ID)
 	return item
 }

@@ -3,7 +3,9 @@ package feedhistory
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
@@ -100,6 +102,9 @@ func headerLinks(fields []string, base string) (links Links) {
 			if target, params, field = weblink.Cut(field); params == nil {
 				break
 			}
+			if !utf8.ValidString(target) {
+				target = fetch.Escape(target) // the same URL: these bytes would be sent so
+			}
 			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
 				continue
 			}
@@ -107,7 +112,7 @@ func headerLinks(fields []string, base string) (links Links) {
 				name, _ := relation(rel)
 				links = append(links, Link{
 					Rel: name, Href: resolve(base, target), Type: params["type"],
-					Title: params["title"], HrefLang: params["hreflang"],
+					Title: strings.ToValidUTF8(params["title"], "\uFFFD"), HrefLang: params["hreflang"],
 				})
 			}
 		}

@@ -2,11 +2,13 @@ package feedhistory
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // references reads a file of references and what they become.
@@ -131,13 +133,31 @@ func TestRelation(t *testing.T) {
 
 func TestRequestURL(t *testing.T) {
 	for iri, want := range map[string]string{
-		"http://example.org/é?ü=ö#ß":     "http://example.org/%C3%A9?%C3%BC=%C3%B6",
-		"http://example.org/%7Euser/~b":  "http://example.org/%7Euser/~b",
-		"http://example.org/a b":         "http://example.org/a%20b",
-		"http://example.org/a?b#c":       "http://example.org/a?b",
-		"http://example.org/%e2%82%ac":   "http://example.org/%e2%82%ac",
-		"http://example.org/?q=a|b&c=%C": "http://example.org/?q=a|b&c=%C",
+		"http://example.org/é?ü=ö#ß":      "http://example.org/%C3%A9?%C3%BC=%C3%B6",
+		"http://example.org/%7Euser/~b":   "http://example.org/%7Euser/~b",
+		"http://example.org/a b":          "http://example.org/a%20b",
+		"http://example.org/a?b#c":        "http://example.org/a?b",
+		"http://example.org/%e2%82%ac":    "http://example.org/%e2%82%ac",
+		"http://example.org/?q=a|b&c=%C":  "http://example.org/?q=a%7Cb&c=%25C",
+		"http://example.org/100%/feed":    "http://example.org/100%25/feed",
+		"http://example.org/%zz%2Fé%4":    "http://example.org/%25zz%2F%C3%A9%254",
+		"http://example.org/a\\b[1]^`{|}": "http://example.org/a%5Cb[1]%5E%60%7B%7C%7D",
+		"http://example.org/a\t\x7fb":     "http://example.org/a%09%7Fb",
 	} {
 		require.Equal(t, want, requestURL(iri))
 	}
+}
+
+// What is requested net/http sends as it is: so a document that answers at
+// once keeps the URL by which it is known.
+func TestRequestURLStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		iri := "http://example.org/" + rapid.StringMatching(`[a-zé%2Ff|^{}\[\]\\ "<>;=&+\x00\t~!*'():@?/-]{0,20}`).Draw(t, "iri")
+		want := requestURL(iri)
+		u, err := url.Parse(want)
+		require.NoError(t, err)
+		require.Equal(t, want, u.String())
+		require.Equal(t, want, "http://example.org"+u.RequestURI())
+		require.Equal(t, want, requestURL(want))
+	})
 }

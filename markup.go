@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,36 +28,42 @@ func newEscaper(oldnew ...string) *strings.Replacer {
 }
 
 // escapeText writes characters as XML or HTML text.
-func escapeText(b *strings.Builder, s string) { _, _ = escaper.WriteString(b, s) }
+func escapeText(b *strings.Builder, s string) {
+	_, _ = escaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+}
 
 // writeAttr writes an attribute, with the space before it.
 func writeAttr(b *strings.Builder, name, value string) {
 	b.WriteString(" " + name + `="`)
-	_, _ = attrEscaper.WriteString(b, value)
+	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
 	b.WriteByte('"')
 }
 
 // xhtml returns the markup inside the div that an xhtml construct has as its
-// only child (RFC 4287 §3.1.1.3), as HTML: XHTML elements lose their prefix,
+// only child (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix,
 // and empty elements get an end tag where HTML wants one. A reference under an
 // xml:base further in is made absolute, as that base is lost; the div's is
 // returned.
-func (r *reader) xhtml() (body, base string) {
+func (r *reader) xhtml(div bool) (body, base string) {
 	var b strings.Builder
 	depth, bases := r.s.Depth(), len(r.s.Bases())
 	base = r.currentBase()
-	div := 0 // 1: open, 2: closed
+	const within, after = 1, 2
+	state := after // of the div
+	if div {
+		state = 0
+	}
 	for tok := r.s.Next(); tok != xmlscan.Stop && r.s.Depth() >= depth; tok = r.s.Next() {
 		switch tok {
 		case xmlscan.Start:
-			if div == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
-				div, bases, base = 1, len(r.s.Bases()), r.currentBase()
+			if state == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
+				state, bases, base = within, len(r.s.Bases()), r.currentBase()
 				continue
 			}
 			r.writeStart(&b, len(r.s.Bases()) > bases)
 		case xmlscan.End:
-			if div == 1 && r.s.Depth() == depth {
-				div = 2
+			if state == within && r.s.Depth() == depth {
+				state = after
 				continue
 			}
 			if !isVoid(r.s.Local()) {
@@ -135,38 +142,77 @@ func (t Text) absolute() string {
 	}
 }
 
-// mayBeRelative reports whether markup may have a relative reference. It looks
-// for what could be an attribute with one, which is cheap, and errs on the side
-// of yes.
+// mayBeRelative reports whether markup may have a relative reference.
 func mayBeRelative(markup string) bool {
-	for {
-		i := strings.IndexByte(markup, '=')
-		if i < 0 {
-			return false
-		}
-		name := strings.TrimRight(markup[:i], " \t\r\n\f")
-		for _, attr := range urlAttributes {
-			if n := len(name) - len(attr); n >= 0 && strings.EqualFold(name[n:], attr) {
-				if !isAbsolute(strings.TrimLeft(markup[i+1:], " \t\r\n\f\"'")) {
-					return true
-				}
-				break
+	for range relativeReferences(markup) {
+		return true
+	}
+	return false
+}
+
+// relativeReferences yields where markup, escaped or not, may have a relative
+// reference: at the equals sign of what could be an attribute with one. It is
+// cheap, and errs on the side of too many.
+func relativeReferences(markup string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; ; {
+			n := strings.IndexByte(markup[i:], '=')
+			if n < 0 {
+				return
+			}
+			i += n
+			named := endsInReference(markup[:i])
+			equals := i
+			i++
+			if !named {
+				continue
+			}
+			value := afterQuote(markup[i:])
+			if n, ok := absoluteURL(value); ok {
+				i = len(markup) - len(value) + n // a value that is long is read once
+			} else if !yield(equals) {
+				return
 			}
 		}
-		markup = markup[i+1:]
 	}
 }
 
-// isAbsolute reports whether text begins with an absolute URL that resolving
-// would not change.
-func isAbsolute(text string) bool {
-	for _, scheme := range [...]string{"http://", "https://"} {
-		if rest, ok := strings.CutPrefix(text, scheme); ok {
-			end := strings.IndexAny(rest, " \t\r\n\f\"'>")
-			return !strings.Contains(rest[:max(end, 0)], "/.")
+// endsInReference reports whether text ends in the name of an attribute that
+// has a reference.
+func endsInReference(text string) bool {
+	text = strings.TrimRight(text, " \t\r\n\f")
+	return slices.ContainsFunc(urlAttributes, func(attr string) bool { return endsIn(text, attr) }) ||
+		endsIn(text, "url") || endsIn(text, "uri") // of extensions
+}
+
+func endsIn(text, name string) bool {
+	n := len(text) - len(name)
+	return n >= 0 && strings.EqualFold(text[n:], name)
+}
+
+// afterQuote takes off what may stand before an attribute's value.
+func afterQuote(value string) string {
+	value = strings.TrimLeft(value, " \t\r\n\f\"'\\")
+	if strings.HasPrefix(value, "&") {
+		for _, quote := range [...]string{"&quot;", "&#34;", "&#39;", "&apos;"} {
+			if rest, ok := strings.CutPrefix(value, quote); ok {
+				return rest
+			}
 		}
 	}
-	return false
+	return value
+}
+
+// absoluteURL reports whether text begins with an absolute URL that resolving
+// would not change, and how long it is.
+func absoluteURL(text string) (n int, ok bool) {
+	if !isHTTP(text) {
+		return 0, false
+	}
+	if n = strings.IndexAny(text, " \t\r\n\f\"'<>"); n < 0 {
+		n = len(text)
+	}
+	return n, !strings.Contains(text[:n], "/.")
 }
 
 // html returns the text as HTML with absolute references.

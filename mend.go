@@ -35,6 +35,7 @@ func (p Parser) mend(r *reader) *reader {
 		again.note("content-before-root", "something stands before the feed", 0)
 	}
 	again.s = xmlscan.Mend(scanned, p.scanLimits())
+	again.s.Around(r.doc.URL)
 	again.document()
 	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && again.isLimited() {
 		return r
@@ -139,16 +140,17 @@ func (r *reader) idText(e *Entry) string {
 }
 
 // leaveOut leaves out an entry whose identity is damaged: it would be another.
-func (r *reader) leaveOut(start int) {
+func (r *reader) leaveOut() {
+	r.entries = r.entries[:len(r.entries)-1]
 	if r.leftOut < 0 {
-		r.leftOut = start
+		r.leftOut = r.start
 	}
 }
 
 // mendEntry makes what an entry says well-formed, at the end of one that is not.
-func (r *reader) mendEntry(e *Entry, start int) {
+func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
-		r.linkInEntry, r.linkAt = true, start
+		r.linkInEntry, r.linkAt = true, r.start
 	}
 	e.raw = r.mendedText(e.raw, e.scope)
 	e.lenient = false

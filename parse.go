@@ -11,29 +11,40 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. Zero fields stand for the
-// defaults, which real feeds do not reach.
+// Limits bound what one document may cost to read. A field that is zero or
+// negative means its default, which real feeds do not reach.
+//
+// A document beyond a limit is refused with a *ParseError. Three limits concern
+// a single entry, which is then left out and makes a Gap of the document: the
+// length of its id, 4,096 links, and what it takes from its surroundings.
+//
+// That last one is fixed. The namespaces, xml:base and xml:lang of a document,
+// and the base in front of each relative reference, are written once but count
+// for each entry. An entry may take 16 times its own length and 1 KiB of them;
+// no honest entry comes near. So everything that is made of a document of n bytes
+// (its links, texts and XML, and the document in another format) comes to at most
+// 80 times n, and 4 KiB for each entry.
 type Limits struct {
-	Bytes      int64 // of a document, decompressed and decoded: 16 MiB
-	Ratio      int   // decompressed to compressed size, beyond the first MiB: 200
-	Depth      int   // of nested elements: 256
-	Attributes int   // of one element: 256
-	Namespaces int   // bindings in scope at one place: 256
-	Elements   int   // of a document: 1,000,000
-	Entries    int   // of a document: 50,000
-	HeadLinks  int   // of a document's head section: 64
-	ID         int   // an entry's or document's id, in bytes: 4 KiB
-	URL        int   // a link's target, in bytes: 8 KiB
+	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; 16 MiB.
+	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; 200.
+	Depth      int   // Depth is the number of elements open at once; 256.
+	Attributes int   // Attributes is the number of attributes of one element; 256.
+	Namespaces int   // Namespaces is the number of namespaces in scope at one place; 256.
+	Elements   int   // Elements is the number of elements of a document; 1,000,000.
+	Entries    int   // Entries is the number of entries of a document; 50,000.
+	HeadLinks  int   // HeadLinks is the number of links in a head section; 64.
+	ID         int   // ID is the length of an entry's or feed's id in bytes; 4 KiB.
+	URL        int   // URL is the length of a link's target in bytes; 8 KiB.
 }
 
-// withDefaults fills in the fields that are zero.
+// withDefaults fills in the fields that are zero or negative.
 func (l Limits) withDefaults() Limits {
 	or := func(n *int, def int) {
-		if *n == 0 {
+		if *n <= 0 {
 			*n = def
 		}
 	}
-	if l.Bytes == 0 {
+	if l.Bytes <= 0 {
 		l.Bytes = 16 << 20
 	}
 	or(&l.Ratio, 200)
@@ -172,6 +183,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 	r := p.textReader(text, base)
 	r.s = xmlscan.New(text, p.scanLimits())
 	r.decoding = notes
+	r.s.Around(base)
 	r.addNotes(notes)
 	return r, nil
 }
@@ -202,7 +214,7 @@ func (r *reader) addHeader(h http.Header) {
 	}
 	own := r.doc.Links
 	for _, link := range headerLinks(h.Values("Link"), r.doc.URL) {
-		if known(link.Rel) && !own.has(link.Rel) && len(link.Href) <= r.limits.URL {
+		if known(link.Rel) && !own.has(link.Rel) && len(link.Href) <= r.limits.URL && len(r.doc.Links) < r.limits.HeadLinks {
 			r.doc.Links = append(r.doc.Links, link)
 		}
 	}
@@ -214,7 +226,9 @@ func (r *reader) finish() (*Document, error) {
 	notes, _ := r.s.Notes()
 	r.addNotes(notes)
 	r.findDamage()
+	r.addGaps()
 	r.finishHead()
+	r.tellApart()
 	if err := r.s.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
 	}
@@ -236,7 +250,7 @@ func (r *reader) finishHead() {
 // headOnly returns the document without what makes it large.
 func (d *Document) headOnly() Document {
 	head := *d
-	head.Entries, head.Deleted, head.text = nil, nil, ""
+	head.Entries, head.Deleted, head.Gaps, head.text = nil, nil, nil, ""
 	return head
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -17,6 +18,7 @@ type Response struct {
 	Permanent string    // where its permanent redirects (301, 308) lead, to ask there from now on; "" for none
 	Received  time.Time // when the answer came
 	Fresh     time.Time // until when Cache-Control or Expires keep it good; zero if they do not say
+	Date      time.Time // by the server's clock; zero if it does not say
 
 	// The validators, verbatim, and a digest of the body: not against forgery,
 	// but enough to see that nothing has changed.
@@ -104,8 +106,9 @@ func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
 
 func newResponse(resp *fetch.Response) Response {
 	now := time.Now()
+	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	return Response{
-		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now),
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now), Date: date.UTC(),
 		ETag: resp.ETag, LastModified: resp.LastModified,
 	}
 }

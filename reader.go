@@ -1,31 +1,12 @@
 package feedhistory
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
-)
-
-// The namespaces that carry meaning here. Elements are known by namespace,
-// never by prefix.
-const (
-	nsAtom       = "http://www.w3.org/2005/Atom"
-	nsAtom03     = "http://purl.org/atom/ns#"
-	nsHistory    = "http://purl.org/syndication/history/1.0"
-	nsTombstones = "http://purl.org/atompub/tombstones/1.0"
-	nsDC         = "http://purl.org/dc/elements/1.1/"
-	nsDCTerms    = "http://purl.org/dc/terms/"
-	nsContent    = "http://purl.org/rss/1.0/modules/content/"
-	nsXHTML      = "http://www.w3.org/1999/xhtml"
-	nsITunes     = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	nsRDF        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-	nsXML        = "http://www.w3.org/XML/1998/namespace"
 )
 
 // A reader turns the scanner's tokens into a Document. What the XML formats
@@ -49,19 +30,30 @@ type reader struct {
 	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
 	linkAt      int  // and begins here
 
-	native string   // the namespace of the root, or of the entry that is read again
-	lang   string   // xml:lang around that entry
-	bases  []string // what base was computed from
-	base   string
-	scopes [3]*scope // what children of the root, and of the channel, inherit
+	spaces map[string]string // what unusual namespaces are meant to be
+	native string            // the namespace of the root, or of the entry that is read again
+	lang   string            // xml:lang around that entry
+	bases  []baseURL         // of xml:base in scope
+	scopes [3]*scope         // what children of the root, and of the channel, inherit
 
-	entries []Entry // allocated together, as are
-	links   Links   // the entries' links
-	own     Links   // of the current entry
-	linked  int     // links of all entries
-	tooMany bool    // some have been dropped
+	entries []Entry       // allocated together, as are
+	links   Links         // the entries' links
+	own     Links         // of the current entry
+	lent    int           // bytes that its links take; negative: too many
+	start   int           // where it begins
+	reach   xmlscan.Reach // of its own base
+	length  int           // of an entry in JSON
 	dates   dateReader
 	polls   scheduleReader
+
+	skipped      int // entries that were left out
+	firstSkipped *ParseError
+}
+
+// A baseURL is an xml:base attribute, by its place, with what it resolves to.
+type baseURL struct {
+	at  int
+	url string
 }
 
 // document reads the root element.
@@ -69,12 +61,12 @@ func (r *reader) document() {
 	if !r.s.Child(0) {
 		return
 	}
-	space, root := r.s.Space(), r.s.Local()
+	space, root := r.space(), r.s.Local()
 	switch {
 	case root == "feed" && (isAtom(space) || space == ""):
 		r.doc.Format = Atom
 		r.atomFeed()
-	case root == "rss":
+	case strings.EqualFold(root, "rss"):
 		r.doc.Format = RSS
 		r.native = space
 		r.rss()
@@ -113,8 +105,12 @@ func (r *reader) fail(reason Reason, clause, what string) {
 }
 
 func (r *reader) failAt(offset int, reason Reason, clause, what string) {
+	r.err = r.failure(offset, reason, clause, what)
+}
+
+func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseError {
 	line, column := xmlscan.Line(r.text, offset)
-	r.err = &ParseError{
+	return &ParseError{
 		URL: r.doc.URL, Reason: reason, Clause: clause,
 		Offset: offset, Line: line, Column: column, Err: stringError(what),
 	}
@@ -125,19 +121,33 @@ type stringError string
 func (e stringError) Error() string { return string(e) }
 
 // currentBase returns what references resolve against at the current element:
-// its xml:base and its ancestors', then the document's URL (5005#25).
+// its xml:base and its ancestors', then the document's URL (5005#25). What was
+// resolved stays good as long as the attribute is in scope.
 func (r *reader) currentBase() string {
 	bases := r.s.Bases()
-	if r.base == "" || !slices.Equal(bases, r.bases) {
-		r.bases = append(r.bases[:0], bases...)
-		r.base = r.doc.URL
-		for _, ref := range bases {
-			if base := resolve(r.base, ref); len(base) <= r.limits.URL {
-				r.base = base
-			}
-		}
+	n := min(len(bases), len(r.bases))
+	for n > 0 && r.bases[n-1].at != bases[n-1].At {
+		n--
 	}
-	return r.base
+	base := r.doc.URL
+	if r.bases = r.bases[:n]; n > 0 {
+		base = r.bases[n-1].url
+	}
+	for _, b := range bases[n:] {
+		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
+			base = inner
+		}
+		r.bases = append(r.bases, baseURL{b.At, base})
+	}
+	return base
+}
+
+// language returns xml:lang at the current element.
+func (r *reader) language() string {
+	if lang, ok := r.s.Lang(); ok {
+		return lang
+	}
+	return r.lang
 }
 
 // atomLink reads atom:link, in either format, and appends what it says.
@@ -163,10 +173,16 @@ func (r *reader) atomLink(links Links) Links {
 		}
 	}
 	if _, ok := r.s.Attr("", "href"); !ok {
-		r.note("link-without-href", "a link without href leads nowhere", offset)
-		return links
+		r.note("link-without-href", "a link without href: its text is taken for it, if there is any", offset)
+		base := r.currentBase()
+		if link.Href = r.plainText(); link.Href == "" {
+			return links
+		}
+		link.Href = r.absolute(base, link.Href, offset)
+	} else {
+		link.Href = r.reference(link.Href, offset)
 	}
-	if link.Href = r.reference(link.Href, offset); link.Href == "" {
+	if link.Href == "" {
 		return links
 	}
 	if rel == "" {
@@ -201,10 +217,15 @@ func (r *reader) appendText(links Links, rel string) Links {
 	if ref == "" {
 		return links
 	}
-	if ref = r.absolute(base, ref, offset); ref == "" {
+	return r.appendLink(links, Link{Rel: rel, Href: ref}, base, offset)
+}
+
+// appendLink appends a link, unless its target is too long.
+func (r *reader) appendLink(links Links, link Link, base string, offset int) Links {
+	if link.Href = r.absolute(base, link.Href, offset); link.Href == "" {
 		return links
 	}
-	return append(links, Link{Rel: rel, Href: ref})
+	return append(links, link)
 }
 
 // reference makes a reference of the current element absolute; "" if it is
@@ -231,6 +252,7 @@ func (r *reader) parseTime(value string, offset int) time.Time {
 	if !ok && trim(value) != "" {
 		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
 	}
+	r.noteZone(offset)
 	return t
 }
 
@@ -252,83 +274,79 @@ func (r *reader) beginEntry() *Entry {
 		r.headDone = true
 		return nil
 	}
-	if len(r.doc.Entries) >= r.limits.Entries {
+	if r.full() {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
 	r.begun, r.idGarbled, r.linkGarbled = r.s.Mended(), false, false
-	return r.newEntry(r.scopes[r.s.Depth()-1])
+	sc := r.scopes[r.s.Depth()-1]
+	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
+	_ = r.s.Reach() // of what came before
+	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
+		r.reach = own[len(own)-1].Reach
+	}
+	return r.newEntry(sc)
 }
+
+// full reports whether the document may have no further entry.
+func (r *reader) full() bool { return len(r.doc.Entries)+r.skipped >= r.limits.Entries }
 
 func (r *reader) newEntry(sc *scope) *Entry {
 	if len(r.entries) == cap(r.entries) {
 		r.entries = make([]Entry, 0, min(max(4, 2*cap(r.entries)), 1024))
 	}
-	r.own = r.own[:0]
+	r.own, r.lent = r.own[:0], 0
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
 	return &r.entries[len(r.entries)-1]
 }
 
 // enter notes what entries inherit that are children of the current element.
-func (r *reader) enter() {
-	r.scopes[r.s.Depth()] = &scope{
-		bindings: slices.Clone(r.s.Bindings()),
-		base:     r.currentBase(),
-		lang:     r.s.Lang(),
-	}
-}
+func (r *reader) enter() { r.scopes[r.s.Depth()] = r.newScope() }
 
 // endEntry keeps an entry that ended where the scanner stands now.
-func (r *reader) endEntry(e *Entry, start, lenient int) {
+func (r *reader) endEntry(e *Entry, lenient int) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
 	if r.idGarbled || r.linkGarbled && e.ID == "" {
-		r.leaveOut(start)
+		r.leaveOut()
 		return
 	}
-	e.raw = r.text[start:r.s.End()]
+	e.raw = r.text[r.start:r.s.End()]
 	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
-		r.mendEntry(e, start)
+		r.mendEntry(e)
 	}
-	r.keepEntry(e, start)
+	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
 }
 
-// keepEntry adds an entry to the document.
-func (r *reader) keepEntry(e *Entry, offset int) {
-	if len(e.ID) > r.limits.ID {
-		r.failAt(offset, ReasonLimit, clauseLimits, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
+// keepEntry adds an entry to the document, unless it is beyond a limit.
+func (r *reader) keepEntry(e *Entry, offset int, l loan) {
+	l.raw, l.links = e.raw, r.lent
+	switch {
+	case len(e.ID) > r.limits.ID:
+		r.skip(offset, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
+		return
+	case len(r.own) > maxLinks:
+		r.skip(offset, fmt.Sprintf("more than %d links", maxLinks))
+		return
+	case r.lent < 0, !e.scope.lends(l):
+		r.skip(offset, fmt.Sprintf("more than %d times its length is taken from what surrounds it", maxBorrowed))
 		return
 	}
 	if e.ID == "" {
-		e.identify()
+		e.identify(r.doc.Format)
 	}
 	r.doc.Entries = append(r.doc.Entries, e)
 }
 
-// identify gives an identity to an entry that has none: its link, or else a
-// digest of it.
-func (e *Entry) identify() {
-	e.WeakID = true
-	if link, ok := e.Links.Rel(RelAlternate); ok {
-		e.ID = link.Href
-		return
-	}
-	sum := sha256.Sum256([]byte(e.raw))
-	e.ID = "urn:sha256:" + hex.EncodeToString(sum[:])
-}
-
-// The links that are kept of one entry, and of all entries of one document.
-const (
-	maxLinksOfEntry   = 64
-	maxLinksOfEntries = 200_000
-)
+// maxLinks is how many links an entry may have.
+const maxLinks = 4096
 
 // takeLinks returns the current entry's links, in memory that the document's
 // entries share.
 func (r *reader) takeLinks() Links {
 	n := len(r.own)
-	if r.linked += n; n == 0 {
+	if n == 0 || n > maxLinks {
 		return nil
 	}
 	if n > cap(r.links)-len(r.links) {
@@ -339,14 +357,22 @@ func (r *reader) takeLinks() Links {
 	return r.links[from:len(r.links):len(r.links)]
 }
 
-// addLinks sets the current entry's links, unless there are too many.
-func (r *reader) addLinks(links Links) {
-	if len(links) > maxLinksOfEntry || r.linked+len(links) > maxLinksOfEntries {
-		links = links[:min(len(links), len(r.own))]
-		if !r.tooMany {
-			r.tooMany = true
-			r.note("too-many-links", "not all links of the entries are kept", r.s.Offset())
-		}
+// addLinks reads further links of the current entry, unless it has too many, or
+// they take too much from a base.
+func (r *reader) addLinks(read func(Links) Links) {
+	n := len(r.own)
+	if r.lent < 0 || n > maxLinks {
+		return
 	}
-	r.own = links
+	r.own = read(r.own)
+	for _, link := range r.own[n:] {
+		r.lent += roomOfLink + len(link.Href)
+	}
+	soFar := r.length
+	if r.s != nil {
+		soFar = r.s.End() - r.start
+	}
+	if !affords(soFar, r.lent) {
+		r.lent = -1
+	}
 }

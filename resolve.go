@@ -3,7 +3,10 @@ package feedhistory
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A reference is a URI or IRI reference in its five components (RFC 3986 §3).
@@ -157,34 +160,34 @@ func removeDots(path string) string {
 }
 
 // requestURL turns an absolute IRI into the URI that goes on the wire
-// (RFC 3987 §3.1); the host's name is left to net/http.
+// (RFC 3987 §3.1), with all escaped that a request may not have; the host's
+// name is left to net/http.
 func requestURL(iri string) string {
 	r := split(iri)
-	r.path, r.query = escapeNonASCII(r.path), escapeNonASCII(r.query)
+	r.path, r.query = fetch.Escape(r.path), fetch.Escape(r.query)
 	r.fragment, r.hasFragment = "", false
 	return r.String()
 }
 
-func escapeNonASCII(s string) string {
-	plain := func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '<' && c != '>' }
-	i := 0
-	for i < len(s) && plain(s[i]) {
-		i++
+// writable returns a reference as it may be written: the characters that no IRI
+// has are escaped, as they would be in a request (RFC 3987 §3.1).
+func writable(ref string) string {
+	i := strings.IndexFunc(ref, notInIRI)
+	if i < 0 {
+		return ref
 	}
-	if i == len(s) {
-		return s
-	}
-	const hex = "0123456789ABCDEF"
-	b := []byte(s[:i])
-	for ; i < len(s); i++ {
-		if c := s[i]; plain(c) {
-			b = append(b, c)
+	var b strings.Builder
+	for _, c := range ref {
+		if notInIRI(c) {
+			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
+			b.WriteRune(c)
 		}
 	}
-	return string(b)
+	return b.String()
 }
+
+func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"{}|\\^`", c) }
 
 func withoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")

@@ -10,7 +10,7 @@ import (
 
 // isRSS reports whether the current element is one of RSS's own.
 func (r *reader) isRSS() bool {
-	switch space := r.s.Space(); space {
+	switch space := r.space(); space {
 	case "", r.native,
 		"http://purl.org/rss/1.0/",
 		"http://channel.netscape.com/rdf/simple/0.9/",
@@ -29,7 +29,7 @@ func (r *reader) rss() {
 		if !r.isRSS() {
 			continue
 		}
-		switch r.s.Local() {
+		switch r.rssLocal() {
 		case "channel":
 			r.channel()
 		case "item":
@@ -40,7 +40,7 @@ func (r *reader) rss() {
 
 // channel reads the head section, and the items among it.
 func (r *reader) channel() {
-	depth, rank := r.s.Depth(), 0
+	depth, rank, titled := r.s.Depth(), 0, false
 	r.enter()
 	for r.child(depth) {
 		if r.scheduleElement() {
@@ -50,26 +50,28 @@ func (r *reader) channel() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				r.doc.Updated, rank = r.timeText(), n
+			case !titled && r.space() == nsDC && r.s.Local() == "title":
+				r.doc.Title, titled = r.textConstruct().Plain(), true
 			case r.headElement():
 			default:
 				r.keep()
 			}
 			continue
 		}
-		switch r.s.Local() {
+		switch r.rssLocal() {
 		case "item":
 			r.rssItem()
 		case "title":
-			r.doc.Title = r.plainText()
+			r.doc.Title, titled = r.textConstruct().Plain(), true
 		case "description":
-			r.doc.Subtitle = r.plainText()
+			r.doc.Subtitle = r.channelText()
 		case "lastBuildDate": // 5005#22
 			r.doc.Updated, rank = r.timeText(), math.MaxInt
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.headLink()
 			} else {
-				r.setHeadLinks(r.appendText(r.doc.Links, RelAlternate))
+				r.setHeadLinks(r.textLink(r.doc.Links))
 			}
 		default:
 			r.keep()
@@ -80,7 +82,7 @@ func (r *reader) channel() {
 // updateRank recognises the extensions that say when something changed, which
 // RSS 2.0 itself does not of its items (5005#22): the highest counts.
 func (r *reader) updateRank() int {
-	switch r.s.Space() {
+	switch r.space() {
 	case nsAtom:
 		if r.s.Local() == "updated" {
 			return 3
@@ -97,13 +99,41 @@ func (r *reader) updateRank() int {
 	return 0
 }
 
+// isPublished recognises the extensions that say when an item was published.
+func (r *reader) isPublished() bool {
+	switch r.s.Local() {
+	case "issued", "created":
+		return r.space() == nsDCTerms
+	case "published":
+		return r.space() == nsAtom
+	}
+	return false
+}
+
+// permalink returns the attribute of guid that says whether it is a URL.
+func (r *reader) permalink() (value string, ok bool) {
+	for _, a := range r.s.Attrs() {
+		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
+			return a.Value(), true
+		}
+	}
+	return "", false
+}
+
+// channelText reads the channel's description: characters, or the text of the
+// markup that stands among them.
+func (r *reader) channelText() string {
+	t := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()})
+	return t.Plain()
+}
+
 // rssItem reads the current item.
 func (r *reader) rssItem() {
 	e := r.beginEntry()
 	if e == nil {
 		return
 	}
-	depth, start, lenient := r.s.Depth(), r.s.Offset(), r.s.Lenient()
+	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
 	rank, permalink := 0, false
 	for r.child(depth) {
@@ -111,14 +141,16 @@ func (r *reader) rssItem() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
-			case r.s.Local() == "link" && isAtom(r.s.Space()):
-				r.addLinks(r.atomLink(r.own))
+			case e.Published.IsZero() && r.isPublished():
+				e.Published = r.timeText()
+			case r.s.Local() == "link" && isAtom(r.space()):
+				r.addLinks(r.atomLink)
 			}
 			continue
 		}
-		switch r.s.Local() {
+		switch r.rssLocal() {
 		case "guid":
-			value, ok := r.s.Attr("", "isPermaLink")
+			value, ok := r.permalink()
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
@@ -127,14 +159,14 @@ func (r *reader) rssItem() {
 			e.Published = r.timeText()
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
-				r.addLinks(r.atomLink(r.own))
+				r.addLinks(r.atomLink)
 			} else {
 				garbled := r.s.Garbled()
-				r.addLinks(r.appendText(r.own, RelAlternate))
+				r.addLinks(r.textLink)
 				r.linkGarbled = r.linkGarbled || r.s.Garbled() > garbled
 			}
 		case "enclosure":
-			r.addLinks(r.enclosure(r.own))
+			r.addLinks(r.enclosure)
 		}
 	}
 	e.Links = r.takeLinks()
@@ -143,8 +175,11 @@ func (r *reader) rssItem() {
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
-	r.endEntry(e, start, lenient)
+	r.endEntry(e, lenient)
 }
+
+// textLink reads RSS's link element, whose text is the reference.
+func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
 func isHTTP(u string) bool {
 	return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://")
@@ -157,11 +192,8 @@ func (r *reader) enclosure(links Links) Links {
 	if trim(url) == "" {
 		return links
 	}
-	link := Link{Rel: RelEnclosure, Href: r.reference(url, offset)}
+	link := Link{Rel: RelEnclosure, Href: url}
 	link.Type, _ = r.s.Attr("", "type")
 	link.Length, _ = r.s.Attr("", "length")
-	if link.Href == "" {
-		return links
-	}
-	return append(links, link)
+	return r.appendLink(links, link, r.currentBase(), offset)
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// The syndication module of RSS 1.0.
-const nsSyndication = "http://purl.org/rss/1.0/modules/syndication/"
-
 var periods = map[string]time.Duration{
 	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
 	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
@@ -27,8 +24,12 @@ const maxInterval = 31 * 24 * time.Hour
 // scheduleElement reads the current element of the head section if it is about
 // polling, and reports whether it was.
 func (r *reader) scheduleElement() bool {
-	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.s.Space() == nsSyndication
-	switch local := r.s.Local(); {
+	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == nsSyndication
+	local := r.s.Local()
+	if rss {
+		local = rssName(local)
+	}
+	switch {
 	case rss && local == "ttl":
 		if n, err := strconv.Atoi(r.plainText()); err == nil && n > 0 {
 			r.polls.ttl = min(time.Duration(min(n, 1<<20))*time.Minute, maxInterval)
@@ -71,7 +72,7 @@ func (s scheduleReader) every() time.Duration {
 // skips reads the children of skipHours or skipDays.
 func (r *reader) skips(name string, read func(text string)) {
 	for depth := r.s.Depth(); r.child(depth); {
-		if r.s.Local() == name {
+		if rssName(r.s.Local()) == name {
 			read(r.plainText())
 		}
 	}

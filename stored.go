@@ -22,8 +22,9 @@ func (e *Entry) Digest() string {
 // ReadEntry reads an entry that stands by itself, as Entry.XML and Entry.JSON
 // return it. References in JSON resolve against base; XML has its own.
 //
-// An entry without an id gets one that is a digest of what it is read from, and
-// so not the one that it had before. The error is a *ParseError.
+// An entry without an id gets its link for one, or a digest of what it says. In
+// its document it may have had another, if several entries there had that link.
+// The error is a *ParseError.
 func ReadEntry(format Format, data, base string) (*Entry, error) {
 	switch format {
 	case JSONFeed:

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 
@@ -26,21 +27,68 @@ type Text struct {
 	Lang string // xml:lang in scope; "" if none is
 }
 
-// Plain returns the text without markup.
+// Plain returns the text without markup: blocks are kept apart by a newline,
+// and what is not shown, as scripts and styles, is left out.
 func (t Text) Plain() string {
 	if t.Type != TextHTML && t.Type != TextXHTML || !strings.ContainsAny(t.Body, "<&") {
 		return t.Body
 	}
 	var b strings.Builder
+	hidden, apart := "", false
 	z := html.NewTokenizer(strings.NewReader(t.Body))
 	for {
-		switch z.Next() {
+		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			return strings.TrimSpace(b.String())
 		case html.TextToken:
-			b.Write(z.Text())
+			if hidden != "" {
+				continue
+			}
+			text := z.Text()
+			if len(bytes.TrimSpace(text)) > 0 && apart {
+				if b.Len() > 0 {
+					b.WriteByte('\n')
+				}
+				text, apart = bytes.TrimLeft(text, " \t\r\n"), false
+			}
+			if !apart {
+				b.Write(text)
+			}
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			switch {
+			case hidden != "":
+				if string(name) == hidden && kind == html.EndTagToken {
+					hidden = ""
+				}
+			case kind == html.StartTagToken && isHidden(string(name)):
+				hidden = string(name)
+			case isBlock(string(name)):
+				apart = true
+			}
 		}
 	}
+}
+
+// isHidden recognises the elements whose text is not shown, and which the
+// tokenizer does not look into.
+func isHidden(name string) bool {
+	switch name {
+	case "script", "style", "title", "noembed", "noframes", "iframe", "textarea":
+		return true
+	}
+	return false
+}
+
+// isBlock recognises the elements that begin a line of their own.
+func isBlock(name string) bool {
+	switch name {
+	case "address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "dialog", "div", "dl", "dt",
+		"fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
+		"main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul":
+		return true
+	}
+	return false
 }
 
 // Title returns the entry's title.
@@ -82,16 +130,19 @@ func (e *Entry) text(what string) Text {
 }
 
 // reader returns a reader that stands at the entry's start tag.
-func (e *Entry) reader() *reader {
+func (e *Entry) reader() *reader { return newFragment(e.raw, e.scope, e.format()) }
+
+// newFragment returns a reader that stands at the start tag of an element.
+func newFragment(raw string, sc *scope, format Format) *reader {
 	r := &reader{
-		s:    xmlscan.NewFragment(e.raw, e.scope.bindings, xmlscan.Unlimited()),
-		text: e.raw,
-		doc:  &Document{URL: e.scope.base, Format: e.format()},
-		lang: e.scope.lang,
+		s:    xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited()),
+		text: raw,
+		doc:  &Document{URL: sc.base, Format: format},
+		lang: sc.lang,
 	}
 	r.limits = Limits{}.withDefaults()
 	r.s.Next()
-	r.native = r.s.Space()
+	r.native = r.space()
 	return r
 }
 
@@ -99,30 +150,42 @@ func (e *Entry) reader() *reader {
 const firstRank = 9
 
 // textRank says how well the current child of an entry serves as its title,
-// summary or content: 0 is not at all, and the highest wins. In RSS other
-// vocabularies may have what the item itself has not; the order is gofeed's.
+// summary or content: 0 is not at all, and the highest wins. Other vocabularies
+// may have what the format's own element has not; the order is gofeed's.
 func (r *reader) textRank(what string) int {
-	space, local := r.s.Space(), r.s.Local()
-	if r.doc.Format == Atom {
-		if local == what && (space == r.native || isAtom(space)) {
+	space, local := r.space(), r.s.Local()
+	switch {
+	case r.doc.Format == Atom && (space == r.native || isAtom(space)):
+		if local == what {
+			return firstRank
+		}
+		return 0
+	case r.doc.Format == RSS && r.isRSS():
+		if local = rssName(local); local == what && what == "title" || local == "description" && what == "summary" {
 			return firstRank
 		}
 		return 0
 	}
+	return foreignRank(what, space, local, r.doc.Format == RSS)
+}
+
+// foreignRank is textRank of another vocabulary's element.
+func foreignRank(what, space, local string, rss bool) int {
+	atom := isAtom(space) && local == what
 	switch {
-	case isAtom(space) && local == what:
-		return 1
-	case what == "title" && (r.isRSS() && local == "title"):
-		return firstRank
-	case what == "title" && space == nsDC && local == "title":
-		return 2
-	case what == "summary" && r.isRSS() && local == "description":
-		return firstRank
-	case what == "summary" && space == nsDC && local == "description":
+	case what == "title" && local == "title" && space == nsDC:
 		return 3
-	case what == "summary" && strings.EqualFold(space, nsITunes) && local == "summary":
+	case what == "title" && local == "title" && space == nsMedia:
 		return 2
-	case what == "content" && space == nsContent && local == "encoded":
+	case !rss:
+		return 0
+	case atom:
+		return 1
+	case what == "summary" && local == "description" && space == nsDC:
+		return 3
+	case what == "summary" && local == "summary" && space == nsITunes:
+		return 2
+	case what == "content" && local == "encoded" && space == nsContent:
 		return firstRank
 	}
 	return 0
@@ -130,32 +193,61 @@ func (r *reader) textRank(what string) int {
 
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
-	t := Text{Base: r.currentBase(), Lang: r.s.Lang()}
-	if t.Lang == "" {
-		t.Lang = r.lang
-	}
-	if src, ok := r.s.Attr("", "src"); ok && r.s.Local() == "content" {
+	t := Text{Base: r.currentBase(), Lang: r.language()}
+	space, local := r.space(), r.s.Local()
+	if src, ok := r.s.Attr("", "src"); ok && local == "content" {
 		t.Src = resolve(t.Base, src)
-	}
-	space, local := r.s.Space(), r.s.Local()
-	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		return r.rssText(t, local)
 	}
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
-	switch t.Type = textType(kind, mode); {
+	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
+		if t.Type = TextHTML; isTitle(local) && !strings.EqualFold(trim(kind), TextHTML) {
+			t.Type = TextPlain
+		}
+		return r.textOrMarkup(t)
+	}
+	t.Type = textType(kind, mode)
+	if isMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
+		r.note("type-unknown", "a text construct is text, html or xhtml, and not "+clip(t.Type)+": it is read as text", r.s.Offset())
+		t.Type = TextPlain
+	}
+	switch {
 	case mode == "base64":
 		t.Body = decodeBase64(r.plainText())
 	case t.Type == TextXHTML:
-		t.Body, t.Base = r.xhtml()
-	case t.Type == TextPlain, t.Type == TextHTML, strings.HasPrefix(t.Type, "text/"):
-		t.Body = r.plainText()
+		t.Body, t.Base = r.xhtml(true)
+	case !isMedia(t.Type):
+		return r.textOrMarkup(t)
 	case isXMLType(t.Type):
 		t.Body = trim(r.inner())
+	case strings.HasPrefix(t.Type, "text/"):
+		t.Body = r.plainText()
 	default:
 		t.Body = decodeBase64(r.plainText())
 	}
 	return t
+}
+
+// isTitle recognises the elements that have text rather than HTML in RSS.
+func isTitle(local string) bool { return strings.EqualFold(local, "title") }
+
+// textOrMarkup reads the current element's characters. If there are elements
+// among them, nobody has escaped the markup: then it is what stands there.
+func (r *reader) textOrMarkup(t Text) Text {
+	start := r.s.Offset()
+	if t.Body = r.plainText(); !r.s.Nested() || r.s.Err() != nil {
+		return t
+	}
+	within := r.fragment(r.text[start:r.s.End()])
+	t.Type = TextHTML
+	t.Body, t.Base = within.xhtml(false)
+	return t
+}
+
+// fragment returns a reader that stands at the start tag of an element which has
+// just ended.
+func (r *reader) fragment(raw string) *reader {
+	return newFragment(raw, r.newScope(), r.doc.Format)
 }
 
 // decodeBase64 returns what is encoded, or the text itself if it is not.
@@ -172,10 +264,12 @@ func decodeBase64(text string) string {
 func textType(kind, mode string) string {
 	kind = strings.ToLower(trim(kind))
 	switch kind {
-	case "", "text", "text/plain":
+	case "", "text", "plain", "text/plain":
 		return TextPlain
 	case "html", "xhtml":
 		return kind
+	case "text/xhtml":
+		return TextXHTML
 	case "text/html":
 		if mode == "xml" {
 			return TextXHTML
@@ -194,16 +288,6 @@ func textType(kind, mode string) string {
 func isXMLType(media string) bool {
 	media, _, _ = strings.Cut(media, ";")
 	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
-}
-
-// rssText reads an element whose type the format fixes: titles are plain text,
-// everything else is HTML.
-func (r *reader) rssText(t Text, local string) Text {
-	if t.Type = TextHTML; local == "title" {
-		t.Type = TextPlain
-	}
-	t.Body = r.plainText()
-	return t
 }
 
 // inner returns the markup inside the current element, and moves past it.

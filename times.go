@@ -1,31 +1,31 @@
 package feedhistory
 
 import (
-	"net/mail"
+	"fmt"
 	"strings"
 	"time"
-
-	"github.com/mmcdole/gofeed"
 )
 
-// The layouts that nearly every RSS feed uses; libraries read the rest.
+// The layouts that nearly every RSS feed uses; readDate knows the rest.
 const (
 	layoutRSS     = "Mon, 2 Jan 2006 15:04:05"
 	layoutNumeric = layoutRSS + " -0700"
 )
 
-// A dateReader reads the dates of one document, of which there may be 50,000.
-// The more of them no library can read, the less it tries: gofeed has a hundred
-// layouts for each.
-type dateReader struct{ odd, failed int }
+// A dateReader reads the dates of one document.
+type dateReader struct {
+	zone  zone            // of the last date
+	noted map[string]bool // zones that a note has been made of
+}
 
 // read reads a date of any feed format, and reports whether it could.
 func (d *dateReader) read(s string) (time.Time, bool) {
+	d.zone = zone{}
 	s = trim(s)
-	if s == "" || len(s) > 64 {
+	if s == "" {
 		return time.Time{}, false
 	}
-	if '0' <= s[0] && s[0] <= '9' {
+	if isDigit(s[0]) {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 			return t, true
 		}
@@ -33,19 +33,36 @@ func (d *dateReader) read(s string) (time.Time, bool) {
 	if t, ok := parseRSSTime(s); ok {
 		return t, true
 	}
-	if d.failed >= 1000 {
-		return time.Time{}, false
+	t, zone, ok := readDate(s)
+	d.zone = zone
+	return t, ok
+}
+
+// noteZone notes that the zone of the last date may be another than was taken:
+// once for each zone, and once for all that are unknown.
+func (r *reader) noteZone(offset int) {
+	z := r.dates.zone
+	if z.doubt == zoneSure || r.dates.noted[z.key()] {
+		return
 	}
-	if t, err := mail.ParseDate(s); err == nil {
-		return t, true
+	if r.dates.noted == nil {
+		r.dates.noted = map[string]bool{}
 	}
-	if d.odd++; d.odd <= 100 && d.failed < 10 {
-		if t, ok := parseOddTime(s); ok {
-			return t, true
-		}
+	r.dates.noted[z.key()] = true
+	if z.doubt == zoneUnknown {
+		r.note("zone-unknown", "the time zone "+clip(z.name)+" is read as UTC", offset)
+		return
 	}
-	d.failed++
-	return time.Time{}, false
+	r.note("zone-ambiguous", fmt.Sprintf("the time zone %s is read as %s",
+		z.name, time.Time{}.In(z.location()).Format("-07:00")), offset)
+}
+
+// key is the same for zones of which one note is enough.
+func (z zone) key() string {
+	if z.doubt == zoneUnknown {
+		return ""
+	}
+	return strings.ToLower(z.name)
 }
 
 // parseRSSTime reads the RFC 822 dates that RSS generators write. The zone is
@@ -64,7 +81,7 @@ func parseRSSTime(s string) (time.Time, bool) {
 		s = local + " -0400"
 	case "EST", "CDT":
 		s = local + " -0500"
-	case "CST", "MDT":
+	case "MDT": // and CST, which China has as well
 		s = local + " -0600"
 	case "MST", "PDT":
 		s = local + " -0700"
@@ -73,18 +90,4 @@ func parseRSSTime(s string) (time.Time, bool) {
 	}
 	t, err := time.Parse(layoutNumeric, s)
 	return t, err == nil
-}
-
-// parseOddTime has gofeed read a date: it knows the many grammars seen in the
-// wild. The item around it is ours, so nothing hostile reaches it.
-func parseOddTime(s string) (time.Time, bool) {
-	if strings.ContainsAny(s, "<>&") {
-		return time.Time{}, false
-	}
-	feed, err := gofeed.NewParser().ParseString(
-		"<rss><channel><item><pubDate>" + s + "</pubDate></item></channel></rss>")
-	if err != nil || len(feed.Items) != 1 || feed.Items[0].PublishedParsed == nil {
-		return time.Time{}, false
-	}
-	return *feed.Items[0].PublishedParsed, true
 }

@@ -1,7 +1,9 @@
 package feedhistory
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,44 +11,111 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestTimes reads the dates of testdata/times/dates.txt: each line has a date
+// as it is written, and what it means, "-" for nothing, with the doubt about its
+// zone.
 func TestTimes(t *testing.T) {
-	for text, want := range map[string]string{
-		"2003-12-13T18:30:02Z":             "2003-12-13T18:30:02Z",
-		" 2003-12-13T18:30:02.250+01:00\n": "2003-12-13T18:30:02.25+01:00",
-		"Tue, 03 Jun 2003 09:39:21 GMT":    "2003-06-03T09:39:21Z",
-		"Tue, 3 Jun 2003 09:39:21 +0200":   "2003-06-03T09:39:21+02:00",
-		"Tue, 03 Jun 2003 09:39:21 EST":    "2003-06-03T09:39:21-05:00",
-		"Tue, 03 Jun 2003 09:39:21 PDT":    "2003-06-03T09:39:21-07:00",
-		"Mon, 03 Jun 2003 09:39:21 Z":      "2003-06-03T09:39:21Z", // a Tuesday, in fact
-		"3 Jun 2003 09:39:21 +0000":        "2003-06-03T09:39:21Z",
-		"2003-06-03":                       "2003-06-03T00:00:00Z",
-		"2003-06-03 09:39:21":              "2003-06-03T09:39:21Z",
-		"Tuesday, June 3, 2003":            "2003-06-03T00:00:00Z",
-		"":                                 "",
-		"yesterday":                        "",
-		"<script>":                         "",
-		"Tue, 03 Jun 2003 09:39:21 GMT and a long, long, long, long tail of it": "",
-	} {
-		got, ok := new(dateReader).read(text)
-		require.Equal(t, want != "", ok, text)
-		if ok {
-			require.Equal(t, want, got.Format(time.RFC3339Nano), text)
+	data, err := os.ReadFile("testdata/times/dates.txt")
+	require.NoError(t, err)
+	lines := 0
+	for line := range strings.Lines(string(data)) {
+		text, want, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if !ok {
+			require.True(t, line == "\n" || line[0] == '#', line)
+			continue
 		}
+		lines++
+		d := new(dateReader)
+		when, ok := d.read(text)
+		got := "-"
+		if ok {
+			got = when.Format(time.RFC3339Nano) + map[zoneDoubt]string{zoneAmbiguous: " ambiguous", zoneUnknown: " unknown"}[d.zone.doubt]
+		}
+		require.Equal(t, want, got, text)
+	}
+	require.Greater(t, lines, 200)
+	for _, text := range []string{"", " \n", strings.Repeat("2003-12-13 ", 10)} {
+		_, ok := new(dateReader).read(text)
+		require.False(t, ok, text)
 	}
 }
 
-// A document of unreadable dates ends in fewer and fewer attempts, never in
-// none for dates that are well written.
-func TestTimesGiveUp(t *testing.T) {
-	d := new(dateReader)
-	for range 2000 {
-		_, ok := d.read("the day after")
-		require.False(t, ok)
+// All dates of a document are read, however many of them are unusual, and each
+// costs little whether it can be read or not.
+func TestTimesAreAllRead(t *testing.T) {
+	unusual := []string{
+		"2003-12-13", "Saturday, December 13, 2003", "13.12.2003 18:30", "13 Dec 2003 18:30 MEZ",
+		"Sat Dec 13 18:30:02 JST 2003", "2003-12-13T18:30+09:00", "2003-12-13 23:59:60",
 	}
-	_, ok := d.read("Tuesday, June 3, 2003")
-	require.False(t, ok)
-	_, ok = d.read("Tue, 03 Jun 2003 09:39:21 GMT")
-	require.True(t, ok)
+	var feed strings.Builder
+	feed.WriteString("<rss><channel>")
+	const n = 50_000
+	for i := range n {
+		fmt.Fprintf(&feed, "<item><guid>%d</guid><pubDate>%s</pubDate></item>", i, unusual[i%len(unusual)])
+	}
+	feed.WriteString("</channel></rss>")
+	doc, err := Parse(strings.NewReader(feed.String()), "")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, n)
+	for _, e := range doc.Entries {
+		require.Equal(t, 2003, e.Published.Year())
+	}
+	require.Empty(t, doc.Notes)
+
+	hostile := []string{
+		"yesterday", strings.Repeat("9", maxDate), strings.Repeat("1 ", maxDate/2), strings.Repeat("1:", maxDate/2),
+		strings.Repeat("-", maxDate), strings.Repeat("Mon ", maxDate/4), strings.Repeat("Ιούλ", maxDate/8), strings.Repeat("(", maxDate),
+		"2003-12-13T18:30:02." + strings.Repeat("9", 79), "13 Dec 2003 18:30 " + strings.Repeat("X", 80), strings.Repeat("x", 1<<20),
+	}
+	d := new(dateReader)
+	for _, text := range append(hostile, unusual...) {
+		require.LessOrEqual(t, testing.AllocsPerRun(10, func() { d.read(text) }), float64(maxDate/3), text)
+	}
+}
+
+// A doubtful zone is noted once for a document, so that there is room for other
+// notes; what RFC 822 has no doubt about is not.
+func TestTimesZoneNotes(t *testing.T) {
+	var feed strings.Builder
+	feed.WriteString("<rss><channel>")
+	for range 100 {
+		for _, zone := range []string{"EST", "BST", "bst", "CST", "CET", "XYZ", "A", "+0100"} {
+			feed.WriteString("<item><pubDate>Sat, 13 Dec 2003 18:30:02 " + zone + "</pubDate></item>")
+		}
+	}
+	feed.WriteString("</channel></rss>")
+	doc, err := Parse(strings.NewReader(feed.String()), "")
+	require.NoError(t, err)
+	var notes []string
+	for _, n := range doc.Notes {
+		notes = append(notes, n.Code+": "+n.Message)
+	}
+	require.Equal(t, []string{
+		"zone-ambiguous: the time zone BST is read as +01:00",
+		"zone-ambiguous: the time zone CST is read as -06:00",
+		"zone-unknown: the time zone XYZ is read as UTC",
+	}, notes)
+}
+
+func FuzzTimes(f *testing.F) {
+	data, err := os.ReadFile("testdata/times/dates.txt")
+	require.NoError(f, err)
+	for line := range strings.Lines(string(data)) {
+		text, _, _ := strings.Cut(line, " = ")
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, _, ok := readDate(text)
+		want, err := time.Parse(time.RFC3339Nano, text)
+		if err == nil && len(text) <= maxDate {
+			require.True(t, ok, text)
+			require.True(t, want.Equal(got), "%s: want %v, got %v", text, want, got)
+		}
+		if ok {
+			again, _, ok := readDate(got.Format(time.RFC3339Nano))
+			require.True(t, ok && again.Equal(got) || got.Year() > 9999 || got.Year() < 0 || got.Format("Z07:00") != got.Format("Z07:00:00"), "%s: %v", text, got)
+		}
+	})
 }
 
 // HTTP wants two digits for the day (RFC 9110 §5.6.7), but servers write one.

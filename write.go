@@ -13,13 +13,42 @@ import (
 )
 
 // XML returns the entry as published, as a standalone element: with the
-// namespaces, base and language that were in scope, and well-formed where it
-// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
+// namespaces, base and language that were in scope, the authors of an Atom feed
+// if it has none itself (RFC 4287 §4.2.1), and well-formed where it was not.
+// Nothing else is changed. In JSON Feed it is nil; see JSON.
 func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
 	}
-	return []byte(e.scope.standalone(e.raw, e.lenient))
+	text := e.scope.standalone(e.raw, e.lenient)
+	if end := strings.LastIndex(text, "</"); end >= 0 {
+		text = text[:end] + e.inheritedAuthors() + text[end:]
+	}
+	return []byte(text)
+}
+
+// authors returns the authors that an entry has from its feed (RFC 4287 §4.2.1):
+// as many as have room, since they count for every entry.
+func (e *Entry) authors() []Person {
+	if e.signed || e.format() != Atom {
+		return nil
+	}
+	left := maxBorrowedExtra
+	for i, p := range e.Source.Authors {
+		if left -= len(p.Name) + len(p.Email) + len(p.URI); left < 0 {
+			return e.Source.Authors[:i]
+		}
+	}
+	return e.Source.Authors
+}
+
+// inheritedAuthors returns them as XML.
+func (e *Entry) inheritedAuthors() string {
+	var w writer
+	for _, p := range e.authors() {
+		w.author(p)
+	}
+	return strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`)
 }
 
 // standalone returns an element with its surroundings' contribution on it.
@@ -28,17 +57,15 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 	s.Next()
 	var attrs strings.Builder
 	declared := s.Bindings()[len(sc.bindings):]
-	for i := len(sc.bindings) - 1; i >= 0; i-- {
-		b := sc.bindings[i]
-		same := func(other xmlscan.Binding) bool { return other.Prefix == b.Prefix }
-		if slices.ContainsFunc(declared, same) || slices.ContainsFunc(sc.bindings[i+1:], same) {
+	for _, b := range sc.needed(raw) {
+		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
 			continue
 		}
-		if b.Prefix == "" && b.URI != "" {
-			writeAttr(&attrs, "xmlns", b.URI)
-		} else if b.Prefix != "" {
-			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
+		name := "xmlns"
+		if b.Prefix != "" {
+			name += ":" + b.Prefix
 		}
+		writeAttr(&attrs, name, b.URI)
 	}
 	own, ok := s.Attr(nsXML, "base")
 	if base := resolve(sc.base, own); base != own {
@@ -61,7 +88,10 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 // Document returns the history as one document, complete where the verdict is
 // Whole, and with a PseudoEntry for each gap.
 func (h *History) Document() *Document {
-	d := *h.Head
+	d := Document{Format: Atom}
+	if h.Head != nil {
+		d = *h.Head
+	}
 	d.Complete, d.Archive, d.Notes = h.Verdict() == Whole, false, nil
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
@@ -127,18 +157,24 @@ func (w *writer) element(name, text string) {
 
 // empty writes an element without content, from names and values in turn.
 func (w *writer) empty(name string, attrs ...string) {
+	w.open(name, attrs...)
+	w.b.WriteString("/>\n")
+}
+
+// open writes a start tag up to its end, from names and values in turn. An
+// empty value is none.
+func (w *writer) open(name string, attrs ...string) {
 	w.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
 			writeAttr(&w.b, attrs[i], attrs[i+1])
 		}
 	}
-	w.b.WriteString("/>\n")
 }
 
 // link writes an Atom link, under the given element name.
 func (w *writer) link(name string, l Link) {
-	w.empty(name, "rel", l.Rel, "href", l.Href, "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+	w.empty(name, "rel", l.Rel, "href", writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
 }
 
 // flags writes the history flags and tombstones of a head section.
@@ -191,5 +227,5 @@ func (d *Document) identity() string {
 // isNative reports whether the entry's element is one of the given namespace,
 // and so can stand in a document of that vocabulary as it is.
 func (e *Entry) isNative(format Format, space string) bool {
-	return e.raw != "" && e.format() == format && e.reader().native == space
+	return e.raw != "" && e.format() == format && e.reader().s.Space() == space
 }

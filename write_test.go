@@ -62,8 +62,12 @@ func requireSame(t require.TestingT, want, got *Document) {
 			require.True(t, slices.ContainsFunc(again.Links, func(o Link) bool { return o.Rel == l.Rel && o.Href == l.Href }), "%v lacks %v", again.Links, l)
 		}
 		require.Equal(t, e.Title().Plain(), again.Title().Plain())
-		require.Equal(t, e.Summary().html(), again.Summary().html())
-		require.Equal(t, e.Content().html(), again.Content().html())
+		summary, content := e.Summary(), e.Content()
+		if got.Format == RSS && summary == (Text{}) {
+			summary, content = content, summary // an item has a description before it has more
+		}
+		require.Equal(t, summary.html(), again.Summary().html())
+		require.Equal(t, content.html(), again.Content().html())
 	}
 }
 
@@ -160,6 +164,7 @@ func TestDraftErrors(t *testing.T) {
 		"content: ":                 {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
 		"title: not well-formed":    {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
 		"content: xml: ":            {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
+		"a text construct is text":  {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
 		"content: not well-formed:": {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
 	} {
 		_, err := d.Entry()

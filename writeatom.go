@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"io"
 	"time"
 )
@@ -36,14 +37,20 @@ func WriteAtom(w io.Writer, d *Document) error {
 // have their own (RFC 4287 §4.1.1), as other formats' do not.
 func (d *Document) atomAuthors() []Person {
 	if len(d.Authors) == 0 && d.Format != Atom {
-		return []Person{{Name: d.Title}}
+		return []Person{{Name: cmp.Or(d.Title, d.identity(), "unknown")}}
 	}
 	return d.Authors
 }
 
+// author writes an author, who must have a name (RFC 4287 §3.2.1): nothing if
+// there is nothing to call one by.
 func (w *writer) author(p Person) {
+	name := cmp.Or(p.Name, p.Email, p.URI)
+	if name == "" {
+		return
+	}
 	w.b.WriteString("<author>")
-	w.element("name", p.Name)
+	w.element("name", name)
 	if p.URI != "" {
 		w.element("uri", p.URI)
 	}
@@ -56,7 +63,8 @@ func (w *writer) author(p Person) {
 // atomEntry writes an entry of another format.
 func (w *writer) atomEntry(e *Entry) {
 	item := w.decode(e)
-	w.b.WriteString("<entry>\n")
+	others := e.extensions()
+	w.b.WriteString("<entry" + others.attrs + ">\n")
 	w.element("id", e.ID)
 	w.text("title", e.Title())
 	w.element("updated", e.lastChange().Format(time.RFC3339Nano))
@@ -67,20 +75,24 @@ func (w *writer) atomEntry(e *Entry) {
 		w.author(Person{Name: person.Name, Email: person.Email})
 	}
 	for _, category := range item.Categories {
-		w.empty("category", "term", category)
+		if category != "" {
+			w.empty("category", "term", category)
+		}
 	}
 	for _, l := range e.Links {
 		w.link("link", l)
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
-	w.b.WriteString("</entry>\n")
+	w.b.WriteString(others.elements + "</entry>\n")
 }
 
 // text writes a text construct. A title is never left out.
 func (w *writer) text(name string, t Text) {
 	switch {
 	case t == Text{} && name != "title":
+	case t.Src != "", isMedia(t.Type):
+		w.media(name, t)
 	case t.Type == TextHTML || t.Type == TextXHTML:
 		w.element(name+` type="html"`, t.absolute())
 	default:
@@ -88,12 +100,34 @@ func (w *writer) text(name string, t Text) {
 	}
 }
 
-// headAs writes what else the head section says, if it is of the same format.
+// media writes content of a media type, or that is found elsewhere. Markup that
+// is not well-formed by itself becomes text.
+func (w *writer) media(name string, t Text) {
+	if t.Src != "" {
+		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: then it has no content of its own
+		return
+	}
+	body, err := t.atomBody()
+	if err != nil {
+		t.Type = "text/plain"
+		body, _ = t.atomBody()
+	}
+	w.open(name, "type", t.Type)
+	w.b.WriteString(">" + body + "</" + name + ">\n")
+}
+
+// headAs writes what else the head section says: all of it in the same format,
+// the extensions in another.
 func (w *writer) headAs(d *Document, format Format) {
-	if d.Format != format || d.scope == nil {
+	if d.scope == nil {
 		return
 	}
 	for _, raw := range d.extra {
+		if r := newFragment(raw, d.scope, d.Format); d.Format != format {
+			if r.native = ""; r.isOwn() {
+				continue
+			}
+		}
 		w.b.WriteString(d.scope.standalone(raw, true))
 		w.b.WriteByte('\n')
 	}

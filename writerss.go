@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,7 @@ func WriteRSS(w io.Writer, d *Document) error {
 	out.b.WriteString("><channel>\n")
 	out.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
-	out.element("link", cmp.Or(home.Href, d.URL))
+	out.element("link", writable(cmp.Or(home.Href, d.URL)))
 	out.element("description", cmp.Or(d.Subtitle, d.Title))
 	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
@@ -36,7 +37,8 @@ func WriteRSS(w io.Writer, d *Document) error {
 // rssItem writes an entry of another format.
 func (w *writer) rssItem(e *Entry) {
 	item := w.decode(e)
-	w.b.WriteString("<item>\n")
+	others := e.extensions()
+	w.b.WriteString("<item" + others.attrs + ">\n")
 	w.element("title", e.Title().Plain())
 	w.element(`guid isPermaLink="false"`, e.ID)
 	if !e.Published.IsZero() {
@@ -52,13 +54,20 @@ func (w *writer) rssItem(e *Entry) {
 	for _, category := range item.Categories {
 		w.element("category", category)
 	}
-	if summary := e.Summary(); summary != (Text{}) {
+	summary := e.Summary()
+	if summary != (Text{}) {
 		w.element("description", summary.html())
 	}
-	if content := e.Content(); content != (Text{}) {
+	switch content := e.Content(); {
+	case content == Text{}:
+	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
+		w.element("description", content.html()) // which an item has before it has more
+	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
+		w.media("atom:content", content) // RSS has no element for it
+	default:
 		w.element(`content:encoded xmlns:content="`+nsContent+`"`, content.html())
 	}
-	w.b.WriteString("</item>\n")
+	w.b.WriteString(others.elements + "</item>\n")
 }
 
 // rssLinks writes links: the first alternate and enclosures have elements of
@@ -68,9 +77,9 @@ func (w *writer) rssLinks(links Links) {
 	for _, l := range links {
 		switch {
 		case l == home:
-			w.element("link", l.Href)
+			w.element("link", writable(l.Href))
 		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", l.Href, "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+			w.empty("enclosure", "url", writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
 		default:
 			w.link("atom:link", l)
 		}

@@ -46,9 +46,9 @@ func (e *entities) entity(part replication.Part) {
 			e.add("dr-header-missing", e.page.URL, "%s has no %s", what, strings.ReplaceAll(name, "Id", "ID"))
 		}
 	}
-	if written := part.Header.Get(replication.FieldOperation); written != "" &&
-		!slices.Contains([]string{"http-equiv=PUT", "http-equiv=DELETE", "http-equiv=PATCH"}, written) {
-		e.add("dr-operation", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+	e.operation(what, part.Header.Get(replication.FieldOperation), replication.Operation(part.Header))
+	if err := part.Check(); err != nil {
+		e.add("dr-length", e.page.URL, "%s: %v", what, err)
 	}
 	e.stamp(what, part.Header.Get(replication.FieldModified))
 	if key := maphash.String(e.seed, id); id != "" && e.ids[key] {
@@ -57,6 +57,18 @@ func (e *entities) entity(part replication.Part) {
 		e.ids[key] = true
 	}
 	e.digest(id, part)
+}
+
+// operation checks what an entity does, as it is written and as it is read.
+func (e *entities) operation(what, written, read string) {
+	known := []string{"PUT", "DELETE", "PATCH"}
+	switch {
+	case strings.TrimSpace(written) == "":
+	case !slices.Contains(known, read):
+		e.add("dr-operation-unknown", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+	case written != "http-equiv="+read:
+		e.add("dr-operation", e.page.URL, "%s has the Operation-Type %q", what, clip(written))
+	}
 }
 
 // stamp checks when an entity was modified.

@@ -20,7 +20,8 @@ import (
 // environment as URL. Each line of the file is one: "OPERATION ID BODY". In
 // place of a file, "snapshot" makes one, "cleanup" removes old pages, and "edit"
 // changes what is published. While there is a file DIR.tear, pages break off
-// before their last entity.
+// before their last entity; while there is DIR.missing, what it names is not
+// there, and with DIR.header a request must have the header fields in it.
 func entities(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: entities DIR [FILE|snapshot|cleanup|edit]")
@@ -56,6 +57,17 @@ func serveEntities(ts *testscript.TestScript, dir publish.Dir) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := os.Stat(dir.Path + ".tear"); err == nil {
 			w = &tearing{w}
+		}
+		if name, err := os.ReadFile(dir.Path + ".missing"); err == nil && strings.Contains(r.URL.Path, strings.TrimSpace(string(name))) {
+			http.NotFound(w, r)
+			return
+		}
+		if field, err := os.ReadFile(dir.Path + ".header"); err == nil {
+			name, value, _ := strings.Cut(strings.TrimSpace(string(field)), ": ")
+			if r.Header.Get(name) != value {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
 		}
 		handler.ServeHTTP(w, r)
 	}))

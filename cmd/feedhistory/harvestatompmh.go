@@ -12,7 +12,8 @@ import (
 // A pmhState is where the next harvest by atom-pmh begins.
 type pmhState struct {
 	harvested
-	Mark atompmh.Mark `json:"mark"`
+	Mark  atompmh.Mark  `json:"mark"`
+	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch has still to fetch
 }
 
 // A pmhHarvest is what a harvest of metadata records brought.
@@ -20,6 +21,10 @@ type pmhHarvest struct {
 	*atompmh.Harvest
 	changes []atompmh.Change
 	gaps    []*feedhistory.Gap
+
+	fetched []jsonChange  // of the changes and the queue, with --fetch and --json
+	queue   atompmh.Queue // what is still to be fetched
+	brought int           // with --fetch
 }
 
 // atomPMH harvests metadata records.
@@ -28,26 +33,42 @@ func (c *harvestCommand) atomPMH(w *world) error {
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	client := w.client(w.stderr)
-	client.Budget.Documents = c.MaxRequests
-	h := pmhHarvest{Harvest: (&atompmh.Harvester{HTTP: client, URL: c.URL, Accept: c.Accept}).Harvest(w.ctx, from.Mark)}
+	harvester := c.harvester(w)
+	h := pmhHarvest{Harvest: harvester.Harvest(w.ctx, from.Mark), queue: from.Queue}
 	if err := h.collect(c.URL); err != nil {
 		return err
 	}
-	if err := c.printPMH(w, h); err != nil {
+	var err error
+	if c.Fetch {
+		err = c.fetchPMH(w, harvester, &h)
+	} else {
+		err = c.printPMH(w, h)
+	}
+	if err != nil {
 		return err
 	}
 	next, whole := h.Mark()
-	if whole {
-		if err := c.writeState(pmhState{c.harvested(), next}); err != nil {
+	if whole || c.Fetch {
+		if err := c.writeState(pmhState{c.harvested(), next, h.queue}); err != nil {
 			return err
 		}
 	}
 	(&page{w: w.stderr}).atomPMH(h)
-	if !whole {
+	if !whole || len(h.queue) > 0 && c.Fetch {
 		return statusError(exitPartial)
 	}
 	return nil
+}
+
+// harvester returns the consumer that the flags ask for.
+func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
+	client := w.client(w.stderr)
+	client.Budget.Documents = c.MaxRequests
+	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.header(), Accept: c.Accept}
+	if c.Overlap != nil {
+		h.Overlap = *c.Overlap
+	}
+	return h
 }
 
 // collect takes the changes, and what is missing.
@@ -75,10 +96,14 @@ func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 	var err error
 	if c.JSON {
 		_, whole := h.Mark()
-		err = printJSON(out, jsonPMH{
+		j := jsonPMH{
 			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
-			Changes: each(h.changes, changeJSON), Gaps: each(h.gaps, gapJSON),
-		})
+			Changes: h.fetched, Pending: len(h.queue), Gaps: each(h.gaps, gapJSON),
+		}
+		if !c.Fetch {
+			j.Changes = each(h.changes, changeJSON)
+		}
+		err = printJSON(out, j)
 		return errors.Join(err, out.Flush())
 	}
 	for _, change := range h.changes {
@@ -96,6 +121,7 @@ type (
 		Whole     bool         `json:"whole"`
 		All       bool         `json:"all"` // there are no other records
 		Changes   []jsonChange `json:"changes"`
+		Pending   int          `json:"pending,omitempty"` // records that are still to be fetched
 		Gaps      []jsonGap    `json:"gaps"`
 	}
 	jsonChange struct {
@@ -105,6 +131,13 @@ type (
 		Title           string               `json:"title,omitempty"`
 		Chosen          *jsonRepresentation  `json:"chosen,omitempty"`
 		Representations []jsonRepresentation `json:"representations,omitempty"`
+
+		// With --fetch.
+		Type   string `json:"type,omitempty"` // as the server has it
+		Body   string `json:"body,omitempty"`
+		Base64 []byte `json:"base64,omitempty"` // of a body that is not UTF-8
+		Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
+		Error  string `json:"error,omitempty"`
 	}
 	jsonRepresentation struct {
 		URL  string `json:"url"`
@@ -115,7 +148,7 @@ type (
 func changeJSON(c atompmh.Change) jsonChange {
 	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
 	j := jsonChange{
-		Kind: c.Kind.String(), ID: c.ID, Time: timeJSON(c.Time), Representations: each(c.Representations, representation),
+		Kind: c.Kind.String(), ID: c.ID, Time: timeJSON(c.Time.UTC()), Representations: each(c.Representations, representation),
 	}
 	if c.Entry != nil {
 		j.Title = c.Entry.Title().Plain()
@@ -140,7 +173,13 @@ func (p *page) atomPMH(h pmhHarvest) {
 	if n := kinds[atompmh.Other]; n > 0 {
 		what += fmt.Sprintf(" · %d without meaning", n)
 	}
+	if h.brought > 0 {
+		what += fmt.Sprintf(" · %d fetched", h.brought)
+	}
 	p.para("", "", what)
+	if n := len(h.queue); n > 0 {
+		p.para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+	}
 	switch _, whole := h.Mark(); {
 	case !whole:
 		p.para("", "", "Something is missing, so the next harvest begins where this one did:")

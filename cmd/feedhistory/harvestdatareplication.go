@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 )
 
@@ -34,17 +36,8 @@ func (c *harvestCommand) dataReplication(w *world) error {
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	if c.Snapshot != "" {
-		if err := checkURL(c.Snapshot); err != nil {
-			return err
-		}
-	}
-	client := datareplication.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Snapshot: c.Snapshot,
-		Limits: datareplication.Limits{Requests: c.MaxRequests},
-	}
 	r := &replicationRun{
-		harvestCommand: c, world: w, Harvest: client.Harvest(w.ctx, from.Cursor),
+		harvestCommand: c, world: w, Harvest: c.replicationClient(w).Harvest(w.ctx, from.Cursor),
 		out: bufio.NewWriterSize(w.stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
 	}
 	broken, err := r.print()
@@ -65,6 +58,14 @@ func (c *harvestCommand) dataReplication(w *world) error {
 		return statusError(exitPartial)
 	}
 	return nil
+}
+
+// replicationClient returns the client that the flags ask for.
+func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
+	return &datareplication.Client{
+		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
+	}
 }
 
 // print prints what comes. The cursor is noted with each page, and after what it
@@ -134,13 +135,14 @@ func (r *replicationRun) json(broken error) jsonReplication {
 		Cursor: r.Cursor(), Entities: r.entities,
 	}
 	if broken != nil {
-		j.Error = replicationDetail(broken, r.URL)
+		name, what := replicationDetail(broken, r.URL)
+		j.Error = name + ": " + what
 	}
 	return j
 }
 
 func entityJSON(e *datareplication.Entity) jsonEntity {
-	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified), Operation: string(e.Operation), Type: e.Type}
+	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
 	if utf8.Valid(e.Body) {
 		j.Body = string(e.Body)
 	} else {
@@ -156,7 +158,8 @@ func (p *page) dataReplication(r *replicationRun, broken error) {
 		p.para("", "", "Everything is here that came up to now.")
 	} else {
 		p.para("", "", "The harvest was broken off:")
-		p.para("  - ", "    ", replicationDetail(broken, r.URL))
+		name, what := replicationDetail(broken, r.URL)
+		p.para("  - ", "    ", name+": "+what)
 		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
 			p.para("    ", "    ", "what to do: "+todo)
 		}
@@ -168,16 +171,65 @@ func (p *page) dataReplication(r *replicationRun, broken error) {
 
 // replicationFailure says why there is no harvest, in one line with what to do.
 func (c *harvestCommand) replicationFailure(err error) error {
+	name, what := replicationDetail(err, c.URL)
 	todo := replicationAdvice(err)
-	if todo == "" {
+	switch {
+	case name == withoutUser(c.URL) && todo == "":
 		return failure(c.URL, err)
+	case todo == "":
+		todo = remedy(err)
 	}
-	return failure(c.URL, errors.New(replicationDetail(err, c.URL)+"; "+todo))
+	if todo != "" {
+		what += "; " + todo
+	}
+	return errors.New(name + ": " + what)
 }
 
-// replicationDetail says what an error is about; the feed is named beside.
-func replicationDetail(err error, url string) string {
-	return strings.TrimPrefix(detail(err), url+": ")
+// replicationDetail says which page an error is about, and what.
+func replicationDetail(err error, url string) (name, what string) {
+	name = url
+	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
+		if what = detail(page.Err); page.From != "" {
+			what += ", linked from " + withoutUser(page.From)
+		}
+		return withoutUser(page.URL), what
+	}
+	what = detail(err)
+	for _, of := range []string{pageOf(err), url} {
+		if rest, ok := strings.CutPrefix(what, of+": "); ok && of != "" {
+			name, what = of, rest
+			break
+		}
+	}
+	return withoutUser(name), what
+}
+
+// pageOf returns the URL of the page that an error of the protocol is about.
+func pageOf(err error) string {
+	var link *datareplication.LinkError
+	var loop *datareplication.LoopError
+	var stamp *datareplication.StampError
+	var malformed *datareplication.MalformedError
+	var reach *datareplication.ReachError
+	var cut *datareplication.CutShortError
+	var limit *datareplication.LimitError
+	switch {
+	case errors.As(err, &link):
+		return link.URL
+	case errors.As(err, &loop):
+		return loop.URL
+	case errors.As(err, &stamp):
+		return stamp.URL
+	case errors.As(err, &malformed):
+		return malformed.URL
+	case errors.As(err, &reach):
+		return reach.URL
+	case errors.As(err, &cut):
+		return cut.URL
+	case errors.As(err, &limit):
+		return limit.URL
+	}
+	return ""
 }
 
 // replicationAdvice says what to do about an error of the protocol; "" if it is
@@ -187,7 +239,10 @@ func replicationAdvice(err error) string {
 	var missing *datareplication.NotFoundError
 	var cut *datareplication.CutShortError
 	var limit *datareplication.LimitError
+	var page *datareplication.PageError
 	switch {
+	case errors.As(err, &page):
+		return pageAdvice(page)
 	case errors.As(err, &reach):
 		return "begin again without the state, best with --snapshot"
 	case errors.As(err, &missing):
@@ -196,10 +251,29 @@ func replicationAdvice(err error) string {
 		return "harvest again, to go on from there"
 	case errors.As(err, &limit) && limit.Limit == "requests":
 		return "raise --max-requests"
+	case errors.As(err, &limit):
+		return "raise --max-entity"
+	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):
+		return "tell the server's operator, or use --lenient to get it all the same"
 	case breaksRules(err):
 		return "tell the server's operator"
 	}
 	return ""
+}
+
+// pageAdvice says what to do about a page that cannot be had.
+func pageAdvice(page *datareplication.PageError) string {
+	status, ok := errors.AsType[*feedhistory.StatusError](page.Err)
+	missing := ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+	switch {
+	case missing && page.Snapshot && page.From == "":
+		return "check the address that --snapshot has"
+	case missing && page.Snapshot:
+		return "harvest again, to begin with the snapshot that there is now, and give up what came of this one"
+	case missing:
+		return "try again later, or tell the server's operator that it is linked to but not there"
+	}
+	return remedy(page.Err)
 }
 
 // breaksRules reports whether the feed breaks the rules of the protocol.

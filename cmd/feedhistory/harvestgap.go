@@ -22,6 +22,8 @@ func harvestAdvice(g *feedhistory.Gap) string {
 	var stamp *modifiedrange.StampError
 	var limit *modifiedrange.LimitError
 	switch {
+	case errors.As(g, &loss) && loss.Stuck:
+		return "tell the server's operator that it sends the same items whatever end the range has"
 	case errors.As(g, &loss):
 		return "tell the server's operator that it cuts through items modified at the same time"
 	case errors.As(g, &ignored):

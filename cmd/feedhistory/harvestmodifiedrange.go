@@ -44,11 +44,14 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 
 func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 	client := &modifiedrange.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Overlap: c.Overlap,
+		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
 	}
-	if c.Overlap == 0 {
-		client.Overlap = -1 // none
+	if c.Overlap != nil {
+		client.Overlap = max(*c.Overlap, 0)
+		if client.Overlap == 0 {
+			client.Overlap = -1 // none
+		}
 	}
 	for _, d := range []modifiedrange.Dialect{modifiedrange.ModifiedRange, modifiedrange.RangeUpdated, modifiedrange.GData} {
 		if d.String() == c.Dialect {
@@ -79,10 +82,10 @@ func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modi
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
-		err = errors.Join(err, printLine(out, entryJSON(e)))
+		err = errors.Join(err, printLine(out, utcEntry(e)))
 	}
 	for _, t := range h.Deleted {
-		err = errors.Join(err, printLine(out, tombstoneJSON(t)))
+		err = errors.Join(err, printLine(out, utcTombstone(t)))
 	}
 	return errors.Join(err, out.Flush())
 }
@@ -105,8 +108,20 @@ func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.S
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
 		Since: timeJSON(next.Since), Whole: whole,
-		Entries: each(h.Entries, entryJSON), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, utcEntry), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
 	}
+}
+
+// utcEntry is an entry with its times in UTC, so that lines can be sorted by
+// them.
+func utcEntry(e *feedhistory.Entry) jsonEntry {
+	j := entryJSON(e)
+	j.Updated, j.Published = timeJSON(e.Updated.UTC()), timeJSON(e.Published.UTC())
+	return j
+}
+
+func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
+	return jsonTombstone{t.Ref, timeJSON(t.When.UTC())}
 }
 
 // modifiedRange says what a harvest brought, and what is missing of it.

@@ -167,6 +167,8 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
+	case isHarvested(f):
+		return "harvest"
 	case !f.Next.After(now):
 		return "due"
 	}
@@ -210,6 +212,8 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+	case isHarvested(f):
+		p.field("next poll", "none: feedhistory harvest keeps it current")
 	case next == "due":
 		p.field("next poll", "due")
 	default:

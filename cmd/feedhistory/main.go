@@ -43,6 +43,7 @@ type commandLine struct {
 	Check   checkCommand   `cmd:"" help:"Say what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
 	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
+	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
 	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`

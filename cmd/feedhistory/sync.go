@@ -169,7 +169,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 		if err != nil {
 			return err
 		}
-		if !f.Gone {
+		if !f.Gone && !isHarvested(f) {
 			s.lanes.add(f.URL, hostOf(f))
 		}
 	}

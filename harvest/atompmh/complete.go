@@ -2,9 +2,11 @@ package atompmh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -33,11 +35,38 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, isDeletion)
+	now := p.now()
+	entries, future := split(entries, now)
+	entries = append(entries, former(future, published)...)
 	if p.Historical && published != nil {
 		entries = withHistory(entries, published)
 	}
-	slices.Reverse(entries)
-	return p.put(entries, published)
+	slices.SortFunc(entries, func(a, b *feedhistory.Entry) int {
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(b.ID, a.ID))
+	})
+	if err := p.put(entries, published, now); err != nil {
+		return err
+	}
+	return early(future, now)
+}
+
+// former returns the published entries of records whose present ones wait for
+// their time: without any, the records would be deleted.
+func former(future []*feedhistory.Entry, published *feedhistory.Document) (entries []*feedhistory.Entry) {
+	latest := map[string]*feedhistory.Entry{}
+	if published != nil {
+		for _, e := range published.Entries {
+			if old := latest[e.ID]; old == nil || e.Updated.After(old.Updated) {
+				latest[e.ID] = e
+			}
+		}
+	}
+	for _, e := range future {
+		if old := latest[e.ID]; old != nil {
+			entries = append(entries, old)
+		}
+	}
+	return entries
 }
 
 // canReplace refuses to replace a feed whose readers may not have seen a
@@ -58,8 +87,7 @@ func (p *Producer) canReplace(published *feedhistory.Document) error {
 	return &DeletionsError{Published: ByEntry, Clause: "atom-pmh#17, atom-pmh#18", Err: errors.New(why)}
 }
 
-// withHistory adds what is published of the records' earlier states, in the
-// order of time.
+// withHistory adds what is published of the records' earlier states.
 func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) []*feedhistory.Entry {
 	active := make(map[string]time.Time, len(entries))
 	for _, e := range entries {
@@ -70,13 +98,12 @@ func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) 
 			entries = append(entries, e)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return a.Updated.Compare(b.Updated) })
 	return entries
 }
 
 // put writes the complete document, if it says anything new: then it was updated
 // now, or with its latest entry (atom-pmh#5).
-func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Document) error {
+func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
 	doc := feedhistory.NewComplete(p.head(published), entries, p.URL())
 	var old bytes.Buffer
 	doc.Updated = time.Time{}
@@ -89,7 +116,7 @@ func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Docu
 			return nil
 		}
 	}
-	if now := p.now().UTC().Truncate(time.Second); now.After(doc.Updated) {
+	if now := now.UTC().Truncate(time.Second); now.After(doc.Updated) {
 		doc.Updated = now
 	}
 	doc.Updated = updatedOf(doc)

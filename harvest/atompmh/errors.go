@@ -37,13 +37,14 @@ func (e *AcceptError) Error() string { return fmt.Sprintf("accept %q: %v", e.Val
 // Unwrap returns what is wrong with the value.
 func (e *AcceptError) Unwrap() error { return e.Err }
 
-// A RecordError says that a record of the pool cannot be published, or no
-// longer. Nothing of the update has been published then.
+// A RecordError says that a record of the pool cannot be published, not yet, or
+// no longer. Nothing of the update has been published then, unless all that is
+// wrong is ErrFuture: such a record waits, and the others have been published.
 type RecordError struct {
 	ID       string
 	Modified time.Time
 	Clause   string // of Atom-PMH
-	Err      error  // ErrRecord, ErrLate or ErrSameTime, or wraps it
+	Err      error  // ErrRecord, ErrLate, ErrSameTime or ErrFuture, or wraps it
 }
 
 // Error names the record and the clause.
@@ -63,6 +64,9 @@ var (
 	ErrLate = errors.New("what is published is later")
 	// ErrSameTime: it was changed again, and its last modified time is the same.
 	ErrSameTime = errors.New("another state of the record with this time is published")
+	// ErrFuture: its last modified time is more than a minute ahead of the
+	// producer's clock. It is published when that time has come.
+	ErrFuture = errors.New("its time is still to come")
 )
 
 // A DeletionsError says that a feed cannot go over to telling of deletions in

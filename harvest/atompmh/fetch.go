@@ -31,15 +31,17 @@ type Fetched struct {
 // that only these are in memory. The sequence has the errors of changes, as they
 // are; what happens to one representation is in its Err.
 //
-// The Mark stands for what was harvested, not for what was fetched: of what is to
-// be fetched again later, the caller has to remember the URL.
+// The Mark stands for what was harvested, not for what was fetched: FetchQueued
+// remembers what is to be fetched again later. Whoever leaves the sequence early
+// leaves changes that were taken but not yielded, so the Mark is not to be stored
+// then.
 func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[Fetched, error] {
 	type result struct {
 		Fetched
 		err error
 	}
 	return func(yield func(Fetched, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(h.with(ctx))
 		client := plain.Fetcher(h.HTTP)
 		var queue []chan result // of what is under way, in order
 		defer func() {

@@ -3,9 +3,11 @@ package atompmh
 import (
 	"context"
 	"iter"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A Harvester is a consumer: it keeps up with the records of one producer. Its
@@ -13,6 +15,12 @@ import (
 type Harvester struct {
 	HTTP *feedhistory.Client // makes the requests; nil: one with the default settings
 	URL  string              // of the subscription document
+
+	// Header returns further header fields of a request, such as Authorization
+	// with a token. It is asked at each request, so that tokens can be renewed,
+	// from several goroutines; only for what is of the origin of URL. An error
+	// fails the request. Nil: there are none.
+	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Accept are the media types that records are wanted in, the best first:
 	// media ranges such as "application/atom+xml;type=entry" or "text/*", without
@@ -95,10 +103,10 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 			yield(Change{}, err)
 			return
 		}
-		http, done := h.h.client()
+		client, done := h.h.client()
 		defer done()
 		r := newReading(h.from, h.h.Historical)
-		if err := r.read(h.ctx, http, h.h.URL); err != nil {
+		if err := r.read(h.h.with(h.ctx), client, h.h.URL); err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -126,6 +134,11 @@ func (h *Harvester) choose(c Change, ranges []mediaRange) Change {
 		c.Kind = Deleted
 	}
 	return c
+}
+
+// with returns the context in which requests are made.
+func (h *Harvester) with(ctx context.Context) context.Context {
+	return fetch.WithFields(ctx, h.URL, h.Header)
 }
 
 // client returns the client to use, and what to call in the end.

@@ -38,6 +38,7 @@ func TestKeep(t *testing.T) {
 				} else {
 					pool.put(id, at)
 				}
+				pool.wait()
 				pool.now = pool.now.Add(1) // so that nothing comes too late
 			}
 			require.NoError(t, p.Update(t.Context()))

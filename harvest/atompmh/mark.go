@@ -21,6 +21,9 @@ import (
 // of its stamps; and if it is, it is found in whatever document is not older than
 // the mark.
 //
+// An entry that is stamped in the future, by the clock of the producer's server,
+// does not count for Time: else nothing would be found until that has come.
+//
 // Such documents are read once more the next time, so that of several changes
 // with equal times none is lost. Not to report them again, Seen has what stood
 // there. This is little, a subscription document as a rule, for an archived feed;

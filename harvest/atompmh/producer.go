@@ -89,7 +89,17 @@ type Producer struct {
 	// after a later one was published is refused (ErrLate). With ByAbsence the
 	// order has no meaning.
 	Settle time.Duration
-	Now    func() time.Time // the clock that stamps; nil: time.Now
+
+	// Compare is how often the whole pool is compared with the whole published
+	// feed, so that a change that is seen late is found however late it is. A
+	// Producer compares at its first Update, and then at such intervals; in
+	// between it sees changes that are at most a minute late, or Settle. Zero: a
+	// day; negative: never. With ByAbsence every update compares everything.
+	Compare time.Duration
+
+	Now func() time.Time // the clock that stamps; nil: time.Now
+
+	compared time.Time // when the whole pool was
 }
 
 // URL returns that of the subscription document: what consumers are given.
@@ -99,10 +109,14 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // at first all of it. The items are in memory meanwhile.
 //
 // A record that cannot be published gives a *RecordError. It is ErrLate for one
-// that is seen no more than a minute, or Settle, after a later one was published:
-// consumers need not look for it any more (atom-pmh#7), so let it be modified
-// once more. It is ErrSameTime for one that changed again within one and the same
-// last modified time.
+// that is seen after a later one was published: consumers need not look for it
+// any more (atom-pmh#7), so let it be modified once more. It is ErrSameTime for
+// one that changed again within one and the same last modified time.
+//
+// A record whose time is ahead of the clock waits until that has come: else
+// nothing could be published before. The published feed has its earlier state
+// until then. If it is more than a minute ahead the error is ErrFuture, but the
+// other records have been published all the same.
 //
 // Where the published feed tells of deletions in the other way, the error is a
 // *DeletionsError: if it is to be ByAbsence, and there are deletion entries or
@@ -122,25 +136,32 @@ func (p *Producer) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var since time.Time
-	if published != nil {
-		since = published.Updated.Add(-max(p.Settle, time.Minute)) // to see what comes too late
-	}
+	now := p.now()
+	window, since := p.since(published, now)
 	entries, err := p.entries(ctx, since)
 	if err != nil {
 		return err
 	}
-	if p.Settle > 0 {
-		settled := p.now().Add(-p.Settle)
-		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.Updated.After(settled) })
+	entries, future := split(entries, now)
+	entries, err = p.window(entries, window, since)
+	if err != nil {
+		return ahead(err, published, now)
 	}
+	settled := now.Add(-max(p.Settle, 0))
+	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.Updated.After(settled) })
 	publisher := p.publisher()
 	publisher.Head = p.head(published)
 	err = publisher.Append(entries...)
 	if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
 		return &DeletionsError{Published: ByAbsence, Clause: "atom-pmh#17", Err: errVanished}
 	}
-	return recordErrors(err)
+	if err != nil {
+		return ahead(recordErrors(err), published, now)
+	}
+	if since.IsZero() {
+		p.compared = now
+	}
+	return early(future, now)
 }
 
 var errVanished = errors.New("records may have been deleted without a deletion entry")
@@ -176,10 +197,16 @@ var unlimited = feedhistory.Limits{
 
 // published returns the subscription document; nil if there is none yet.
 func (p *Producer) published() (*feedhistory.Document, error) {
-	f, err := p.Output.Open(p.name())
+	doc, err := p.document(p.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	return doc, err
+}
+
+// document returns what is published by a name.
+func (p *Producer) document(name string) (*feedhistory.Document, error) {
+	f, err := p.Output.Open(name)
 	if err != nil {
 		return nil, err
 	}

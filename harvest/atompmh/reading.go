@@ -27,7 +27,8 @@ type reading struct {
 	latest  map[string]version              // the latest entry of each record
 	earlier map[string][]*feedhistory.Entry // those before it, in any order, if they are wanted
 	others  []Change
-	newest  time.Time // of all entries
+	now     time.Time // by the server's clock, when the subscription document came
+	newest  time.Time // of all entries, but for those from the future
 	gaps    []*feedhistory.Gap
 }
 
@@ -130,12 +131,24 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 // more, that must be made up for once: whatever is nowhere in the whole feed was
 // deleted before.
 func (r *reading) begin(doc *feedhistory.Document) {
-	r.first = doc
+	r.first, r.now = doc, dateOf(doc)
 	r.all = r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete
-	r.toTheEnd = r.all || r.from.Complete
+	// A mark from the future stands for what no harvest can have read.
+	r.toTheEnd = r.all || r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour))
 	if !r.toTheEnd {
 		r.newest = r.from.Time
 	}
+}
+
+// dateOf is when a document came, by the server's clock, which the producer's
+// stamps should be of; by our own if the server does not tell the time.
+func dateOf(doc *feedhistory.Document) time.Time {
+	for _, t := range []time.Time{doc.Response.Date, doc.Response.Received} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return time.Now()
 }
 
 // updatedOf is when a document was updated. One that has an entry of a later
@@ -159,7 +172,7 @@ func (r *reading) entries(doc *feedhistory.Document) {
 			r.others = append(r.others, change(v))
 			continue
 		}
-		if e.Updated.After(r.newest) {
+		if e.Updated.After(r.newest) && !e.Updated.After(r.now) {
 			r.newest = e.Updated.UTC()
 		}
 		old, ok := r.latest[e.ID]
@@ -193,7 +206,7 @@ func change(v version) Change {
 func (r *reading) changes() []Change {
 	changes := slices.Clone(r.others)
 	for id, v := range r.latest {
-		if seen, ok := r.from.Seen[id]; r.all || !ok || !seen.is(seenOf(v.entry, v.kind)) {
+		if seen, ok := r.from.Seen[id]; r.all || !ok || r.follows(v, seen) {
 			c := change(v)
 			c.Historical = r.historical(v.entry)
 			changes = append(changes, c)
@@ -206,6 +219,24 @@ func (r *reading) changes() []Change {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
 	})
 	return changes
+}
+
+// follows reports whether a version is news to who has seen another. An older
+// one is none: it is what is left where the later was not read, because it has
+// been taken out of the feed, or its document is cut short. Only a complete feed
+// may go back. Of two copies with one time, the one that counts is known only
+// once all has been read.
+func (r *reading) follows(v version, seen Seen) bool {
+	now := seenOf(v.entry, v.kind)
+	switch {
+	case now.is(seen):
+		return false
+	case r.complete && r.whole():
+		return true
+	case now.Time.Equal(seen.Time):
+		return !seen.Deleted && (now.Deleted || r.whole())
+	}
+	return now.Time.After(seen.Time)
 }
 
 // historical returns what was read of a record's entries before its latest, each
@@ -232,6 +263,17 @@ func (r *reading) absent() (gone []Change) {
 // whole reports whether nothing is missing.
 func (r *reading) whole() bool { return len(r.gaps) == 0 }
 
+// subscription returns what to know of the subscription document the next time.
+// While that has entries from the future it says nothing of what comes before
+// them, and so is to be read again even if it is the same.
+func (r *reading) subscription() feedhistory.Known {
+	known := r.first.Known()
+	if slices.ContainsFunc(r.first.Entries, func(e *feedhistory.Entry) bool { return e.Updated.After(r.now) }) {
+		known.ETag, known.LastModified, known.Digest = "", "", ""
+	}
+	return known
+}
+
 // outcome returns what is to be said of the harvest.
 func (r *reading) outcome(overlap time.Duration) outcome {
 	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
@@ -244,13 +286,18 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 		back = time.Time{}
 	}
 	o.next = Mark{
-		Time: back, Subscription: r.first.Known(), Complete: r.complete,
+		Time: back, Subscription: r.subscription(), Complete: r.complete,
 		Seen: make(map[string]Seen, len(r.latest)),
 	}
 	for id, v := range r.latest {
-		if r.complete || !v.in.Before(back) {
-			o.next.Seen[id] = seenOf(v.entry, v.kind)
+		if !r.complete && v.in.Before(back) {
+			continue // and will not be read again
 		}
+		seen, ok := r.from.Seen[id]
+		if !ok || r.all || r.follows(v, seen) {
+			seen = seenOf(v.entry, v.kind)
+		}
+		o.next.Seen[id] = seen
 	}
 	return o
 }

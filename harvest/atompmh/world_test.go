@@ -44,10 +44,16 @@ func (p *pool) set(it Item) {
 	if last, ok := p.items[it.ID]; ok && !it.Modified.After(last.Modified) {
 		it.Modified = last.Modified.Add(time.Nanosecond)
 	}
-	if it.Modified.After(p.now) {
-		p.now = it.Modified
-	}
 	p.items[it.ID] = it
+}
+
+// wait lets time pass until no record is stamped in the future.
+func (p *pool) wait() {
+	for _, it := range p.items {
+		if it.Modified.After(p.now) {
+			p.now = it.Modified
+		}
+	}
 }
 
 // query is a Pool.

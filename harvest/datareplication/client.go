@@ -3,10 +3,13 @@ package datareplication
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"iter"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -19,9 +22,20 @@ type Client struct {
 
 	URL string // of the feed, which leads to its newest page
 
+	// Header returns further header fields of a request, such as Authorization
+	// with a token. It is asked at each request, so that tokens can be renewed,
+	// from several goroutines; only for what is of the origin of URL. An error
+	// fails the request. Nil: there are none.
+	Header func(ctx context.Context, url string) (http.Header, error)
+
 	// Snapshot is the URL of a snapshot's index. A harvest without a cursor begins
 	// with that, and goes on in the feed. "": it begins with the oldest page.
 	Snapshot string
+
+	// Lenient hands entities on that have no Content-ID, or that of another, or no
+	// operation that the protocol knows. Otherwise they end the harvest. After one
+	// without a Content-ID to go on is to go on by time, so some come again.
+	Lenient bool
 
 	Parallel int    // how many pages of a snapshot are read at the same time; zero: 4
 	Limits   Limits // what one harvest may cost
@@ -63,18 +77,20 @@ type Harvest struct {
 // a snapshot come before: each page's in its order, but those of several pages
 // intermingled.
 //
-// An error ends the harvest: a *NotFoundError, *ReachError, *LinkError,
-// *LoopError, *StampError, *CutShortError, *MalformedError or *LimitError; that
-// of a request, as feedhistory.Client.Get has it; or the context's. What was
-// yielded before it is whole and in order, and the next harvest goes on from
-// Cursor. To range again starts anew.
+// An error ends the harvest: a *NotFoundError, *ReachError, *PageError,
+// *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
+// *LimitError; that of the request for the feed's URL, as feedhistory.Client.Get
+// has it; or the context's. What was yielded before it is whole and in order, and
+// the next harvest goes on from Cursor. To range again starts anew.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}
 		limits := h.c.Limits.withDefaults()
 		fetcher, done := replication.Fetcher(h.c.HTTP, limits.Page)
 		defer done()
-		r := &run{Harvest: h, fetcher: fetcher, limits: limits, yield: yield, visited: map[string]bool{}}
+		r := &run{
+			Harvest: h, ctx: fetch.WithFields(h.ctx, h.c.URL, h.c.Header), fetcher: fetcher, limits: limits, yield: yield, seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		}
 		err := r.run()
 		if r.left || err == nil {
 			return

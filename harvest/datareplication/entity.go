@@ -1,7 +1,7 @@
 package datareplication
 
 import (
-	"errors"
+	"fmt"
 	"net/textproto"
 	"strings"
 	"time"
@@ -11,7 +11,8 @@ import (
 
 // An Operation says what an entity does to its resource
 // (datareplication#feed-7). One that a feed names but the protocol does not know
-// is handed on as it is, in capitals.
+// is an error, unless the Client is Lenient: then it is handed on as it is, in
+// capitals.
 type Operation string
 
 // The operations.
@@ -24,11 +25,12 @@ const (
 // An Entity is a change of a resource, or a resource of a snapshot. Which
 // resource that is only the caller can tell: the protocol has no name for it.
 type Entity struct {
-	// ContentID is opaque, and unique in a feed. It is "" in a snapshot.
+	// ContentID is opaque, and unique in a feed. It is "" in a snapshot, and in
+	// what a Lenient Client hands on without one.
 	ContentID string
 
 	// Operation of an entity to be published is Put if it is "". In a snapshot
-	// it is Put; "" in an entity of a feed that names none.
+	// it is Put; "" in an entity that names none, from a Lenient Client.
 	Operation Operation
 
 	// Modified is the entity's stamp, in whole seconds. A Producer sets it for
@@ -44,9 +46,20 @@ type Entity struct {
 	Header textproto.MIMEHeader
 
 	Page string // the URL of the page it was on, if it was received
+
+	number int // on that page, from 1
 }
 
-var errNoStamp = errors.New("an entity without Last-Modified")
+// fault says what an entity of a feed lacks (datareplication#feed-4).
+func (e *Entity) fault() error {
+	switch {
+	case e.ContentID == "":
+		return ErrNoID
+	case e.Operation != Put && e.Operation != Delete && e.Operation != Patch:
+		return fmt.Errorf("%w: %q", ErrOperation, clip(string(e.Operation)))
+	}
+	return nil
+}
 
 // received makes an entity of a part (datareplication#feed-4). Of a snapshot it
 // is known when that was created; the time is zero for the feed.
@@ -56,6 +69,9 @@ func received(part replication.Part, page string, created time.Time) (*Entity, e
 		Operation: Operation(replication.Operation(part.Header)),
 		Type:      part.Header.Get(replication.FieldType),
 		Body:      part.Body, Header: part.Header, Page: page,
+	}
+	if err := part.Check(); err != nil {
+		return nil, err
 	}
 	snapshot := !created.IsZero()
 	if snapshot && e.Operation == "" {
@@ -67,7 +83,7 @@ func received(part replication.Part, page string, created time.Time) (*Entity, e
 		e.Modified = seconds(created)
 		return e, nil
 	case stamp == "":
-		return nil, errNoStamp
+		return nil, ErrNoStamp
 	}
 	var err error
 	e.Modified, err = replication.ParseTime(stamp)

@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,24 +31,46 @@ type ReachError struct {
 	URL    string // of the oldest page that there is
 	Cursor Cursor
 	Oldest time.Time // the first stamp that there is; zero: there is none
-	Err    error     // of the request that failed, if a page went while the feed was read
 	Clause string
 }
 
 // Error says how far the feed reaches.
 func (e *ReachError) Error() string {
 	s := fmt.Sprintf("%s: the feed does not reach back to %s", e.URL, e.Cursor)
-	switch {
-	case e.Err != nil:
-		s = fmt.Sprintf("%s: a page was removed before it was read: %v", e.URL, e.Err)
-	case !e.Oldest.IsZero():
+	if !e.Oldest.IsZero() {
 		s += ", only to " + stamp(e.Oldest)
 	}
 	return s + ": some entities may be lost (" + e.Clause + ")"
 }
 
+// A PageError says that a page cannot be had that another leads to, or the index
+// or a page of a snapshot.
+//
+// One that is not there (404, 410) may have been cleaned up meanwhile. Then a
+// harvest begins again on its own, from where it is, so the error says that the
+// page is linked to and missing still. A snapshot can be begun again only as
+// long as nothing of it has been yielded: after that, to harvest again is to
+// begin with the snapshot that there is then, and what was yielded of the other
+// is to be given up.
+type PageError struct {
+	URL      string // of the page
+	From     string // the page or index that leads to it; "" for an index
+	Snapshot bool   // it is part of a snapshot
+	Err      error  // of the request: see feedhistory.Client.Get
+	Clause   string
+}
+
+// Error names the page, and what leads to it.
+func (e *PageError) Error() string {
+	from := ""
+	if e.From != "" {
+		from = ", to which " + e.From + " leads"
+	}
+	return fmt.Sprintf("%s%s: %v (%s)", e.URL, from, e.Err, e.Clause)
+}
+
 // Unwrap returns Err.
-func (e *ReachError) Unwrap() error { return e.Err }
+func (e *PageError) Unwrap() error { return e.Err }
 
 // A LinkError says that two pages disagree about being neighbours, or that a
 // page is known by another URL than the one it is linked to by.
@@ -137,6 +160,15 @@ func (e *MalformedError) Error() string {
 // Unwrap returns Err.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
+// What an entity lacks: what a MalformedError matches.
+var (
+	ErrNoID       = errors.New("an entity without Content-ID: after it, nothing could come exactly once")
+	ErrRepeatedID = errors.New("an entity with the Content-ID of one before it: after which to go on cannot be told")
+	ErrOperation  = errors.New("an Operation-Type that is none of PUT, DELETE and PATCH")
+	ErrNoStamp    = errors.New("an entity without Last-Modified")
+	ErrLength     = replication.ErrLength // Content-Length is not the length of the body
+)
+
 // A LimitError says that a harvest needs more than Limits allow.
 type LimitError struct {
 	URL    string
@@ -154,7 +186,8 @@ func (e *LimitError) Error() string {
 const (
 	clauseReading  = "datareplication#feed-2: a page is multipart, with a boundary"
 	clauseLinks    = "datareplication#feed-3: links of neighbours agree, and do not form a loop"
-	clauseParts    = "datareplication#feed-4: each entity has a stamp"
+	clausePages    = "datareplication#feed-1: every page that is linked to is there"
+	clauseParts    = "datareplication#feed-4: each entity has a stamp, an ID of its own and an operation"
 	clauseStamps   = "datareplication#feed-5: stamps never decrease"
 	clauseReach    = "datareplication#consumer-3: entities that the feed no longer has are lost"
 	clauseCursor   = "datareplication#consumer-2: what follows the cursor's entity is handed on"

@@ -33,6 +33,7 @@ func TestFeeds(t *testing.T) {
 			if _, ok := a.File("/snapshot"); ok {
 				c.Snapshot = site.URL + "/snapshot"
 			}
+			_, c.Lenient = a.File("lenient")
 			want, ok := a.File("want")
 			require.True(t, ok)
 			var from Cursor

@@ -18,8 +18,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// ask makes one request of a handler.
-func ask(w *wire, method, name string) *http.Response {
+// request makes one request of a handler.
+func request(w *wire, method, name string) *http.Response {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, httptest.NewRequest(method, base+name, nil))
 	return rec.Result()
@@ -30,9 +30,9 @@ func TestPages(t *testing.T) {
 	out := newMemory()
 	w, p := serve(out), newProducer(out)
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		require.Equal(t, http.StatusNoContent, ask(w, method, "").StatusCode) // feed-1
-		require.Equal(t, http.StatusNotFound, ask(w, method, "1").StatusCode)
-		require.Equal(t, http.StatusNotFound, ask(w, method, "snapshot").StatusCode)
+		require.Equal(t, http.StatusNoContent, request(w, method, "").StatusCode) // feed-1
+		require.Equal(t, http.StatusNotFound, request(w, method, "1").StatusCode)
+		require.Equal(t, http.StatusNotFound, request(w, method, "snapshot").StatusCode)
 	}
 	require.NoError(t, p.Append(entities(0, 3)...))
 	require.NoError(t, p.Append(entities(3, 3)...))
@@ -43,7 +43,7 @@ func TestPages(t *testing.T) {
 		"2": {"<" + base + "2>; rel=self", "<" + base + "1>; rel=prev", "<" + base + "3>; rel=next"},
 		"1": {"<" + base + "1>; rel=self", "<" + base + "2>; rel=next"},
 	} {
-		get, head := ask(w, http.MethodGet, name), ask(w, http.MethodHead, name)
+		get, head := request(w, http.MethodGet, name), request(w, http.MethodHead, name)
 		require.Equal(t, get.Header, head.Header)
 		require.Equal(t, links, get.Header.Values("Link"), name)
 		require.Regexp(t, `^multipart/mixed; boundary=[A-Z0-9]{20,70}$`, get.Header.Get("Content-Type"))
@@ -63,16 +63,16 @@ func TestPages(t *testing.T) {
 	end, err := p.Last()
 	require.NoError(t, err)
 	require.NoError(t, p.CleanUp(end.Time))
-	require.Equal(t, http.StatusGone, ask(w, http.MethodGet, "1").StatusCode)
-	require.Equal(t, []string{"<" + base + "2>; rel=self", "<" + base + "3>; rel=next"}, ask(w, http.MethodHead, "2").Header.Values("Link"))
+	require.Equal(t, http.StatusGone, request(w, http.MethodGet, "1").StatusCode)
+	require.Equal(t, []string{"<" + base + "2>; rel=self", "<" + base + "3>; rel=next"}, request(w, http.MethodHead, "2").Header.Values("Link"))
 	for _, name := range []string{"0", "-1", "03", "4", "x", "snapshots/x/1", "feed.json", "pages/2.json"} {
-		require.Contains(t, []int{http.StatusNotFound, http.StatusGone}, ask(w, http.MethodGet, name).StatusCode, name)
+		require.Contains(t, []int{http.StatusNotFound, http.StatusGone}, request(w, http.MethodGet, name).StatusCode, name)
 	}
-	require.Equal(t, http.StatusMethodNotAllowed, ask(w, http.MethodPost, "").StatusCode)
+	require.Equal(t, http.StatusMethodNotAllowed, request(w, http.MethodPost, "").StatusCode)
 }
 
 func bodyOf(t *testing.T, w *wire, name string) string {
-	body, err := io.ReadAll(ask(w, http.MethodGet, name).Body)
+	body, err := io.ReadAll(request(w, http.MethodGet, name).Body)
 	require.NoError(t, err)
 	return string(body)
 }

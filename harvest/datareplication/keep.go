@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -242,7 +241,7 @@ func contentOf(e *Entity) feedhistory.Text {
 	case strings.HasPrefix(media, "text/"):
 		kind = "application/octet-stream"
 	}
-	return feedhistory.Text{Type: kind, Body: base64.StdEncoding.EncodeToString(e.Body)}
+	return feedhistory.Text{Type: kind, Body: string(e.Body)}
 }
 
 // notXML reports whether a character cannot stand in XML, or not as it is.

@@ -32,6 +32,9 @@ type machine struct {
 
 	each   *consumer // has each entity once
 	copies *consumer // has the resources
+
+	created time.Time // of the last snapshot
+	fed     bool      // there was an entity then
 }
 
 // A consumer is what somebody has who reads the feed.
@@ -162,10 +165,15 @@ func (m *machine) snapshot() {
 			m.between()
 		}
 	}
+	end, err := m.p.Last()
+	require.NoError(m.t, err)
 	m.faulty()
-	err := m.p.Snapshot(resources)
+	err = m.p.Snapshot(resources)
 	if m.out.fail = nil; err != nil && m.out == before {
 		m.start()
+	}
+	if created, err := m.p.LastSnapshot(); err == nil && !created.Equal(m.created) {
+		m.created, m.fed = created, !end.IsZero()
 	}
 }
 
@@ -218,11 +226,12 @@ func (m *machine) harvest(c *consumer) {
 func (m *machine) failed(c *consumer, err error, quiet bool) {
 	var cut *CutShortError
 	var reach *ReachError
+	var page *PageError
 	switch {
 	case errors.As(err, &reach) && c.copy != nil:
 		c.cursor = Cursor{}
 	case errors.As(err, &cut) && !quiet:
-	case gone(err) && !quiet && c.copy != nil: // a page of a snapshot
+	case gone(err) && errors.As(err, &page) && page.Snapshot && !quiet && c.copy != nil:
 	default:
 		require.NoError(m.t, err, "%v", c.cursor)
 	}
@@ -252,4 +261,7 @@ func (m *machine) rest() {
 	}
 	require.Equal(m.t, m.log, m.each.log)
 	require.Equal(m.t, m.truth, m.copies.copy)
+	if m.fed {
+		crawl(m.t, m.out, m.created)
+	}
 }

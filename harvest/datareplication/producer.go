@@ -70,7 +70,7 @@ func (p *Producer) Append(entities ...Entity) error {
 			return err
 		}
 		last := all[len(all)-1]
-		s.Newest, s.Time, s.Last = w.page, last.Modified, last.ContentID
+		s.Newest, s.Time, s.Last, s.Turn = w.page, last.Modified, last.ContentID, false
 		if err := store(p.Output, stateName, s); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (p *Producer) now() time.Time {
 
 // writer goes on with the newest page.
 func (p *Producer) writer(s *state) *writer {
-	w := &writer{out: p.Output, stem: pageStem, most: p.pageSize()}
+	w := &writer{out: p.Output, stem: pageStem, most: p.pageSize(), turned: s.Turn}
 	if s.Newest != nil {
 		page := *s.Newest
 		w.page = &page

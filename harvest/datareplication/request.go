@@ -11,12 +11,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// open requests a page of the feed.
-func (r *run) open(method, url string) (*replication.Page, error) {
+// open requests a page of the feed, to which another leads.
+func (r *run) open(method, url, from string) (*replication.Page, error) {
 	if err := r.spend(1); err != nil {
 		return nil, err
 	}
-	return r.request(r.ctx, method, url)
+	page, err := r.request(r.ctx, method, url)
+	if err != nil && url != r.c.URL {
+		err = &PageError{URL: url, From: from, Err: err, Clause: clausePages}
+	}
+	return page, err
 }
 
 // request requests a page, if it is of an origin that is allowed.
@@ -54,8 +58,8 @@ func (r *run) spend(n int) error {
 	return nil
 }
 
-func (r *run) head(url string) (*replication.Page, error) {
-	page, err := r.open(http.MethodHead, url)
+func (r *run) head(url, from string) (*replication.Page, error) {
+	page, err := r.open(http.MethodHead, url, from)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,12 @@
 package datareplication
 
 import (
+	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -13,31 +16,69 @@ import (
 // A run is a harvest under way.
 type run struct {
 	*Harvest
+	ctx     context.Context // of the requests
 	fetcher *fetch.Client
 	limits  Limits
 	yield   func(*Entity, error) bool
 	left    bool // by whoever ranges over the entities
+	partly  bool // something of a snapshot was yielded
+	came    bool // something of the feed was yielded
 
-	visited map[string]bool // the pages, by what they are known by
-	since   Cursor          // where to begin in the feed
-	found   bool            // the entity of the cursor
-	earlier bool            // something is stamped before the cursor: the feed reaches back to it
-	first   time.Time       // the first stamp that was read
-	last    time.Time       // and the last
+	since Cursor // where to begin in the feed
+	seed  [2]maphash.Seed
+	walk
+}
+
+// A walk is one way through the feed.
+type walk struct {
+	visited map[string]bool    // the pages, by what they are known by
+	ids     map[[2]uint64]bool // digests of the Content-IDs that have come
+	found   bool               // the entity of the cursor
+	earlier bool               // something is stamped before the cursor: the feed reaches back to it
+	first   time.Time          // the first stamp that was read
+	last    time.Time          // and the last
 }
 
 // run reads the snapshot, if one is wanted, and then the feed.
 func (r *run) run() error {
 	r.since = Cursor{seconds(r.from.Time), r.from.ContentID}
 	if r.from.IsZero() && r.c.Snapshot != "" {
-		created, err := r.snapshot()
+		var created time.Time
+		err := again(func() (err error) {
+			created, err = r.snapshot()
+			return err
+		}, func() bool { return !r.partly })
 		if err != nil || r.left {
 			return err
 		}
 		r.since = Cursor{Time: seconds(created)}
 		r.cursor = r.since
 	}
-	newest, err := r.head(r.c.URL)
+	return again(r.feed, func() bool { return true })
+}
+
+// again does something again if a page has gone, as it does where pages are
+// cleaned up meanwhile; but not if the same page is missing once more.
+func again(do func() error, may func() bool) error {
+	const tries = 10
+	missing := ""
+	for try := 1; ; try++ {
+		err := do()
+		page, ok := errors.AsType[*PageError](err)
+		if !ok || !gone(err) || page.URL == missing || try == tries || !may() {
+			return err
+		}
+		missing = page.URL
+	}
+}
+
+// feed reads the feed, from where it was when it was read before.
+func (r *run) feed() error {
+	r.walk = walk{visited: map[string]bool{}, ids: map[[2]uint64]bool{}}
+	if r.came {
+		r.since = r.cursor
+	}
+	newest, err := r.head(r.c.URL, "")
 	switch {
 	case err != nil:
 		return err
@@ -58,18 +99,21 @@ func before(p *replication.Page, t time.Time) bool {
 	return !p.Modified.IsZero() && p.Modified.Before(t)
 }
 
+// A step is a page to read, and the one that leads to it.
+type step struct{ url, from string }
+
 // back goes from the newest page to the one from which on to read, which is
 // stamped before the cursor, or else the oldest that there is
 // (datareplication#consumer-1). It returns the pages on that way.
-func (r *run) back(newest *replication.Page) (way []string, err error) {
-	way = []string{newest.Key()}
+func (r *run) back(newest *replication.Page) (way []step, err error) {
+	way = []step{{newest.Key(), r.c.URL}}
 	if err := r.visit(newest, newest.Key()); err != nil {
 		return nil, err
 	}
 	for newer := newest; newer.Prev != "" && !before(newer, r.since.Time); {
-		older, err := r.head(newer.Prev)
-		if gone(err) {
-			return r.cleaned(newer, way, err)
+		older, err := r.head(newer.Prev, newer.Key())
+		if gone(err) && r.isOldest(newer) {
+			return way, nil
 		}
 		if err == nil {
 			err = r.neighbours(older, newer, newer == newest)
@@ -77,20 +121,17 @@ func (r *run) back(newest *replication.Page) (way []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		way = append(way, older.Key())
+		way = append(way, step{older.Key(), newer.Key()})
 		newer = older
 	}
 	return way, nil
 }
 
-// cleaned looks whether a page that is gone has been cleaned up meanwhile: then
-// the one that linked to it is the oldest now (datareplication#feed-6).
-func (r *run) cleaned(newer *replication.Page, way []string, err error) ([]string, error) {
-	again, headErr := r.head(newer.Key())
-	if headErr != nil || again.Prev != "" {
-		return nil, err
-	}
-	return way, nil
+// isOldest looks whether a page does not lead to an older one any more, as that
+// has been cleaned up meanwhile (datareplication#feed-6).
+func (r *run) isOldest(page *replication.Page) bool {
+	now, err := r.head(page.Key(), "")
+	return err == nil && now.Prev == ""
 }
 
 // neighbours checks that two pages agree about their links and stamps. The link
@@ -124,16 +165,16 @@ func (r *run) visit(from *replication.Page, key string) error {
 
 // forward reads the pages of a way, the last first, and then those that have
 // been added since.
-func (r *run) forward(way []string) error {
+func (r *run) forward(way []step) error {
 	var page *replication.Page
-	for i := len(way) - 1; i >= 0; i-- {
+	for _, at := range slices.Backward(way) {
 		var err error
-		if page, err = r.read(way[i], nil); err != nil || r.left {
+		if page, err = r.read(at, nil); err != nil || r.left {
 			return err
 		}
 	}
 	for page.Next != "" {
-		next, err := r.read(page.Next, page)
+		next, err := r.read(step{page.Next, page.Key()}, page)
 		if err != nil || r.left {
 			return err
 		}
@@ -144,11 +185,8 @@ func (r *run) forward(way []string) error {
 
 // read reads a page and hands on what is wanted of it. If it was linked to by
 // an older one that was not known to be its neighbour, they must agree.
-func (r *run) read(url string, older *replication.Page) (*replication.Page, error) {
-	page, err := r.open(http.MethodGet, url)
-	if gone(err) {
-		return nil, &ReachError{URL: url, Cursor: r.cursor, Err: err, Clause: clauseReach}
-	}
+func (r *run) read(at step, older *replication.Page) (*replication.Page, error) {
+	page, err := r.open(http.MethodGet, at.url, at.from)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +239,7 @@ func (r *run) entities(page *replication.Page, created time.Time, hand func(*Ent
 		if err != nil {
 			return &MalformedError{URL: page.URL, Entity: n, Err: err, Clause: clauseParts}
 		}
+		e.number = n
 		if err := hand(e); err != nil {
 			return err
 		}

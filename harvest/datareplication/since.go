@@ -1,5 +1,10 @@
 package datareplication
 
+import (
+	"fmt"
+	"hash/maphash"
+)
+
 // What of the pages that are read comes after the cursor
 // (datareplication#consumer-2).
 
@@ -9,14 +14,50 @@ func (r *run) hand(e *Entity) error {
 		r.first = e.Modified
 	}
 	wanted, err := r.wanted(e)
+	if err == nil {
+		err = r.fault(e, wanted)
+	}
 	if err != nil || !wanted {
 		return err
 	}
-	r.cursor = Cursor{e.Modified, e.ContentID}
+	r.cursor, r.came = Cursor{e.Modified, e.ContentID}, true
 	if r.left = !r.yield(e, nil); r.left {
 		return errLeft
 	}
 	return nil
+}
+
+// fault says what is wrong with an entity that is to be handed on, or is the
+// cursor's.
+func (r *run) fault(e *Entity, wanted bool) error {
+	repeated := r.repeated(e.ContentID)
+	if r.c.Lenient || !wanted && e.ContentID != r.since.ContentID {
+		return nil
+	}
+	err := e.fault()
+	if err == nil && repeated {
+		err = fmt.Errorf("%w: %q", ErrRepeatedID, clip(e.ContentID))
+	}
+	if err != nil {
+		return &MalformedError{URL: e.Page, Entity: e.number, Err: err, Clause: clauseParts}
+	}
+	return nil
+}
+
+// mostIDs is how many Content-IDs are remembered, to see whether one comes
+// again: 32 MB.
+const mostIDs = 1 << 20
+
+// repeated reports whether an ID has come before, and remembers it.
+func (r *run) repeated(id string) bool {
+	key := [2]uint64{maphash.String(r.seed[0], id), maphash.String(r.seed[1], id)}
+	if r.ids[key] {
+		return true
+	}
+	if len(r.ids) < mostIDs {
+		r.ids[key] = true
+	}
+	return false
 }
 
 // wanted reports whether an entity comes after the cursor. The error is that
@@ -37,7 +78,7 @@ func (r *run) wanted(e *Entity) (bool, error) {
 		}
 		r.found = true
 		return true, nil
-	case e.ContentID == since.ContentID:
+	case e.ContentID == since.ContentID && (since.Time.IsZero() || e.Modified.Equal(since.Time)):
 		r.found = true
 		return false, nil
 	case !since.Time.IsZero() && e.Modified.After(since.Time):

@@ -38,9 +38,12 @@ func (r *run) snapshot() (created time.Time, err error) {
 
 // index reads the index of the snapshot.
 func (r *run) index() (pages []string, created time.Time, err error) {
-	page, err := r.open(http.MethodGet, r.c.Snapshot)
-	if err != nil {
+	if err := r.spend(1); err != nil {
 		return nil, time.Time{}, err
+	}
+	page, err := r.request(r.ctx, http.MethodGet, r.c.Snapshot)
+	if err != nil {
+		return nil, time.Time{}, &PageError{URL: r.c.Snapshot, Snapshot: true, Err: err, Clause: clauseSnapshot}
 	}
 	defer page.Close()
 	malformed := func(err error) ([]string, time.Time, error) {
@@ -104,6 +107,7 @@ func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 		}
 	}()
 	for e := range entities {
+		r.partly = true
 		if !r.left && !r.yield(e, nil) {
 			r.left = true
 			cancel()
@@ -132,7 +136,7 @@ func parallel(n int) int {
 func (r *run) snapshotPage(ctx context.Context, url string, created time.Time, entities chan<- *Entity) error {
 	page, err := r.request(ctx, http.MethodGet, url)
 	if err != nil {
-		return err
+		return &PageError{URL: url, From: r.c.Snapshot, Snapshot: true, Err: err, Clause: clausePages}
 	}
 	defer page.Close()
 	err = r.entities(page, created, func(e *Entity) error {

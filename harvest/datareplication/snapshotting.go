@@ -30,7 +30,7 @@ const keptSnapshots = 2
 func (p *Producer) Snapshot(resources iter.Seq2[Entity, error]) error {
 	snap := &snapshot{ID: rand.Text()}
 	err := p.locked(func(s *state) error {
-		s.Time = p.stamp(s)
+		p.turn(s)
 		snap.Created, s.Making = s.Time, snap.ID
 		return store(p.Output, stateName, s)
 	})
@@ -53,6 +53,20 @@ func (p *Producer) Snapshot(resources iter.Seq2[Entity, error]) error {
 		p.sweepSnapshots(s)
 		return nil
 	})
+}
+
+// turn begins a snapshot in the feed: all that is there is stamped before it,
+// and is on pages of its own. So there is a page that is strictly older than
+// the snapshot, which is what some consumers go back to. Where there is no
+// entity yet there can be none.
+func (p *Producer) turn(s *state) {
+	s.Time = p.stamp(s)
+	if s.Newest == nil {
+		return
+	}
+	if s.Turn = true; !s.Time.After(s.Newest.Modified) {
+		s.Time = s.Newest.Modified.Add(time.Second)
+	}
 }
 
 // resources writes the pages of a snapshot.

@@ -33,6 +33,7 @@ type state struct {
 	Last      string      `json:"last,omitempty"` // the ContentID of the newest entity
 	Oldest    int         `json:"oldest"`         // page
 	Newest    *sheet      `json:"newest,omitempty"`
+	Turn      bool        `json:"turn,omitempty"`      // the next entity begins another page
 	Snapshots []*snapshot `json:"snapshots,omitempty"` // the newest last
 	Making    string      `json:"making,omitempty"`    // the ID of the snapshot under way
 }

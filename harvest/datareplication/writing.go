@@ -48,6 +48,8 @@ type writer struct {
 	stem func(number int) string
 	most int64 // bytes of a page
 
+	turned bool // the page is not to be added to
+
 	page   *sheet  // the one that is written; nil: none yet
 	fresh  []byte  // its entities that are not stored yet
 	merged []piece // files whose content has gone into another
@@ -55,7 +57,7 @@ type writer struct {
 
 // add writes an entity that is made ready to a page.
 func (w *writer) add(e *Entity) error {
-	if w.page == nil || w.full(e) || bytes.Contains(e.Body, []byte(w.page.Boundary)) {
+	if w.page == nil || w.turned || w.full(e) || bytes.Contains(e.Body, []byte(w.page.Boundary)) {
 		if err := w.turn(); err != nil {
 			return err
 		}
@@ -80,6 +82,7 @@ func (w *writer) turn() error {
 		}
 		number = w.page.Number + 1
 	}
+	w.turned = false
 	w.page = &sheet{Number: number, Boundary: rand.Text() + rand.Text()}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // An answer is what a server says to one request.
 type answer struct {
 	asked  Range
+	sent   Range // asked, as the server was told
 	status int
 
 	covered *Range // that it names; nil: it names none
@@ -21,6 +22,7 @@ type answer struct {
 	oldest   time.Time   // of the entries; of the deletions if there are none
 	stranger string      // the ID of an item that is clearly outside of the range; "" for none
 	outside  bool        // an item is outside of the range, if only by a fraction of a second
+	over     bool        // an item is at the end of the range, or after that
 }
 
 // above counts the items that are not older than a time.
@@ -45,7 +47,16 @@ func (r *run) ask() (*answer, error) {
 	if r.requests >= r.limits.Requests {
 		return nil, r.limit("requests", int64(r.limits.Requests))
 	}
-	url, fields, err := r.dialects[0].request(r.c.URL, r.span)
+	asking := question{r.span, r.doubt, r.closed, r.distrust}
+	if r.asked[asking] {
+		return nil, &PossibleLossError{URL: r.c.URL, Asked: r.span, At: r.oldest, Stuck: true, Clause: clauseBounded}
+	}
+	r.asked[asking] = true
+	sent := r.span
+	if r.closed && !sent.End.IsZero() {
+		sent.End = sent.End.Add(-tick)
+	}
+	url, fields, err := r.dialects[0].request(r.c.URL, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +68,7 @@ func (r *run) ask() (*answer, error) {
 	if damage := doc.Damage(feedhistory.Complete); damage != nil {
 		return nil, r.damaged(doc, header, damage)
 	}
-	a := &answer{asked: r.span, status: status}
+	a := &answer{asked: r.span, sent: sent, status: status}
 	if covered, err := ParseRange(header.Get(fieldModifiedRange)); err == nil {
 		a.covered = &covered
 	}
@@ -66,6 +77,7 @@ func (r *run) ask() (*answer, error) {
 		return nil, err
 	}
 	r.hand(doc)
+	r.oldest = a.oldest
 	if r.bytes += int64(len(doc.Text())); r.bytes > r.limits.Bytes {
 		return a, r.limit("bytes", r.limits.Bytes)
 	}
@@ -157,6 +169,7 @@ func (r *run) weigh(a *answer, item stamped) {
 	if !a.asked.Contains(item.at) {
 		a.outside = true
 	}
+	a.over = a.over || a.asked.above(item.at, 0)
 	if a.asked.beyond(item.at, time.Second) {
 		a.stranger = item.id
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A Client keeps up with one collection. Its fields must not change during a
@@ -15,6 +17,12 @@ type Client struct {
 	HTTP    *feedhistory.Client // makes the requests; nil: one with the default settings
 	URL     string              // of the collection
 	Dialect Dialect             // how to ask; zero: whichever the server heeds
+
+	// Header returns further header fields of a request, such as Authorization
+	// with a token. It is asked at each request, so that tokens can be renewed,
+	// from several goroutines; only for what is of the origin of URL. An error
+	// fails the request. Nil: there are none.
+	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Overlap is by how much the range of the next sync reaches back before the
 	// server's time at the beginning of this one (modified-range#8): as long as
@@ -70,21 +78,21 @@ type Sync struct {
 // first, and no item twice. The entries and deletions in them are changes: what
 // is not there has not changed.
 //
-// An error on the first document is yielded as it is, as is the context's. Where
-// the sync cannot go on later, Documents yields a nil document and a
-// *feedhistory.Gap, which may wrap a *PossibleLossError, an *IgnoredError, a
-// *StampError or a *LimitError, and ends. So feedhistory.Merge takes it as it
-// takes a walk. To range again starts anew.
+// An error on the first document is yielded as it is, as is the context's. What
+// is missing later is a nil document and a *feedhistory.Gap: after one that wraps
+// a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
+// *StampError, a *LimitError or the error of a request ends it. So
+// feedhistory.Merge takes it as it takes a walk. To range again starts anew.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}
-		http := s.c.HTTP
-		if http == nil {
-			http = new(feedhistory.Client)
-			defer http.CloseIdle()
+		client := s.c.HTTP
+		if client == nil {
+			client = new(feedhistory.Client)
+			defer client.CloseIdle()
 		}
 		r := &run{
-			Sync: s, http: http, yield: yield, limits: s.c.Limits.withDefaults(),
+			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
 			seen:     map[stamped]Dialect{}, ids: map[string]int{},
 		}

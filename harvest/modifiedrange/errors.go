@@ -9,14 +9,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A PossibleLossError says that a sync cannot go on without perhaps leaving
-// items out: the server answers with a part that cannot be cut down further,
-// because it cuts through a group of items with the same stamp, or because the
-// part has no items at all.
+// A PossibleLossError says that a sync has perhaps left items out: the server
+// answers with a part that cannot be cut down further, because it cuts through a
+// group of items with the same stamp. The sync has gone on with what is older,
+// unless that cannot be asked for, or the part has no items at all.
 type PossibleLossError struct {
 	URL    string
 	Asked  Range     // what the last request asked for
 	At     time.Time // the stamp of the group; zero if there were no items
+	Stuck  bool      // what is older than the group is missing as well
 	Clause string
 }
 
@@ -25,6 +26,10 @@ func (e *PossibleLossError) Error() string {
 	if e.At.IsZero() {
 		return fmt.Sprintf("possible loss: %s: the part of %s that came has no items, so what is left cannot be told (%s)",
 			e.URL, e.Asked, e.Clause)
+	}
+	if e.Stuck {
+		return fmt.Sprintf("possible loss: %s: asked for %s once more the server would answer the same, so what is older than %s cannot be had (%s)",
+			e.URL, e.Asked, formatTime(e.At), e.Clause)
 	}
 	return fmt.Sprintf("possible loss: %s: of the items modified at %s only some come, so others may be missing (%s)",
 		e.URL, formatTime(e.At), e.Clause)

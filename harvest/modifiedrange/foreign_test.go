@@ -23,6 +23,9 @@ type foreign struct {
 	claims  bool // 200 for parts, too (modified-range#3)
 	strict  bool // refuses the dialects that it does not understand
 	undated bool // has no Date
+	closed  bool // takes the end to be part of the range
+	coarse  bool // cuts the times of the range down to whole seconds
+	up      bool // and rounds them up, rather
 }
 
 // ServeHTTP implements http.Handler.
@@ -64,15 +67,26 @@ func (f *foreign) asked(r *http.Request) (Range, bool) {
 		own.URL.RawQuery = ""
 	}
 	within, err := asked(own)
+	if f.coarse {
+		within.Start, within.End = within.Start.Truncate(time.Second), within.End.Truncate(time.Second)
+	}
+	if up := within.End.Truncate(time.Second); f.up && !up.Equal(within.End) {
+		within.End = up.Add(time.Second)
+	}
+	if f.closed && !within.End.IsZero() {
+		within.End = within.End.Add(tick)
+	}
 	heard := len(own.Header[fieldModifiedRange])+len(own.Header[fieldRange])+len(own.URL.RawQuery) > 0
 	return within, err == nil && heard
 }
 
 // groups returns a store with a group of items for each size, a minute apart.
-func groups(sizes ...int) *store {
+func groups(sizes ...int) *store { return groupsApart(time.Minute, sizes...) }
+
+func groupsApart(step time.Duration, sizes ...int) *store {
 	s := &store{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	for i, size := range sizes {
-		when := s.now.Add(-time.Duration(i+1) * time.Minute)
+		when := s.now.Add(-time.Duration(i+1) * step)
 		for j := range size {
 			s.put(fmt.Sprintf("urn:%d:%d", i, j), "text", when)
 		}
@@ -98,8 +112,24 @@ func TestForeignServers(t *testing.T) {
 		{"limit of one", foreign{dialect: ModifiedRange, limit: 1}, Probe, []int{1, 1, 1, 1}, whole, 10},
 		{"groups kept", foreign{dialect: ModifiedRange, limit: 2}, Probe, []int{5, 4, 1, 3}, whole, 7},
 		{"groups cut, of less than the limit", foreign{dialect: ModifiedRange, limit: 5, cuts: true}, Probe, []int{2, 4, 3, 4, 1, 2}, whole, 5},
-		{"groups cut", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{1, 5, 2}, loss, 3},
-		{"groups cut, at the start", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{5}, loss, 3},
+		{"groups cut", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{1, 5, 2}, loss, 4},
+		{"groups cut, at the start", foreign{dialect: ModifiedRange, limit: 3, cuts: true}, Probe, []int{5}, loss, 4},
+		{"groups cut, twice", foreign{dialect: ModifiedRange, limit: 2, cuts: true}, Probe, []int{3, 1, 4, 1}, loss, 7},
+		{"end included", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{1, 1, 1, 1, 1, 1, 1, 1}, whole, 4},
+		{"end included, a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
+		{"end included, cut down to seconds", foreign{dialect: ModifiedRange, limit: 3, closed: true, coarse: true}, Probe, []int{-1, 1, 1, 1, 1, 1, 1, 1, 1}, whole, 5},
+		{"end included, groups", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{3, 3, 3, 2}, whole, 12},
+		{"end included, groups a second apart", foreign{dialect: ModifiedRange, limit: 3, closed: true}, Probe, []int{-1, 3, 3, 3, 2}, whole, 10},
+		{"end included, groups kept", foreign{dialect: ModifiedRange, limit: 2, closed: true}, Probe, []int{5, 4, 1, 3}, whole, 9},
+		{"end included, groups cut", foreign{dialect: ModifiedRange, limit: 3, closed: true, cuts: true}, Probe, []int{1, 5, 2}, loss, 5},
+		{"end included, one group", foreign{dialect: ModifiedRange, limit: 9, closed: true}, Probe, []int{3}, whole, 4},
+		{"end included, one item", foreign{dialect: ModifiedRange, limit: 9, closed: true}, ModifiedRange, []int{1}, whole, 4},
+		{"end included, part as 200", foreign{dialect: ModifiedRange, limit: 3, closed: true, claims: true}, ModifiedRange, []int{1, 1, 1, 1, 1, 1, 1}, whole, 6},
+		{"end included, parameters, probed", foreign{dialect: GData, limit: 3, claims: true, closed: true}, Probe, []int{3, 1, 1, 1, 1}, loss, 14},
+		{"one group first, parameters", foreign{dialect: GData, limit: 3}, Probe, []int{3, 1, 1}, whole, 14},
+		{"one group first, parameters, parts as 200", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, Probe, []int{3, 1, 1}, loss, 12},
+		{"one group, cut, parameters", foreign{dialect: GData, limit: 3, cuts: true}, Probe, []int{5, 1, 1}, loss, 14},
+		{"ignored, one group", foreign{limit: 3}, Probe, []int{5}, ignored, 9},
 		{"closed interval", foreign{dialect: RangeUpdated, limit: 3}, RangeUpdated, []int{1, 1, 1, 1, 2, 1}, whole, 3},
 		{"closed interval, probed", foreign{dialect: RangeUpdated, limit: 3}, Probe, []int{1, 1, 1, 1, 2, 1}, whole, 5},
 		{"closed interval, others refused", foreign{dialect: RangeUpdated, limit: 9, strict: true}, Probe, []int{1, 1}, whole, 3},
@@ -108,14 +138,16 @@ func TestForeignServers(t *testing.T) {
 		{"parameters, groups cut", foreign{dialect: GData, limit: 3, claims: true, cuts: true}, GData, []int{1, 2, 2, 1, 2, 1}, whole, 7},
 		{"ignored", foreign{limit: 3, claims: true}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
 		{"ignored, and all is there", foreign{limit: 9, claims: true}, ModifiedRange, []int{1, 1}, ignored, 2},
-		{"ignored, one item", foreign{limit: 9, claims: true}, ModifiedRange, []int{1}, ignored, 2},
+		{"ignored, one item", foreign{limit: 9, claims: true}, ModifiedRange, []int{1}, ignored, 3},
 		{"all ignored", foreign{limit: 3, claims: true}, Probe, []int{1, 1, 1, 1, 1}, ignored, 6},
 		{"ignored, and a part", foreign{limit: 3}, ModifiedRange, []int{1, 1, 1, 1, 1}, ignored, 2},
 		{"without a date", foreign{dialect: ModifiedRange, limit: 3, undated: true}, Probe, []int{1, 1}, whole, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			server := test.server
-			server.store = groups(test.sizes...)
+			if server.store = groups(test.sizes...); len(test.sizes) > 0 && test.sizes[0] < 0 {
+				server.store = groupsApart(time.Second, test.sizes[1:]...)
+			}
 			w := &wire{handler: &server}
 			c := w.client()
 			c.Dialect = test.ask
@@ -130,12 +162,17 @@ func TestForeignServers(t *testing.T) {
 			case test.want != whole:
 				assert.False(t, ended)
 				assert.Zero(t, next)
-				require.Len(t, h.Gaps, 1)
-				assert.NotEmpty(t, h.Gaps[0].Error())
-				var lost *PossibleLossError
-				var deaf *IgnoredError
-				assert.Equal(t, test.want == loss, errors.As(h.Gaps[0], &lost))
-				assert.Equal(t, test.want == ignored, errors.As(h.Gaps[0], &deaf))
+				require.NotEmpty(t, h.Gaps)
+				for _, gap := range h.Gaps {
+					assert.NotEmpty(t, gap.Error())
+					var lost *PossibleLossError
+					var deaf *IgnoredError
+					assert.Equal(t, test.want == loss, errors.As(gap, &lost), gap)
+					assert.Equal(t, test.want == ignored, errors.As(gap, &deaf), gap)
+				}
+				if test.want == loss {
+					assert.Equal(t, had(test.sizes, server.limit), len(h.Entries), "what is older than a group that was cut")
+				}
 			default:
 				assert.True(t, ended)
 				assert.Empty(t, h.Gaps)
@@ -149,4 +186,31 @@ func TestForeignServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// had is how many items can be had of groups which are cut at a limit.
+func had(sizes []int, limit int) (n int) {
+	for _, size := range sizes {
+		n += min(size, limit)
+	}
+	return n
+}
+
+// Where a server answers the same whatever it is asked for before a group, the
+// sync ends, and says what cannot be had.
+func TestStuck(t *testing.T) {
+	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
+	w := &wire{handler: server}
+	sync := w.client().Sync(t.Context(), State{})
+	h, err := feedhistory.Merge(sync.Documents())
+	require.NoError(t, err)
+	require.Less(t, sync.Requests(), 10)
+	require.Len(t, h.Entries, 4)
+	require.Len(t, h.Gaps, 1)
+	var loss *PossibleLossError
+	require.ErrorAs(t, h.Gaps[0], &loss)
+	require.True(t, loss.Stuck)
+	require.ErrorContains(t, loss, "what is older than 2026-03-01T11:58:00Z cannot be had")
+	_, whole := sync.State()
+	require.False(t, whole)
 }

@@ -23,6 +23,7 @@ type machine struct {
 	client *Client
 	skew   time.Duration // of the server's clock against that of the stamps
 	kind   string        // of the server
+	limit  int           // its
 
 	state State
 	copy  map[string]version // what the client has
@@ -56,14 +57,18 @@ func newMachine(t *rapid.T) *machine {
 		store: &store{items: map[string]version{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 		t:     t, copy: map[string]version{},
 		skew: time.Duration(rapid.Int64Range(-int64(30*time.Second), int64(30*time.Second)).Draw(t, "skew")),
-		kind: rapid.SampledFrom([]string{"ours", "ours", "kept", "cuts", "claims", "claims, cuts", "deaf"}).Draw(t, "server"),
+		kind: rapid.SampledFrom([]string{
+			"ours", "ours", "kept", "cuts", "claims", "claims, cuts", "deaf", "closed", "closed, cuts", "closed, claims",
+		}).Draw(t, "server"),
 	}
 	dialect := rapid.SampledFrom([]Dialect{Probe, ModifiedRange, RangeUpdated, GData}).Draw(t, "dialect")
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
 	theirs := &foreign{
 		store: m.store, dialect: max(dialect, ModifiedRange), limit: limit,
 		cuts: strings.Contains(m.kind, "cuts"), claims: strings.Contains(m.kind, "claims"),
+		closed: strings.Contains(m.kind, "closed"),
 	}
+	m.limit = limit
 	if m.kind == "deaf" {
 		theirs.dialect, theirs.claims = Probe, rapid.Bool().Draw(t, "claims")
 	}
@@ -128,6 +133,23 @@ func (m *machine) sync() {
 	if whole && m.wire.before == nil && m.kind != "claims, cuts" {
 		require.True(m.t, m.equal(), "%v\nwant %v\n%s", m.copy, m.items, m.wire.log.String())
 	}
+	if err == nil && m.wire.before == nil && m.kind != "deaf" && m.kind != "claims, cuts" {
+		m.small()
+	}
+}
+
+// small checks that groups of equal stamps that are not larger than the limit
+// are there, however large those are that are newer.
+func (m *machine) small() {
+	group := map[time.Time]int{}
+	for _, v := range m.items {
+		group[v.at]++
+	}
+	for id, v := range m.items {
+		if group[v.at] <= m.limit {
+			require.Equal(m.t, v, m.copy[id], "%v\nwant %v\n%s", m.copy, m.items, m.wire.log.String())
+		}
+	}
 }
 
 // once checks that no entry has come before in this sync.
@@ -146,7 +168,8 @@ func (m *machine) known(gaps []*feedhistory.Gap) {
 		switch {
 		case errors.Is(g, errLost) && m.wire.lose != nil:
 		case errors.As(g, &loss):
-			require.Contains(m.t, []string{"kept", "cuts", "claims", "claims, cuts", "deaf"}, m.kind)
+			require.False(m.t, loss.Stuck, "%v\n%s", loss, m.wire.log.String())
+			require.NotContains(m.t, []string{"ours", "closed"}, m.kind, m.wire.log.String())
 		case errors.As(g, &ignored):
 			require.Contains(m.t, []string{"deaf"}, m.kind, m.wire.log.String())
 		default:

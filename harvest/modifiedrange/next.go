@@ -12,6 +12,15 @@ func (r *run) next(a *answer) (Range, error) {
 		return Range{}, r.ignored(a.stranger)
 	}
 	r.heeded = r.heeded || r.shows(a)
+	switch {
+	case r.doubt:
+		return r.afterDoubt(a), nil
+	case a.over && !r.closed && !r.heeded:
+		return r.tellApart(a), nil
+	case a.over && !r.closed:
+		r.closed = true
+		return a.asked, nil
+	}
 	whole := a.status == http.StatusOK && !r.distrust
 	if a.covered != nil && !a.covered.Start.IsZero() && a.covered.Start.After(a.asked.Start) {
 		whole = false // it says itself that it begins later
@@ -83,6 +92,41 @@ func (r *run) afterClaim(a *answer) (Range, error) {
 	return r.afterPart(a)
 }
 
+// tellApart is what to ask for after items at the end of the range: they come
+// from a server that takes the end to be part of it, and from one that ignores
+// the range. The latter sends them again if asked for what is clearly before
+// them, or else after everything.
+func (r *run) tellApart(a *answer) Range {
+	if before := r.below(a.asked.End.Add(-clearly)); !before.IsEmpty() {
+		r.doubt, r.put = true, a.asked
+		return before
+	}
+	return r.after(a.asked)
+}
+
+// after asks for what is clearly after everything that has come, to go on with
+// a range if the server heeds that.
+func (r *run) after(put Range) Range {
+	r.doubt, r.put = true, put
+	return Range{Start: r.newest.Add(clearly)}
+}
+
+// clearly is by how much an item is outside of a range if the server does not
+// heed that.
+const clearly = 2 * time.Second
+
+// afterDoubt goes on with what was asked for before, now that it is known that
+// the server heeds the range.
+func (r *run) afterDoubt(a *answer) Range {
+	r.doubt, r.heeded, r.closed = false, true, true
+	if !r.claimed.IsZero() && !a.asked.End.IsZero() && a.fresh > 0 { // the 200 was a part
+		claimed := r.claimed
+		r.claimed, r.distrust = time.Time{}, true
+		return r.below(claimed.Add(r.unit))
+	}
+	return r.put
+}
+
 // afterPart shortens the range: to before what the server says it has covered,
 // for that does not cut through groups; else to just after the oldest item, so
 // that the rest of its group comes, if it was cut (modified-range#5). Where
@@ -92,7 +136,7 @@ func (r *run) afterPart(a *answer) (Range, error) {
 		return next, nil
 	}
 	if len(a.stamps) == 0 {
-		return Range{}, r.loss(a, clauseSubset)
+		return Range{}, &PossibleLossError{URL: r.c.URL, Asked: a.asked, Clause: clauseSubset}
 	}
 	next := r.below(a.oldest.Add(r.unit))
 	if next.narrower(a.asked) {
@@ -103,8 +147,9 @@ func (r *run) afterPart(a *answer) (Range, error) {
 		return r.below(a.oldest), nil // is there anything?
 	}
 	alone := Range{a.oldest, next.End}
-	if !alone.Start.After(a.asked.Start) {
-		return Range{}, r.loss(a, clauseTies) // that was the question already
+	if !alone.Start.After(a.asked.Start) { // that was the question already
+		r.tie = time.Time{}
+		return r.beyond(a, a.oldest), nil
 	}
 	return alone, nil
 }
@@ -113,29 +158,36 @@ func (r *run) afterPart(a *answer) (Range, error) {
 // and that brings the sync forward.
 func (r *run) uncovered(a *answer) (Range, bool) {
 	c := a.covered
-	if c == nil || c.Start.IsZero() || c.narrower(a.asked) && !a.asked.End.IsZero() {
+	if c == nil || c.Start.IsZero() || c.narrower(a.sent) && !a.sent.End.IsZero() {
 		return Range{}, false
 	}
 	next := r.below(c.Start)
 	return next, next.narrower(a.asked) && c.Start.After(a.asked.Start)
 }
 
-// afterTie goes on beyond a group of equal stamps, if it is whole. From a server
-// that does not say when it cuts this cannot be known, unless there is nothing
-// beyond.
+// afterTie goes on beyond a group of equal stamps. If the answer had only a part
+// of it, or the server does not say when it cuts, some of it may be lost; unless,
+// in the latter case, there is nothing beyond.
 func (r *run) afterTie(a *answer, whole bool) (Range, error) {
 	at := r.tie
 	r.tie = time.Time{}
 	switch {
 	case r.distrust && len(a.stamps) == 0:
 		return nothing, nil
+	case r.distrust: // what is beyond was asked for
+		r.beyond(a, at)
+		return r.afterPart(a)
+	case !whole && a.oldest.After(at): // it has stamps in a smaller unit than was known
+		return r.afterPart(a)
 	case !whole:
-		a.oldest = at
-		return Range{}, r.loss(a, clauseTies)
+		return r.beyond(a, at), nil
 	}
 	return r.below(at), nil
 }
 
-func (r *run) loss(a *answer, clause string) error {
-	return &PossibleLossError{URL: r.c.URL, Asked: a.asked, At: a.oldest, Clause: clause}
+// beyond notes that some items of a group may be lost, and goes on with what is
+// older.
+func (r *run) beyond(a *answer, group time.Time) Range {
+	r.lost = append(r.lost, &PossibleLossError{URL: r.c.URL, Asked: a.asked, At: group, Clause: clauseTies})
+	return r.below(group)
 }

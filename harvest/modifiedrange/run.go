@@ -1,6 +1,7 @@
 package modifiedrange
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 // A run is a sync under way.
 type run struct {
 	*Sync
+	ctx    context.Context // of the requests
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
@@ -26,6 +28,8 @@ type run struct {
 	seen   map[stamped]Dialect // what has come, with the last dialect that brought it
 	ids    map[string]int      // the IDs of the entries that have come, with the number of the request
 	newest time.Time           // of what has come
+	oldest time.Time           // of the last answer
+	lossy  bool                // a loss was yielded
 
 	progress
 }
@@ -42,6 +46,22 @@ type progress struct {
 	distrust bool      // a 200 was found to be a part
 
 	tie time.Time // the group of equal stamps that no answer went beyond; zero: none
+
+	// A server may take the end to be part of the range. Found out, it is asked
+	// for a tick less. What shows that is shown by one that ignores the range as
+	// well, so a range is asked for first that tells them apart.
+	closed bool
+	doubt  bool  // that range is being asked for
+	put    Range // what was asked for before
+
+	asked map[question]bool    // what was asked: no question brings anything twice
+	lost  []*PossibleLossError // that are not yielded yet
+}
+
+// A question is what may not be asked again, for the answer would be the same.
+type question struct {
+	span                    Range
+	doubt, closed, distrust bool
 }
 
 // run asks until there is nothing left to ask for.
@@ -56,11 +76,18 @@ func (r *run) run() {
 		if err == nil && !r.left {
 			r.span, err = r.next(a)
 		}
+		if err == nil && r.span.IsEmpty() && len(r.lost) > 0 && !r.heeded {
+			r.span = r.after(nothing)
+		}
+		if r.heeded {
+			r.tell()
+		}
 		switch {
 		case r.left:
 			return
 		case err == nil && r.span.IsEmpty():
-			r.whole = true
+			r.tell()
+			r.whole = !r.lossy && !r.left
 			return
 		case err != nil && !r.turn(err):
 			r.end(err)
@@ -69,9 +96,21 @@ func (r *run) run() {
 	}
 }
 
+// tell yields what is lost. As long as it is not known whether the server heeds
+// the range at all, another dialect may bring it.
+func (r *run) tell() {
+	for _, loss := range r.lost {
+		r.lossy = true
+		if r.left = r.left || !r.yield(nil, gap(r.c.URL, loss)); r.left {
+			break
+		}
+	}
+	r.lost = nil
+}
+
 // restart begins with everything since the last sync (modified-range#8).
 func (r *run) restart() {
-	r.progress = progress{span: Range{Start: r.from.Since}}
+	r.progress = progress{span: Range{Start: r.from.Since}, asked: map[question]bool{}}
 	r.Sync.dialect = r.dialects[0]
 }
 

@@ -23,7 +23,7 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 		shown := Redact(ref)
 		return nil, &RefusedError{URL: shown[:min(len(shown), c.Limits.url())], Rule: RuleLength}
 	}
-	u, err := url.Parse(ref)
+	u, err := parseLeniently(ref)
 	if err != nil {
 		var detail *url.Error
 		if errors.As(err, &detail) {
@@ -39,6 +39,60 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	}
 	u.Fragment, u.RawFragment = "", "" // never sent, and no part of what is fetched
 	return u, nil
+}
+
+// parseLeniently parses a reference, with whatever its path and query should
+// have escaped. net/url refuses some of that, and where it does not, it writes
+// the whole path anew, so that %2F becomes a slash.
+func parseLeniently(ref string) (*url.URL, error) {
+	ref, _, _ = strings.Cut(ref, "#")
+	path := 0
+	if i := strings.Index(ref, "//"); i >= 0 && !strings.ContainsAny(ref[:i], "/?") {
+		if path = len(ref); strings.ContainsAny(ref[i+2:], "/?") {
+			path = i + 2 + strings.IndexAny(ref[i+2:], "/?")
+		}
+	}
+	return url.Parse(ref[:path] + Escape(ref[path:]))
+}
+
+// Escape makes the path or query of a URL fit for a request: a percent sign
+// that begins no escape becomes %25, and every other byte that RFC 3986 does
+// not allow there is escaped as well. Square brackets are left alone, as
+// browsers leave them, and so is everything that is in order.
+func Escape(s string) string {
+	i := 0
+	for i < len(s) && sendable(s, i) {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	const hex = "0123456789ABCDEF"
+	b := append(make([]byte, 0, len(s)+16), s[:i]...)
+	for ; i < len(s); i++ {
+		if c := s[i]; sendable(s, i) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}
+
+// sendable reports whether the byte at i may stand in a request as it is.
+func sendable(s string, i int) bool {
+	switch c := s[i]; c {
+	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
+		return false
+	case '%':
+		return i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])
+	default:
+		return ' ' < c && c < 0x7f
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
 // forbidden names the rule that a URL breaks by itself, or "".
@@ -72,8 +126,8 @@ func SameOrigin(a, b *url.URL) bool {
 // AreSameOrigin is SameOrigin for URLs as they are written. What is none has no
 // origin.
 func AreSameOrigin(a, b string) bool {
-	ua, errA := url.Parse(a)
-	ub, errB := url.Parse(b)
+	ua, errA := parseLeniently(a)
+	ub, errB := parseLeniently(b)
 	return errA == nil && errB == nil && SameOrigin(ua, ub)
 }
 

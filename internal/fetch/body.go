@@ -47,6 +47,8 @@ type body struct {
 	free func()    // gives dec back
 	n    int64     // decoded bytes so far
 	err  error     // how it ended; nil: it goes on
+
+	trailing bool // something follows the encoded stream, and is left alone
 }
 
 // Read reads decoded bytes.
@@ -131,6 +133,10 @@ func (b *body) failure(err error) error {
 		// Nothing at all is not a stream, though zstd takes it for one.
 		return &TruncatedError{URL: x.url, Err: io.ErrUnexpectedEOF}
 	case err == io.EOF:
+		return io.EOF
+	case err == errTrailing, b.n > 0 && errors.Is(err, zstd.ErrMagicMismatch):
+		// zstd looks for another frame only where one has ended.
+		b.trailing = true
 		return io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &TruncatedError{URL: x.url, Err: io.ErrUnexpectedEOF}

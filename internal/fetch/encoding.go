@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -50,19 +49,19 @@ func (c *Client) decoder(encoding string, src io.Reader) (dec io.Reader, release
 }
 
 func (c *Client) gzip(src io.Reader) (io.Reader, func(), error) {
-	z, _ := c.gzips.Get().(*gzip.Reader)
-	if z == nil {
-		z = new(gzip.Reader)
+	g, _ := c.gzips.Get().(*gunzip)
+	if g == nil {
+		g = new(gunzip)
 	}
 	release := func() {
-		z.Reset(http.NoBody) // so that the pool holds on to no body
-		c.gzips.Put(z)
+		g.release()
+		c.gzips.Put(g)
 	}
-	if err := z.Reset(src); err != nil { // it reads the header
+	if err := g.reset(src); err != nil {
 		release()
-		return nil, nil, noEOF(err)
+		return nil, nil, err
 	}
-	return z, release, nil
+	return g, release, nil
 }
 
 func (c *Client) zstd(src io.Reader) (io.Reader, func(), error) {

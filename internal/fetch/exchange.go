@@ -43,6 +43,9 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 		err = addHeader(r, req.Header)
 	}
 	if err == nil {
+		err = addFields(ctx, u, r)
+	}
+	if err == nil {
 		err = x.send(r)
 	}
 	if err != nil {

@@ -98,6 +98,16 @@ var faults = []struct {
 	{"gzip that is not", says(gzipped + "<feed/> and more than ten bytes"), "read: corrupt gzip", 0},
 	{"gzip with a wrong checksum", says(gzipped + flip(gzipOf([]byte("abc")), -8)), "read: corrupt gzip", 0},
 	{"gzip corrupt", says(gzipped + flip(gzipOf(bytes.Repeat([]byte("abc"), 9)), 10)), "read: corrupt gzip", 0},
+	{"gzip, then zeros", says(gzipped + gzipOf([]byte("abc")) + "\x00\x00\x00"), "ok 200", 0},
+	{"gzip, then a page", says(gzipped + gzipOf([]byte("abc")) + "<!-- 0.1 s -->"), "ok 200", 0},
+	{"gzip, then garbage without end", forever(gzipped+gzipOf([]byte("abc")), block), "ok 200", 0},
+	{"gzip twice, then zeros", says(gzipped + gzipOf([]byte("a")) + gzipOf([]byte("b")) + "\x00"), "ok 200", 0},
+	{"gzip, then a member that is cut", says(gzipped + gzipOf([]byte("abc")) + "\x1f\x8b"), "read: truncated", 0},
+	{"gzip, then a member that is corrupt", says(gzipped + gzipOf([]byte("abc")) + flip(gzipOf([]byte("abc")), -8)), "read: corrupt gzip", 0},
+	{"gzip with a wrong checksum, then zeros", says(gzipped + flip(gzipOf([]byte("abc")), -8) + "\x00\x00"), "read: corrupt gzip", 0},
+	{"gzip cut, then nothing of what was announced", says(head + "Content-Encoding: gzip\r\nContent-Length: 99\r\n\r\n" + gzipOf([]byte("abc"))), "read: truncated", 0},
+	{"zstd, then zeros", says(zstded + zstdOf([]byte("abc")) + "\x00\x00\x00\x00"), "ok 200", 0},
+	{"zstd twice", says(zstded + zstdOf([]byte("a")) + zstdOf([]byte("b"))), "ok 200", 0},
 	{"zstd cut", says(zstded + zstdOf(noise(1000))[:500]), "read: truncated", 0},
 	{"zstd that is not", says(zstded + "<feed/> and more than ten bytes"), "read: corrupt zstd", 0},
 	{"zstd with a wrong checksum", says(zstded + flip(zstdOf(noise(100)), -1)), "read: corrupt zstd", 0},
@@ -298,3 +308,42 @@ func flip(s string, i int) string {
 	b[(i+len(b))%len(b)] ^= 0xff
 	return string(b)
 }
+
+// TestTrailing reads the whole of each stream, whatever follows it, in steps of
+// any size.
+func TestTrailing(t *testing.T) {
+	a, b := noise(3000), noise(2000)
+	want := append(append([]byte(nil), a...), b...)
+	for name, encoded := range map[string]string{
+		"gzip":                 gzipped + gzipOf(a) + gzipOf(b),
+		"gzip, empty member":   gzipped + gzipOf(a) + gzipOf(nil) + gzipOf(b),
+		"gzip, zeros":          gzipped + gzipOf(a) + gzipOf(b) + string(zeros(5000)),
+		"gzip, one byte":       gzipped + gzipOf(a) + gzipOf(b) + "\n",
+		"gzip, zeros, a third": gzipped + gzipOf(a) + gzipOf(b) + "\x00" + gzipOf(a),
+		"zstd, garbage":        zstded + zstdOf(a) + zstdOf(b) + "garbage",
+	} {
+		for _, step := range []int{1, 7, 3000, 5000, 10000} {
+			bubble(t, func(t *testing.T, w *world) {
+				w.serve("a", says(encoded))
+				c := w.client()
+				for range 2 { // the second time with the decoder of the first
+					resp, err := c.Do(context.Background(), Request{URL: "http://a/"})
+					require.NoError(t, err)
+					got, err := io.ReadAll(inSteps(resp.Body, step))
+					require.NoError(t, err, name)
+					require.True(t, bytes.Equal(want, got), "%s in steps of %d: %d bytes", name, step, len(got))
+					require.NoError(t, resp.Body.Close())
+				}
+			})
+		}
+	}
+}
+
+// inSteps reads at most step bytes at once.
+func inSteps(r io.Reader, step int) io.Reader {
+	return readerFunc(func(p []byte) (int, error) { return r.Read(p[:min(len(p), step)]) })
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -69,7 +69,7 @@ type Client struct {
 	setup     sync.Once
 	transport http.RoundTripper
 	hosts     hosts
-	gzips     sync.Pool // of *gzip.Reader
+	gzips     sync.Pool // of *gunzip
 	zstds     sync.Pool // of *zstd.Decoder
 
 	// Hooks of the tests; nil is what everyone else has.

@@ -5,11 +5,20 @@ import (
 	"time"
 )
 
+// or returns a setting, or its default if it is zero or negative.
+func or[T cmp.Ordered](setting, def T) T {
+	if setting > *new(T) {
+		return setting
+	}
+	return def
+}
+
 // RatioFree is how many decoded bytes of a body come before Limits.Ratio
 // counts: small documents compress too well to be judged.
 const RatioFree = 1 << 20
 
-// Limits bound what an answer may cost. A zero field means its default.
+// Limits bound what an answer may cost. A field that is zero or negative means its
+// default.
 type Limits struct {
 	Bytes  int64 // of a body, decoded. Zero: 16 MiB
 	Ratio  int   // decoded bytes to bytes on the wire, beyond RatioFree. Zero: 200
@@ -17,18 +26,18 @@ type Limits struct {
 	URL    int   // bytes of a URL, given or redirected to. Zero: 8 KiB
 }
 
-func (l Limits) bytes() int64  { return cmp.Or(l.Bytes, 16<<20) }
-func (l Limits) ratio() int64  { return int64(cmp.Or(l.Ratio, 200)) }
-func (l Limits) header() int64 { return cmp.Or(l.Header, 64<<10) }
-func (l Limits) url() int      { return cmp.Or(l.URL, 8<<10) }
+func (l Limits) bytes() int64  { return or(l.Bytes, 16<<20) }
+func (l Limits) ratio() int64  { return int64(or(l.Ratio, 200)) }
+func (l Limits) header() int64 { return or(l.Header, 64<<10) }
+func (l Limits) url() int      { return or(l.URL, 8<<10) }
 
 // wire bounds the bytes read of an encoded body: without it, a stream that
 // decodes to nothing would go on until the time is up. A document that does
 // not compress is a little longer encoded than decoded, hence the allowance.
 func (l Limits) wire() int64 { return l.bytes() + l.bytes()/16 + 4096 }
 
-// Timeouts bound how long each step of a request may take. A zero field means
-// its default.
+// Timeouts bound how long each step of a request may take. A field that is zero or
+// negative means its default.
 type Timeouts struct {
 	Connect time.Duration // name lookup and TCP. Zero: 5 s
 	TLS     time.Duration // the handshake. Zero: 10 s
@@ -37,8 +46,8 @@ type Timeouts struct {
 	Idle    time.Duration // waiting for the next bytes of the body. Zero: 15 s
 }
 
-func (t Timeouts) connect() time.Duration { return cmp.Or(t.Connect, 5*time.Second) }
-func (t Timeouts) tls() time.Duration     { return cmp.Or(t.TLS, 10*time.Second) }
-func (t Timeouts) headers() time.Duration { return cmp.Or(t.Headers, 20*time.Second) }
-func (t Timeouts) body() time.Duration    { return cmp.Or(t.Body, 60*time.Second) }
-func (t Timeouts) idle() time.Duration    { return cmp.Or(t.Idle, 15*time.Second) }
+func (t Timeouts) connect() time.Duration { return or(t.Connect, 5*time.Second) }
+func (t Timeouts) tls() time.Duration     { return or(t.TLS, 10*time.Second) }
+func (t Timeouts) headers() time.Duration { return or(t.Headers, 20*time.Second) }
+func (t Timeouts) body() time.Duration    { return or(t.Body, 60*time.Second) }
+func (t Timeouts) idle() time.Duration    { return or(t.Idle, 15*time.Second) }

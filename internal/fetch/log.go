@@ -38,6 +38,9 @@ func (c *Client) logBody(b *body) {
 		slog.String("url", b.x.url), slog.Int64("bytes", b.n), slog.Int64("wire", b.wire.n),
 		slog.Duration("duration", time.Since(b.x.started)),
 	}
+	if b.trailing {
+		attrs = append(attrs, slog.Bool("trailing", true))
+	}
 	if b.err != io.EOF && b.err != http.ErrBodyReadAfterClose {
 		attrs = append(attrs, slog.Any("error", b.err))
 	}

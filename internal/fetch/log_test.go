@@ -20,7 +20,7 @@ func TestLog(t *testing.T) {
 		packed := gzipOf([]byte("decoded"))
 		d := &diary{texts: []string{
 			to(301, "/b"), status(503, "Retry-After: 5"), to(301, "/b"), ok("body"),
-			ok(packed, "Content-Encoding: gzip"),
+			ok(packed, "Content-Encoding: gzip"), ok(packed+"\x00", "Content-Encoding: gzip"),
 			head + "Content-Length: 9\r\n\r\nshort",
 		}}
 		w.serve("a", answers(func(conn net.Conn, r *http.Request) {
@@ -44,6 +44,7 @@ func TestLog(t *testing.T) {
 		c.Credentials = []Credential{{"http://a", "Bearer SECRET"}}
 		outcome(c, Request{URL: "http://a/"})
 		outcome(c, Request{URL: "http://a/c", ETag: "x"})
+		outcome(c, Request{URL: "http://a/z"})
 		outcome(c, Request{URL: "http://a/d"})
 		outcome(c, Request{URL: "http://SECRET@a/"})
 		assert.Equal(t, strings.TrimLeft(`
@@ -62,6 +63,9 @@ msg=body url=http://a/b bytes=4 wire=4 duration=0s
 msg=request url=http://a/c method=GET conditional=true
 msg=answer url=http://a/c status=200 duration=0s
 msg=body url=http://a/c bytes=7 wire=`+strconv.Itoa(len(packed))+` duration=0s
+msg=request url=http://a/z method=GET conditional=false
+msg=answer url=http://a/z status=200 duration=0s
+msg=body url=http://a/z bytes=7 wire=`+strconv.Itoa(len(packed)+1)+` duration=0s trailing=true
 msg=request url=http://a/d method=GET conditional=false
 msg=answer url=http://a/d status=200 duration=0s
 msg=body url=http://a/d bytes=5 wire=5 duration=0s error="fetch \"http://a/d\": body cut short: unexpected EOF"

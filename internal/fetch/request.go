@@ -56,7 +56,7 @@ func (req *Request) owner(first *url.URL) *url.URL {
 	case req.Validated == "":
 		return first
 	}
-	u, err := url.Parse(req.Validated)
+	u, err := parseLeniently(req.Validated)
 	if err != nil {
 		return nil
 	}

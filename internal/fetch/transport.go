@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -54,9 +55,17 @@ func (c *Client) netDialer() *net.Dialer {
 	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
 	if d.Control == nil && !c.AllowPrivate {
 		// Feeds are served from odd ports as well.
-		d.Control = ssrf.New(ssrf.WithAnyPort()).Safe
+		d.Control = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe
 	}
 	return d
+}
+
+// clouds are public addresses at which a cloud's machines, and only these, find
+// their own configuration: Azure's and Equinix Metal's. Those of other clouds are
+// link-local, shared or private.
+var clouds = []netip.Prefix{
+	netip.MustParsePrefix("168.63.129.16/32"),
+	netip.MustParsePrefix("192.80.8.124/32"),
 }
 
 func (c *Client) perHost() int { return max(cmp.Or(c.PerHost, 4), 1) }

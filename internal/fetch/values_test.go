@@ -151,6 +151,38 @@ func TestRedact(t *testing.T) {
 	})
 }
 
+// TestEscape keeps what is in order, and what is not means the same byte.
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                  "",
+		"/a-._~!$&'()*+,;=": "/a-._~!$&'()*+,;=",
+		"/%e9%E9%2f":        "/%e9%E9%2f",
+		"100%":              "100%25",
+		"%4%44%zz%%41":      "%254%44%25zz%25%41",
+		"a b\x00\x7f\xff":   "a%20b%00%7F%FF",
+		"[]|^\\\"<>`{}":     "[]%7C%5E%5C%22%3C%3E%60%7B%7D",
+	} {
+		assert.Equal(t, want, Escape(in))
+		assert.Equal(t, want, Escape(want))
+	}
+}
+
+func TestAreSameOrigin(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"http://a/", "http://A:80/x", true},
+		{"http://a/100%/", "http://a/", true},
+		{"http://a?100%", "http://a/%zz#%", true},
+		{"http://a/100%/", "https://a/100%/", false},
+		{"http://a%zz/", "http://a%zz/", false},
+		{"http://a/?u=//b/", "http://b/?u=//a/", false},
+	} {
+		assert.Equal(t, test.want, AreSameOrigin(test.a, test.b), "%s %s", test.a, test.b)
+	}
+}
+
 // TestByteLimit reads bodies of any size in steps of any size: all is
 // delivered up to the limit, and an error comes exactly beyond it.
 func TestByteLimit(t *testing.T) {

@@ -3,18 +3,36 @@ package replication
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/textproto"
+	"strconv"
+	"strings"
 )
 
 // ErrTooLarge says that the body of an entity has more bytes than allowed.
 var ErrTooLarge = errors.New("the body of an entity is too large")
 
+// ErrLength says that an entity has another length than its header says: what
+// looks like the delimiter after it may be part of the body, or the body has
+// been changed on the way.
+var ErrLength = errors.New("the body of an entity is not as long as its Content-Length says")
+
 // A Part is an entity as it is sent.
 type Part struct {
 	Header textproto.MIMEHeader
 	Body   []byte
+}
+
+// Check reports whether the body is as long as the header says, if it does.
+func (p Part) Check() error {
+	for _, s := range p.Header.Values("Content-Length") {
+		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err != nil || n != uint64(len(p.Body)) {
+			return fmt.Errorf("%w: %q, but has %d bytes", ErrLength, Clip(s), len(p.Body))
+		}
+	}
+	return nil
 }
 
 // Parts reads the parts of a multipart body one after another, of which it

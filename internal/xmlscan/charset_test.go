@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 )
@@ -73,8 +74,42 @@ func TestDecode(t *testing.T) {
 		{"UTF-16 in HTTP, Latin 1 declared", encode(t, charmap.Windows1252, declare("iso-8859-1", latin)), "text/xml; charset=utf-16", declare("iso-8859-1", latin), []string{"charset-mismatch"}},
 		{"bad Content-Type", plain, "text/xml; charset", plain, nil},
 		{"no quotes in declaration", "<?xml encoding=utf-16?>" + plain, "", "<?xml encoding=utf-16?>" + plain, nil},
-		{"invalid UTF-8", "<a>\xFFé\xC3</a>", "", "<a>\uFFFDé\uFFFD</a>", []string{"invalid-bytes"}},
-		{"surrogates", "<a>\xED\xA0\x80</a>", "", "<a>\uFFFD\uFFFD\uFFFD</a>", []string{"invalid-bytes"}},
+		{"some invalid UTF-8", "<a>\xFFé\xC3</a>", "", "<a>ÿéÃ</a>", []string{"invalid-bytes"}},
+		{"some invalid UTF-8, declared", declare("utf-8", "<a>\x80é</a>"), "text/xml; charset=utf-8", declare("utf-8", "<a>€é</a>"), []string{"invalid-bytes"}},
+		{"some invalid UTF-8, mark", "\uFEFF<a>\x80é</a>", "", "<a>€é</a>", []string{"invalid-bytes"}},
+		{"not in windows-1252 either", "<a>\x81\x8D\x8F\x90\x9D</a>", "", "<a>\u0081\u008D\u008F\u0090\u009D</a>", []string{"invalid-bytes"}},
+		{"surrogates", "<a>\xED\xA0\x80</a>", "", "<a>í\u00A0€</a>", []string{"invalid-bytes"}},
+		{"cut within a character", plain + "\xE2\x80", "", plain + "â€", []string{"invalid-bytes"}},
+		{"no UTF-8 at all", encode(t, charmap.Windows1252, latin), "", latin, []string{"invalid-bytes"}},
+
+		{"HTTP cannot, declaration can", encode(t, charmap.Windows1251, declare("windows-1251", "<a>Нов Пётр</a>")), "text/xml; charset=utf-8", declare("windows-1251", "<a>Нов Пётр</a>"), []string{"charset-mismatch"}},
+		{"HTTP cannot, declaration can, multi-byte", encode(t, japanese.EUCJP, declare("euc-jp", "<a>日本語</a>")), "text/xml; charset=shift_jis", declare("euc-jp", "<a>日本語</a>"), []string{"charset-mismatch"}},
+		{"HTTP cannot, declared UTF-8", declare("utf-8", "<a>Größe</a>"), "text/xml; charset=euc-jp", declare("utf-8", "<a>Größe</a>"), []string{"charset-mismatch"}},
+		{"HTTP cannot, UTF-8 by itself", "<a>Größe</a>", "text/xml; charset=euc-jp", "<a>Größe</a>", []string{"charset-mismatch"}},
+		{"HTTP can, but for a byte", declare("windows-1251", "<a>Größe, Füßen\xE9 ö</a>"), "text/xml; charset=utf-8", declare("windows-1251", "<a>Größe, Füßené ö</a>"), []string{"charset-mismatch", "invalid-bytes"}},
+		{"neither can", declare("euc-kr", "<a>\xFD\xFF日</a>"), "text/xml; charset=utf-8", declare("euc-kr", "<a>ýÿ日</a>"), []string{"charset-mismatch", "invalid-bytes"}},
+		{"HTTP can, declaration would too", encode(t, charmap.Windows1251, declare("koi8-r", "<a>Нов</a>")), "text/xml; charset=windows-1251", declare("koi8-r", "<a>Нов</a>"), []string{"charset-mismatch"}},
+		{"declaration cannot, UTF-8 by itself", declare("euc-jp", "<a>Größe</a>"), "", declare("euc-jp", "<a>Größe</a>"), []string{"charset-mismatch"}},
+
+		{"Latin 1 declared, UTF-8", declare("iso-8859-1", plain), "", declare("iso-8859-1", plain), []string{"charset-mismatch"}},
+		{"Windows declared, UTF-8", declare("cp1252", plain), "", declare("cp1252", plain), []string{"charset-mismatch"}},
+		{"ASCII declared, UTF-8", declare("us-ascii", plain), "", declare("us-ascii", plain), []string{"charset-mismatch"}},
+		{"ASCII declared, ASCII", declare("us-ascii", "<a/>"), "", declare("us-ascii", "<a/>"), nil},
+		{"Latin 1 in HTTP, UTF-8", plain, "text/xml; charset=iso-8859-1", plain, []string{"charset-mismatch"}},
+		{"Latin 1 in HTTP, UTF-8 declared", declare("utf-8", plain), "text/xml; charset=iso-8859-1", declare("utf-8", plain), []string{"charset-mismatch"}},
+		{"Latin 1 declared, UTF-8 but for a byte", declare("iso-8859-1", plain+"\xE2"), "", declare("iso-8859-1", plain+"â"), []string{"charset-mismatch", "invalid-bytes"}},
+		{"Latin 1 declared, and here and there UTF-8", declare("iso-8859-1", "<a>\xC9\xBB \xE9\xE9</a>"), "", declare("iso-8859-1", "<a>É» éé</a>"), nil},
+		{"Latin 1 declared, a byte it does not have", declare("iso-8859-1", "<a>\xE9\x81</a>"), "", declare("iso-8859-1", "<a>é\u0081</a>"), []string{"invalid-bytes"}},
+
+		{"IBM850", encode(t, charmap.CodePage850, declare("IBM850", "<a>é Ñ ¾</a>")), "", declare("IBM850", "<a>é Ñ ¾</a>"), nil},
+		{"cp437", encode(t, charmap.CodePage437, declare("cp437", "<a>é Ñ ½</a>")), "", declare("cp437", "<a>é Ñ ½</a>"), nil},
+		{"MacCyrillic", encode(t, charmap.MacintoshCyrillic, declare("MacCyrillic", "<a>Новости</a>")), "", declare("MacCyrillic", "<a>Новости</a>"), nil},
+		{"GBK with characters of GB18030", encode(t, simplifiedchinese.GB18030, declare("gb2312", "<a>é 日 😀</a>")), "", declare("gb2312", "<a>é 日 😀</a>"), nil},
+		{"ISO-2022-JP", encode(t, japanese.ISO2022JP, declare("iso-2022-jp", "<a>日本</a>")), "", declare("iso-2022-jp", "<a>日本</a>"), nil},
+		{"EBCDIC", encode(t, charmap.CodePage037, declare("ebcdic-cp-us", "<a>é[</a>")), "", declare("ebcdic-cp-us", "<a>é[</a>"), nil},
+		{"EBCDIC of 1047", encode(t, charmap.CodePage1047, declare("IBM1047", "<a>é[</a>")), "", declare("IBM1047", "<a>é[</a>"), nil},
+		{"EBCDIC, nothing said", encode(t, charmap.CodePage037, "<?xml version='1.0'?><a>é</a>"), "", "<?xml version='1.0'?><a>é</a>", nil},
+		{"EBCDIC declared only", declare("ibm037", plain), "text/xml; charset=ibm1047", declare("ibm037", plain), []string{"charset-mismatch", "charset-mismatch"}},
 		{"not characters", "<a>\uFFFE\uFFFF\uFFFD</a>", "", "<a>\uFFFD\uFFFD\uFFFD</a>", []string{"invalid-bytes"}},
 		{"odd UTF-16", encode(t, utf16le, "<a/>") + "x", "", "<a/>\uFFFD", []string{"invalid-bytes"}},
 		{"half a surrogate pair", "\xFF\xFE<\x00\x00\xD8>\x00", "", "<\uFFFD>", []string{"invalid-bytes"}},
@@ -98,9 +133,101 @@ func TestDecodeNotes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Note{
 		{"unknown-charset", `Content-Type: unknown charset "nonsense"`, 0},
-		{"charset-mismatch", "XML declaration: utf-16le, but the document is not", 0},
+		{"charset-mismatch", "XML declaration: utf-16le, but the document is taken for utf-8", 0},
 		{"invalid-bytes", "2 invalid bytes or characters", 28},
 	}, notes)
+	_, notes, err = Decode("<a>é\xFF\xFE\uFFFD</a>", "")
+	require.NoError(t, err)
+	require.Equal(t, []Note{{"invalid-bytes", "2 bytes are not UTF-8, and read as windows-1252", 5}}, notes)
+	_, notes, err = Decode("<a>é\uFFFE\uFFFF\xFF</a>", "")
+	require.NoError(t, err)
+	require.Equal(t, []Note{{"invalid-bytes", "3 invalid bytes or characters", 5}}, notes)
+}
+
+// What is different stays different: each byte that is no UTF-8 has a character
+// of its own, and in every charset of single bytes so have most.
+func TestDecodeKeepsApart(t *testing.T) {
+	seen := map[string]bool{}
+	for b := 0x80; b <= 0xFF; b++ {
+		doc, _, err := Decode("<a>"+string([]byte{byte(b)})+"</a>", "")
+		require.NoError(t, err)
+		require.NotContains(t, doc, "\uFFFD")
+		require.False(t, seen[doc], "%X", b)
+		seen[doc] = true
+	}
+}
+
+// Whatever x/text has can be declared, in the spellings that are seen.
+func TestLookup(t *testing.T) {
+	found := map[encoding.Encoding]bool{}
+	for want, labels := range map[string]string{
+		"utf-8":          "UTF-8 utf8 utf_8 unicode-1-1-utf-8 utf8mb4 cp65001",
+		"windows-1252":   "iso-8859-1 ISO_8859-1:1987 iso8859_1 latin1 latin-1 l1 us-ascii ascii cp1252 cp-1252 win1252 windows_1252 ANSI_X3.4-1968 iso-ir-100 csASCII iso646-us",
+		"windows-1250":   "cp1250 win-1250",
+		"windows-1251":   "cp1251 windows1251 windows_1251 win-1251 x-cp1251",
+		"windows-1253":   "cp1253",
+		"windows-1254":   "cp1254 iso-8859-9 latin5",
+		"windows-1255":   "cp1255",
+		"windows-1256":   "cp1256",
+		"windows-1257":   "cp1257",
+		"windows-1258":   "cp1258",
+		"windows-874":    "cp874 tis-620 iso-8859-11",
+		"iso-8859-2":     "latin2 iso8859-2 ISO_8859_2",
+		"iso-8859-3":     "latin3",
+		"iso-8859-4":     "latin4",
+		"iso-8859-5":     "cyrillic",
+		"iso-8859-6":     "arabic iso-8859-6-e iso-8859-6-i",
+		"iso-8859-7":     "greek iso88597",
+		"iso-8859-8":     "hebrew iso-8859-8-e",
+		"iso-8859-8-i":   "logical",
+		"iso-8859-10":    "latin6",
+		"iso-8859-13":    "ISO-8859-13",
+		"iso-8859-14":    "ISO-8859-14",
+		"iso-8859-15":    "latin-9 iso8859_15",
+		"iso-8859-16":    "ISO-8859-16",
+		"koi8-r":         "koi8r koi8 KOI8_R",
+		"koi8-u":         "koi8u koi8-ru",
+		"macintosh":      "mac x-mac-roman MacRoman",
+		"x-mac-cyrillic": "maccyrillic mac-cyrillic x-mac-ukrainian",
+		"ibm037":         "cp037 ebcdic-cp-us",
+		"ibm437":         "cp437 437 IBM437 cp-437",
+		"ibm850":         "cp850 850 IBM-850 dos-850",
+		"ibm852":         "cp852",
+		"ibm855":         "cp855",
+		"ibm00858":       "cp858 IBM00858",
+		"ibm860":         "cp860",
+		"ibm862":         "cp862",
+		"ibm863":         "cp863",
+		"ibm865":         "cp865",
+		"ibm866":         "cp866 866",
+		"ibm1047":        "IBM1047 cp1047",
+		"ibm01140":       "cp1140 IBM01140 ccsid01140",
+		"x-user-defined": "x-user-defined",
+		"gbk":            "gb2312 GBK cp936 gb_2312-80 chinese",
+		"gb18030":        "GB18030",
+		"big5":           "big5-hkscs cp950 Big5",
+		"euc-jp":         "eucJP EUC_JP x-euc-jp",
+		"iso-2022-jp":    "csiso2022jp",
+		"shift_jis":      "sjis shift-jis ms932 windows-31j cp932",
+		"euc-kr":         "ks_c_5601-1987 cp949 korean",
+		"utf-16le":       "utf-16 ucs-2 unicode",
+		"utf-16be":       "utf-16be",
+		"utf-32":         "UTF-32LE",
+		"":               "x y none iso-2022-kr hz-gb-2312 utf-7 cp9999 iso-8859-99 windows-125 win125 --- " + strings.Repeat("x", 200),
+	} {
+		for label := range strings.FieldsSeq(labels) {
+			c := lookup(label)
+			require.Equal(t, want, c.name, label)
+			if b, ok := c.encoding.(*charmap.Charmap); ok {
+				found[b] = true
+			}
+		}
+	}
+	for _, e := range charmap.All {
+		if b, ok := e.(*charmap.Charmap); ok && b != charmap.ISO8859_1 && b != charmap.ISO8859_9 { // parts of Windows'
+			require.True(t, found[e], e)
+		}
+	}
 }
 
 func TestDecodeCopiesNothing(t *testing.T) {
@@ -119,6 +246,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add("\x00\x00\xFE\xFF\x00\x11\x00\x00", "text/xml; charset=gb18030")
 	f.Add("<?xml encoding='big5'?>\x80\xFF", "")
 	f.Add("<\x1b$B", "; charset=iso-2022-jp")
+	f.Add("\x4C\x6F\xA7\x94", "")
+	f.Add("<?xml encoding='windows-1251'?>\xCD\xEE\xE2", "text/xml; charset=utf-8")
+	f.Add("<?xml encoding='iso-8859-1'?>\xC3\xA9\x81", "")
+	f.Add("<?xml encoding='gb2312'?>\x81\x30\x81\x30\x80", "text/xml; charset=euc-kr")
 	f.Fuzz(func(t *testing.T, data, contentType string) {
 		doc, _, err := Decode(data, contentType)
 		require.NoError(t, err)

@@ -123,9 +123,9 @@ func (s *Scanner) implied() (keep int) {
 	return min(keep, s.sameName())
 }
 
-// reach says, of the element that was just opened, what could end around one
+// findEnds says, of the element that was just opened, what could end around one
 // within it: as far as all those in between have no end tag.
-func (s *Scanner) reach() {
+func (s *Scanner) findEnds() {
 	m := s.mend
 	n := len(s.open) - 1
 	f := &m.frames[n]

@@ -15,13 +15,15 @@ func (s *Scanner) mendedStart(i int) Token {
 	}
 	s.rooted = true
 	s.dropped = s.dropped[:0]
-	s.open = append(s.open, frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases), lang: s.Lang()})
+	f := frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases)}
+	f.lang, f.hasLang = s.Lang()
+	s.open = append(s.open, f)
 	if !s.mendedAttributes(j) || !s.resolveNames(prefix, local, i) {
 		return Stop
 	}
 	m.frames = append(m.frames, mendFrame{at: s.start, unclosed: m.odd.has(s.start)})
 	s.assignRole()
-	s.reach()
+	s.findEnds()
 	if open := len(s.open) - 1; s.implied() < open { // others end first, and then it is read again
 		before.due = open - s.implied() - 1
 		before.pieces, before.frames = m.pieces, m.frames[:open]
@@ -50,7 +52,6 @@ func (s *Scanner) mendedStart(i int) Token {
 func (s *Scanner) mendedAttributes(i int) bool {
 	m := s.mend
 	m.pieces, m.rewrite = m.pieces[:0], false
-	s.attrAt = s.attrAt[:0]
 	for first := i; ; {
 		p := pieceAt(s.doc, i)
 		switch p.kind {
@@ -127,8 +128,7 @@ func (s *Scanner) mendedAttribute(p piece) bool {
 	case prefix == "" && local == "xmlns":
 		return s.declare("", raw, p.at, own)
 	}
-	s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw})
-	s.attrAt = append(s.attrAt, p.at)
+	s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw, at: p.at})
 	return true
 }
 

@@ -44,10 +44,13 @@ func (s *Scanner) ElementText() string {
 	}
 	// A first run of plain text is kept as it is: only another calls for a buffer.
 	only, buf := "", s.buf[:0]
+	s.nested = false
 	for depth := len(s.open); len(s.open) >= depth; {
 		switch s.Next() {
 		case Stop:
 			return s.joined(only, buf)
+		case Start:
+			s.nested = true
 		case Text, CData:
 			if s.plain && only == "" && len(buf) == 0 {
 				only = s.raw()
@@ -59,6 +62,9 @@ func (s *Scanner) ElementText() string {
 	}
 	return s.joined(only, buf)
 }
+
+// Nested reports whether there were elements within that of the last ElementText.
+func (s *Scanner) Nested() bool { return s.nested }
 
 // joined returns what ElementText has gathered, and keeps its buffer for the next.
 func (s *Scanner) joined(only string, buf []byte) string {

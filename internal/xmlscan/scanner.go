@@ -16,11 +16,12 @@
 package xmlscan
 
 import (
-	"cmp"
 	"math"
+	"strings"
 )
 
-// Limits bounds what a document may ask for. A zero field means its default.
+// Limits bounds what a document may ask for. A field that is zero or negative
+// means its default.
 type Limits struct {
 	Depth      int // open elements at once; 256
 	Attributes int // attributes of one element, namespace declarations included; 256
@@ -29,11 +30,17 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
+	or := func(n, def int) int {
+		if n > 0 {
+			return n
+		}
+		return def
+	}
 	return Limits{
-		Depth:      cmp.Or(l.Depth, 256),
-		Attributes: cmp.Or(l.Attributes, 256),
-		Namespaces: cmp.Or(l.Namespaces, 256),
-		Elements:   cmp.Or(l.Elements, 1_000_000),
+		Depth:      or(l.Depth, 256),
+		Attributes: or(l.Attributes, 256),
+		Namespaces: or(l.Namespaces, 256),
+		Elements:   or(l.Elements, 1_000_000),
 	}
 }
 
@@ -66,16 +73,18 @@ type Scanner struct {
 	rooted     bool // the root element has been opened
 	name       name // of the current Start or End
 	attrs      []Attr
-	attrAt     []int // where in doc each of attrs begins
 	dropped    []int // where attributes begin that the current tag has, but attrs has not
 	declared   int   // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
 
 	open     []frame
 	bindings []Binding
-	bases    []string
+	bases    []Base
+	reach    Reach // the largest of bases since it was last asked for
+	around   Reach // of what is around all of them
 	elements int
 	buf      []byte // scratch of ElementText
+	nested   bool   // the last ElementText passed over elements
 
 	notes   []Note
 	lenient int
@@ -94,6 +103,7 @@ type frame struct {
 	raw      string // the name as written, which the end tag must repeat
 	name     name
 	lang     string
+	hasLang  bool // xml:lang is in scope, if only to say that none is known
 	bindings int
 	bases    int
 }
@@ -112,7 +122,6 @@ func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 		lim:      lim.withDefaults(),
 		open:     make([]frame, 0, 8),
 		attrs:    make([]Attr, 0, 8),
-		attrAt:   make([]int, 0, 8),
 		bindings: append(make([]Binding, 0, len(outer)+4), outer...),
 	}
 }
@@ -220,16 +229,60 @@ func (s *Scanner) Offset() int { return s.start }
 // range.
 func (s *Scanner) End() int { return s.end }
 
-// Bases returns the values of xml:base in scope, outermost first: references
-// decoded, but not resolved against each other. It is valid until the next Next.
-func (s *Scanner) Bases() []string { return s.bases }
+// A Base is the value of an xml:base attribute.
+type Base struct {
+	Ref   string // references decoded, but not resolved against other bases
+	At    int    // where the attribute begins in the document
+	Reach Reach  // once it is resolved against those around it
+}
 
-// Lang returns the value of xml:lang in scope, "" for none.
-func (s *Scanner) Lang() string {
-	if len(s.open) == 0 {
-		return ""
+// A Reach says how many bytes a base has, at the most.
+type Reach struct {
+	Path  int // up to its last slash, which is what a relative path keeps
+	Whole int
+}
+
+// ReachOf returns the reach of a base by itself.
+func ReachOf(base string) Reach {
+	path := base
+	if i := strings.IndexAny(base, "?#"); i >= 0 {
+		path = base[:i]
 	}
-	return s.open[len(s.open)-1].lang
+	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
+}
+
+// Max returns the larger of two, in both respects.
+func (r Reach) Max(other Reach) Reach {
+	return Reach{max(r.Path, other.Path), max(r.Whole, other.Whole)}
+}
+
+// within returns the reach of a base resolved against another.
+func (r Reach) within(outer Reach) Reach {
+	return Reach{outer.Path + r.Path, max(outer.Path+r.Whole, outer.Whole)}
+}
+
+// Bases returns the values of xml:base in scope, outermost first. It is valid
+// until the next Next.
+func (s *Scanner) Bases() []Base { return s.bases }
+
+// Around tells what is around all bases.
+func (s *Scanner) Around(base string) { s.around = ReachOf(base) }
+
+// Reach returns the largest reach of the bases that came into scope since it was
+// last called, zero if none did.
+func (s *Scanner) Reach() (r Reach) {
+	r, s.reach = s.reach, r
+	return r
+}
+
+// Lang returns the value of xml:lang in scope, and whether there is one: an
+// empty value ends the scope of another.
+func (s *Scanner) Lang() (lang string, ok bool) {
+	if len(s.open) == 0 {
+		return "", false
+	}
+	f := &s.open[len(s.open)-1]
+	return f.lang, f.hasLang
 }
 
 // Bindings returns the namespace bindings in scope, the innermost of a prefix

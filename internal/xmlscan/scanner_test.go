@@ -2,6 +2,7 @@ package xmlscan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,16 +135,38 @@ func TestScope(t *testing.T) {
 	const doc = `<a xml:base="http://h/&amp;" xml:lang="en" xmlns="d"><b xml:base="c" xml:lang="" xmlns:p="u"/><c/></a>`
 	s := New(doc, Limits{})
 	require.Equal(t, Start, s.Next())
-	require.Equal(t, []string{"http://h/&"}, s.Bases())
+	outer := Base{Ref: "http://h/&", At: 3, Reach: Reach{9, 10}}
+	require.Equal(t, []Base{outer}, s.Bases())
+	require.Equal(t, "en", lang(t, s))
 	require.Equal(t, Start, s.Next())
-	require.Equal(t, []string{"http://h/&", "c"}, s.Bases())
-	require.Equal(t, "", s.Lang())
+	require.Equal(t, []Base{outer, {Ref: "c", At: 56, Reach: Reach{9, 10}}}, s.Bases())
+	require.Equal(t, Reach{9, 10}, s.Reach())
+	require.Zero(t, s.Reach(), "asked for already")
+	require.Equal(t, "", lang(t, s))
 	require.Equal(t, []Binding{{"", "d"}, {"p", "u"}}, s.Bindings())
 	require.Equal(t, End, s.Next())
 	require.Equal(t, Start, s.Next())
-	require.Equal(t, []string{"http://h/&"}, s.Bases())
-	require.Equal(t, "en", s.Lang())
+	require.Equal(t, []Base{outer}, s.Bases())
+	require.Equal(t, "en", lang(t, s))
 	require.Equal(t, []Binding{{"", "d"}}, s.Bindings())
+}
+
+// lang returns the language in scope, which there must be.
+func lang(t *testing.T, s *Scanner) string {
+	lang, ok := s.Lang()
+	require.True(t, ok)
+	return lang
+}
+
+func TestLanguageThatIsNone(t *testing.T) {
+	s := New(`<a><b xml:lang="`+strings.Repeat("x", maxLang+1)+`"/></a>`, Limits{})
+	for s.Next() != Stop {
+		_, ok := s.Lang()
+		require.False(t, ok)
+	}
+	notes, _ := s.Notes()
+	require.Len(t, notes, 1)
+	require.Equal(t, "language-too-long", notes[0].Code)
 }
 
 func TestAttr(t *testing.T) {
@@ -151,7 +174,7 @@ func TestAttr(t *testing.T) {
 	_, ok := s.Attr("", "x")
 	require.False(t, ok, "before the first token")
 	s.Next()
-	require.Equal(t, []Attr{{"", "", "x", "1"}, {"u", "p", "x", "&lt;"}}, s.Attrs())
+	require.Equal(t, []Attr{{"", "", "x", "1", 3}, {"u", "p", "x", "&lt;", 9}}, s.Attrs())
 	value, ok := s.Attr("u", "x")
 	require.True(t, ok)
 	require.Equal(t, "<", value)

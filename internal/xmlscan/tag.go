@@ -8,6 +8,8 @@ type Attr struct {
 	Prefix string
 	Local  string
 	Raw    string // the value as written
+
+	at int // where it begins in the document
 }
 
 // Value returns the attribute's value: references are decoded, white space
@@ -49,7 +51,8 @@ func (s *Scanner) startTag(i int) Token {
 	case len(s.open) == s.lim.Depth:
 		return s.exceeded("depth", s.lim.Depth, i)
 	}
-	f := frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases), lang: s.Lang()}
+	f := frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases)}
+	f.lang, f.hasLang = s.Lang()
 	s.rooted = true
 	s.dropped = s.dropped[:0]
 	s.open = append(s.open, f)
@@ -62,7 +65,6 @@ func (s *Scanner) startTag(i int) Token {
 // attributes reads the rest of a start tag from i on. It returns false when the
 // scan has ended.
 func (s *Scanner) attributes(i int) bool {
-	s.attrAt = s.attrAt[:0]
 	first := i
 	for n := 0; ; n++ {
 		j := skipSpace(s.doc, i)
@@ -109,8 +111,7 @@ func (s *Scanner) attribute(i int) int {
 	case prefix == "" && local == "xmlns":
 		ok = s.declare("", raw, i, own)
 	default:
-		s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw})
-		s.attrAt = append(s.attrAt, i)
+		s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw, at: i})
 	}
 	if !ok {
 		return -1
@@ -213,7 +214,7 @@ func (s *Scanner) resolveNames(prefix, local string, i int) (ok bool) {
 		if a.Prefix == "" {
 			continue
 		}
-		if a.Space, ok = s.resolve(a.Prefix, s.attrAt[k]); !ok {
+		if a.Space, ok = s.resolve(a.Prefix, a.at); !ok {
 			return false
 		}
 	}
@@ -226,13 +227,30 @@ func (s *Scanner) resolveNames(prefix, local string, i int) (ok bool) {
 	return true
 }
 
+// maxLang is longer than any language tag (RFC 5646 §4.4.1).
+const maxLang = 64
+
 // inherit lets xml:base and xml:lang reach the elements within f.
 func (s *Scanner) inherit(f *frame, a *Attr) {
 	switch a.Local {
 	case "base":
-		s.bases = append(s.bases, a.Value())
+		b := Base{Ref: a.Value(), At: a.at}
+		switch b.Reach = ReachOf(b.Ref); {
+		case strings.Contains(b.Ref, "://"):
+		case len(s.bases) > 0:
+			b.Reach = b.Reach.within(s.bases[len(s.bases)-1].Reach)
+		default:
+			b.Reach = b.Reach.within(s.around)
+		}
+		s.bases = append(s.bases, b)
+		s.reach = s.reach.Max(b.Reach)
 	case "lang":
-		f.lang = a.Value()
+		if len(a.Raw) > maxLang {
+			s.note("language-too-long", a.at, "xml:lang that is longer than any language tag", a.Raw)
+			s.dropped = append(s.dropped, a.at)
+			return
+		}
+		f.lang, f.hasLang = a.Value(), true
 	}
 }
 
@@ -240,9 +258,9 @@ func (s *Scanner) inherit(f *frame, a *Attr) {
 // name. Comparing them in pairs is quickest for the few that elements have.
 func (s *Scanner) dropDuplicates() {
 	kept := s.attrs[:0]
-	for k, a := range s.attrs {
+	for _, a := range s.attrs {
 		if s.isDuplicate(kept, a) {
-			s.duplicate(s.attrAt[k], a.Local)
+			s.duplicate(a.at, a.Local)
 		} else {
 			kept = append(kept, a)
 		}

@@ -1,0 +1,395 @@
+package feedhistory
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The law of amplification: whatever is derived of a document of n bytes takes
+// at most so many times n, and so many bytes for each entry.
+const (
+	outputPerByte, outputPerEntry = 80, 4 << 10
+	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
+	memoryPerByte, memoryPerEntry = 1000, 100 << 10  // allocated by everything together, and mostly freed at once
+)
+
+// A burden is a document in which everything that an entry takes from its
+// surroundings is multiplied with everything that takes it.
+type burden struct {
+	format                                  Format
+	bindings, uri, prefix, lang, base, head int // how many, or how long
+	authors, author                         int
+	entries, links, relations, elements     int
+	references, inner                       int
+	content                                 string // how markup stands in the entry
+	used                                    bool   // the prefixes occur in each entry
+}
+
+func drawBurden(t *rapid.T) burden {
+	some := func(name string, n ...int) int { return rapid.SampledFrom(n).Draw(t, name) }
+	return burden{
+		format:   rapid.SampledFrom([]Format{Atom, RSS, JSONFeed}).Draw(t, "format"),
+		bindings: some("bindings", 0, 1, 5, 200), uri: some("uri", 10, 300, 5000, 100_000), prefix: some("prefix", 1, 10, 5000),
+		lang: some("lang", 0, 2, 60, 50_000), base: some("base", 0, 30, 70, 500, 8000), head: some("head", 0, 60),
+		authors: some("authors", 0, 1, 50), author: some("author", 5, 1000, 100_000),
+		entries: some("entries", 1, 10, 500), links: some("links", 0, 1, 20, 300), relations: some("relations", 1, 16),
+		elements: some("elements", 0, 1, 50), references: some("references", 0, 1, 30, 3000), inner: some("inner", 0, 1, 200),
+		content: rapid.SampledFrom([]string{"escaped", "numeric", "cdata", "xhtml"}).Draw(t, "content"),
+		used:    rapid.Bool().Draw(t, "used"),
+	}
+}
+
+// most bounds the size of a burden's document.
+const most = 400_000
+
+func (d burden) String() string {
+	if d.format == JSONFeed {
+		return d.json()
+	}
+	var b strings.Builder
+	root, entry, end := `feed xmlns="`+nsAtom+`"`, "entry", "</feed>"
+	if d.format == RSS {
+		root, entry, end = `rss version="2.0" xmlns:atom="`+nsAtom+`"`, "item", "</channel></rss>"
+	}
+	b.WriteString("<" + root)
+	for i := 0; i < d.bindings && b.Len() < most; i++ {
+		fmt.Fprintf(&b, ` xmlns:%s="%s%d"`, d.name(i), strings.Repeat("u", d.uri), i)
+	}
+	if d.lang > 0 {
+		b.WriteString(` xml:lang="` + strings.Repeat("e", d.lang) + `"`)
+	}
+	if d.base > 0 {
+		b.WriteString(` xml:base="http://example.org/` + strings.Repeat("b", max(d.base-20, 0)) + `/"`)
+	}
+	b.WriteString(">")
+	if d.format == RSS {
+		b.WriteString("<channel>")
+	}
+	for range d.head {
+		b.WriteString(`<atom:link rel="related" href="x"/>`)
+	}
+	for i := 0; i < d.authors && b.Len() < most; i++ {
+		b.WriteString("<author><name>" + strings.Repeat("n", d.author) + "</name></author>")
+	}
+	for i := 0; i < d.bindings && b.Len() < most; i++ {
+		b.WriteString("<" + d.name(i) + ":head/>")
+	}
+	one := d.entry(entry)
+	for i := 0; i < d.entries && (i == 0 || b.Len() < most); i++ {
+		fmt.Fprintf(&b, "<%s>%s%s</%s>", entry, d.id(i), one, entry)
+	}
+	return b.String() + end
+}
+
+func (d burden) name(i int) string { return fmt.Sprintf("%s%d", strings.Repeat("p", d.prefix), i) }
+
+func (d burden) id(i int) string {
+	if d.format == RSS {
+		return fmt.Sprintf(`<guid>i%d</guid>`, i)
+	}
+	return fmt.Sprintf(`<id>i%d</id>`, i)
+}
+
+// entry is what is the same in all entries.
+func (d burden) entry(name string) string {
+	var b strings.Builder
+	for range d.links {
+		b.WriteString(`<link rel="` + strings.TrimSpace(strings.Repeat("next ", d.relations)) + `" href="x"/>`)
+	}
+	if d.used {
+		for i := 0; i < d.bindings && b.Len() < most; i++ {
+			b.WriteString("<" + d.name(i) + ":e/>")
+		}
+	}
+	for range d.elements {
+		b.WriteString(`<e href="x" src="y"/><author><uri>x</uri></author>`)
+	}
+	start, end := `<content type="html">`, "</content>"
+	if name == "item" {
+		start, end = "<description>", "</description>"
+	}
+	switch markup := "<a href=x>"; d.content {
+	case "escaped":
+		b.WriteString(start + strings.Repeat(strings.ReplaceAll(markup, "<", "&lt;"), d.references) + end)
+	case "numeric":
+		b.WriteString(start + strings.Repeat("&lt;a h&#114;ef&#61;x>", d.references) + end)
+	case "cdata":
+		b.WriteString(start + "<![CDATA[" + strings.Repeat(markup, d.references) + "]]>" + end)
+	case "xhtml":
+		b.WriteString(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`)
+		b.WriteString(strings.Repeat(`<p xml:base="d/">`, d.inner) + strings.Repeat(`<a xml:base="" href="x"/>`, d.references) + strings.Repeat("</p>", d.inner))
+		b.WriteString("</div></content>")
+	}
+	return b.String()
+}
+
+func (d burden) json() string {
+	item := map[string]any{"id": "i", "url": "u", "external_url": "v", "content_html": strings.Repeat("<a href=x>", d.references)}
+	if d.links > 0 {
+		item["attachments"] = slicesRepeat(map[string]any{"url": "a"}, d.links)
+	}
+	one, _ := json.Marshal(item)
+	n := min(d.entries, 1+most/len(one))
+	data, _ := json.Marshal(map[string]any{
+		"version": "https://jsonfeed.org/version/1.1",
+		"authors": slicesRepeat(map[string]any{"name": strings.Repeat("n", d.author)}, min(d.authors, most/d.author)),
+		"items":   slicesRepeat(json.RawMessage(one), n),
+	})
+	return string(data)
+}
+
+func slicesRepeat[T any](v T, n int) []T {
+	list := make([]T, n)
+	for i := range list {
+		list[i] = v
+	}
+	return list
+}
+
+// url is where the burden is found.
+func (d burden) url() string {
+	if d.format == JSONFeed {
+		return "http://example.org/" + strings.Repeat("b", d.base) + "/feed"
+	}
+	return "http://example.org/feed"
+}
+
+// derive makes everything of a document that the package can, and returns how
+// many bytes that is.
+func derive(t require.TestingT, doc *Document) (output int) {
+	for _, e := range doc.Entries {
+		output += len(e.XML())
+		for _, text := range []Text{e.Title(), e.Summary(), e.Content()} {
+			output += len(text.html()) + len(text.Plain())
+		}
+		for _, l := range e.Links {
+			output += len(l.Href)
+		}
+		if item, _ := e.Decode(); item != nil {
+			for _, link := range item.Links {
+				output += len(link)
+			}
+		}
+	}
+	for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
+		var b bytes.Buffer
+		if err := write(&b, doc); err != nil {
+			require.True(t, is[*ParseError](err), "%v", err)
+		}
+		output += b.Len()
+		requireWellFormed(t, b.Bytes())
+	}
+	return output
+}
+
+// requireWellFormed reads a document with a parser that is not ours.
+func requireWellFormed(t require.TestingT, text []byte) {
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err, "%.2000q", text)
+	}
+}
+
+// obeys holds a document to the law.
+func obeys(t require.TestingT, text, url string) (doc *Document, output int) {
+	allocated := allocated(func() {
+		if doc, _ = (Parser{}).parse(text, url); doc != nil {
+			output = derive(t, doc)
+		}
+	})
+	if doc == nil {
+		return nil, 0
+	}
+	n := len(doc.Entries)
+	require.LessOrEqual(t, output, outputPerByte*len(text)+outputPerEntry*n+outputOfHead, "bytes out, of %d and %d entries", len(text), n)
+	require.LessOrEqual(t, int(allocated), memoryPerByte*len(text)+memoryPerEntry*n+4*outputOfHead, "allocated, of %d and %d entries", len(text), n)
+	return doc, output
+}
+
+func TestAmplification(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawBurden(t)
+		obeys(t, d.String(), d.url())
+	})
+}
+
+// FuzzAmplification holds any document to the law.
+func FuzzAmplification(f *testing.F) {
+	seed(f)
+	f.Add(burden{format: Atom, bindings: 5, uri: 300, prefix: 1, base: 500, entries: 3, references: 3, used: true, content: "escaped"}.String())
+	f.Add(burden{format: RSS, bindings: 5, uri: 300, prefix: 1, base: 500, entries: 3, links: 20, relations: 16, content: "numeric"}.String())
+	f.Fuzz(func(t *testing.T, text string) {
+		obeys(t, text, "http://example.org/"+strings.Repeat("b", 300)+"/feed")
+	})
+}
+
+// FuzzJSONFeed reads structured JSON Feeds, which a fuzzer that changes bytes
+// does not come to.
+func FuzzJSONFeed(f *testing.F) { f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkJSONFeed(t) })) }
+
+func TestJSONFeeds(t *testing.T) { rapid.Check(t, checkJSONFeed) }
+
+// checkJSONFeed reads a JSON Feed whose members have any value, and any number.
+func checkJSONFeed(t *rapid.T) {
+	items := rapid.SliceOfN(rapid.Custom(drawItem), 0, 4).Draw(t, "items")
+	feed := map[string]any{"version": "https://jsonfeed.org/version/1.1", "items": items}
+	for _, name := range []string{"title", "home_page_url", "feed_url", "next_url", "description", "authors"} {
+		if rapid.Bool().Draw(t, name) {
+			feed[name] = drawJSON(t, name, 2)
+		}
+	}
+	data, err := json.Marshal(feed)
+	require.NoError(t, err)
+	doc, _ := obeys(t, string(data), "http://example.org/feed")
+	require.NotNil(t, doc, "%s", data)
+	if len(doc.Gaps) == 0 {
+		require.Len(t, doc.Entries, len(items), "%s", data)
+	}
+	for _, e := range doc.Entries {
+		require.NotEmpty(t, e.ID)
+	}
+}
+
+// drawItem draws an item; nearly all of its members are of the right type.
+func drawItem(t *rapid.T) map[string]any {
+	item := map[string]any{}
+	text := rapid.SampledFrom([]string{"", "a", "https://example.org/1", "2003-12-13T18:30:02Z", "<p>b <a href=x>", "\x00\u2028é"})
+	for _, name := range []string{"id", "url", "external_url", "title", "summary", "content_html", "content_text", "image", "banner_image", "date_published", "date_modified", "language"} {
+		if rapid.Bool().Draw(t, "has "+name) {
+			item[name] = text.Draw(t, name)
+		}
+	}
+	if n := rapid.SampledFrom([]int{0, 1, 65, 300, 5000}).Draw(t, "attachments"); n > 0 {
+		item["attachments"] = slicesRepeat(map[string]any{"url": text.Draw(t, "attachment"), "mime_type": text.Draw(t, "type"), "size_in_bytes": 1e30}, n)
+	}
+	for _, name := range []string{"tags", "author", "authors", "id", "attachments", "_extension"} {
+		if rapid.IntRange(0, 4).Draw(t, "any "+name) == 0 {
+			item[name] = drawJSON(t, name, 2)
+		}
+	}
+	return item
+}
+
+// drawJSON draws any value.
+func drawJSON(t *rapid.T, name string, depth int) any {
+	switch rapid.IntRange(0, 4+min(depth, 1)*2).Draw(t, name+" is") {
+	case 0:
+		return nil
+	case 1:
+		return rapid.Float64Range(-1e30, 1e30).Draw(t, name)
+	case 2:
+		return rapid.Bool().Draw(t, name)
+	case 3, 4:
+		return rapid.String().Draw(t, name)
+	case 5:
+		return map[string]any{"name": drawJSON(t, name, depth-1), "url": drawJSON(t, name, depth-1)}
+	}
+	return []any{drawJSON(t, name, depth-1), drawJSON(t, name, depth-1)}
+}
+
+// What is not hostile is not refused, however much there is of it.
+func TestGenerousDocuments(t *testing.T) {
+	base := "https://example.org/" + strings.Repeat("gallery/", 25) // 220 bytes
+	var pictures []string
+	for i := range 300 {
+		pictures = append(pictures, fmt.Sprintf(`<img src="p%d.jpg">`, i))
+	}
+	html := strings.Join(pictures, "")
+	for name, text := range map[string]string{
+		"a gallery in HTML": `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry><id>1</id><content type="html"><![CDATA[` + html + `]]></content></entry></feed>`,
+		"a gallery of enclosures": `<rss xml:base="` + base + `"><channel><item><guid>1</guid>` +
+			strings.Repeat(`<enclosure url="p.jpg" type="image/jpeg" length="1"/>`, 300) + `</item></channel></rss>`,
+		"a gallery in JSON": `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","attachments":[` +
+			strings.TrimSuffix(strings.Repeat(`{"url":"p.jpg","mime_type":"image/jpeg"},`, 300), ",") + `]}]}`,
+		"unclosed tags":   `<rss><channel><item><guid>1</guid><description><![CDATA[` + strings.Repeat("<p><a href=/x>", 5000) + `]]></description></item></channel></rss>`,
+		"many namespaces": `<rss` + namespaces(60) + `><channel><item><guid>1</guid><n1:a/><n2:a/></item></channel></rss>`,
+		"nested bases":    `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry xml:base="a/"><id>1</id><content type="xhtml" xml:base="b/"><div xmlns="http://www.w3.org/1999/xhtml">` + strings.Repeat(`<p><a href="c">d</a></p>`, 500) + `</div></content></entry></feed>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := Parser{}.parse(text, base+"feed")
+			require.NoError(t, err)
+			require.Empty(t, doc.Gaps)
+			require.Len(t, doc.Entries, 1)
+			derive(t, doc)
+		})
+	}
+}
+
+func namespaces(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ` xmlns:n%d="http://example.org/namespaces/of/some/length/%d"`, i, i)
+	}
+	return b.String()
+}
+
+// An entry's fate depends on itself and on what surrounds it, not on its place.
+func TestEntryBeyondALimit(t *testing.T) {
+	entry := func(id, more string) string { return "<entry><id>" + id + "</id>" + more + "</entry>" }
+	long := entry(strings.Repeat("x", 5000), "")
+	links := entry("links", strings.Repeat(`<link href="http://example.org/"/>`, maxLinks+1))
+	greedy := entry("greedy", `<content type="html">`+strings.Repeat(`&lt;a href=x>`, 100)+`</content>`)
+	for _, order := range [][]string{
+		{long, entry("a", ""), links, greedy, entry("b", "")},
+		{entry("a", ""), greedy, long, entry("b", ""), links},
+	} {
+		text := `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 900) + `/">` + strings.Join(order, "") + "</feed>"
+		doc, err := Parser{}.parse(text, "http://example.org/feed")
+		require.NoError(t, err)
+		require.Len(t, doc.Entries, 2)
+		require.Equal(t, "b", doc.Entries[1].ID)
+		require.Len(t, doc.Gaps, 1)
+		require.Equal(t, ReasonLimit, doc.Gaps[0].Reason)
+		require.ErrorContains(t, doc.Gaps[0], "3 entries left out")
+		require.ErrorContains(t, doc.Gaps[0], "RFC 5005 §6")
+
+		h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+		require.NoError(t, err)
+		require.Equal(t, Partial, h.Verdict())
+	}
+}
+
+// Steps that are counted as allocations grow as the document does.
+func TestGrowth(t *testing.T) {
+	for name, make := range map[string]func(n int) string{
+		"bases in turn under nested ones": func(n int) string {
+			return contentOf(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`+strings.Repeat(`<p xml:base="a/">`, min(n, 200)),
+				strings.Repeat(`<a xml:base="" href="x"/>`, n), strings.Repeat("</p>", min(n, 200))+"</div></content>")
+		},
+		"skipped entries": func(n int) string {
+			return `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
+				strings.Repeat(`<entry><id>1</id>`+strings.Repeat(`<link href="x"/>`, 60)+`</entry>`, n) + `</feed>`
+		},
+		"entries with all bindings": func(n int) string {
+			return `<feed xmlns="` + nsAtom + `"` + namespaces(200) + `>` + strings.Repeat(`<entry><id>1</id><n1:a/></entry>`, n) + `</feed>`
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cost := func(n int) float64 {
+				return testing.AllocsPerRun(2, func() {
+					doc, err := Parser{}.parse(make(n), "http://example.org/feed")
+					require.NoError(t, err)
+					for _, e := range doc.Entries {
+						_, _ = e.XML(), e.Content()
+					}
+				})
+			}
+			one, two, four := cost(1000), cost(2000), cost(4000)
+			require.Less(t, two, 2.3*one+100)
+			require.Less(t, four, 2.3*two+100)
+		})
+	}
+}

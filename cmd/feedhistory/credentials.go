@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// passwordVariable is where the password of --user is: on a command line others
+// could see it.
+const passwordVariable = "FEEDHISTORY_PASSWORD"
+
+// The flags of what a server wants to be told. It goes to the origin of the
+// address only.
+type credentials struct {
+	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc' (repeatable)."`
+	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
+	TokenEnv string   `placeholder:"VARIABLE" help:"Environment variable with a bearer token to send."`
+
+	fields http.Header // nil: none
+}
+
+// check refuses what contradicts itself.
+func (c *credentials) check() error {
+	switch {
+	case c.User != "" && c.TokenEnv != "":
+		return errors.New("--user and --token-env exclude each other")
+	case strings.Contains(c.User, ":"):
+		return errors.New("--user: a name without a colon; the password is in " + passwordVariable)
+	}
+	return nil
+}
+
+// read reads the flags and the environment.
+func (c *credentials) read() error {
+	fields := http.Header{}
+	for _, field := range c.Header {
+		name, value, ok := strings.Cut(field, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return usageError("--header: a name and a value with a colon between them, not " + field)
+		}
+		fields.Add(name, strings.TrimSpace(value))
+	}
+	switch {
+	case c.User != "":
+		password, ok := os.LookupEnv(passwordVariable)
+		if !ok {
+			return usageError("--user: there is no password in " + passwordVariable)
+		}
+		fields.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.User+":"+password)))
+	case c.TokenEnv != "":
+		token := strings.TrimSpace(os.Getenv(c.TokenEnv))
+		if token == "" {
+			return usageError(fmt.Sprintf("--token-env: there is no token in %s", c.TokenEnv))
+		}
+		fields.Set("Authorization", "Bearer "+token)
+	}
+	if len(fields) > 0 {
+		c.fields = fields
+	}
+	return nil
+}
+
+// header is what the clients of the protocols ask for the fields.
+func (c *credentials) header() func(context.Context, string) (http.Header, error) {
+	if c.fields == nil {
+		return nil
+	}
+	return func(context.Context, string) (http.Header, error) { return c.fields, nil }
+}

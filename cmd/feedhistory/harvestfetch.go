@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+)
+
+// fetchPMH prints what changed with the records themselves, and what could not
+// be fetched before. An interruption leaves the rest in the queue.
+func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmhHarvest) error {
+	if h.queue == nil {
+		h.queue = atompmh.Queue{}
+	}
+	changes := func(yield func(atompmh.Change, error) bool) {
+		for _, change := range h.changes {
+			if !yield(change, nil) {
+				return
+			}
+		}
+	}
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	h.fetched = []jsonChange{}
+	for f, err := range harvester.FetchQueued(w.ctx, changes, h.queue) {
+		j := fetchedJSON(f)
+		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
+			h.brought++
+		}
+		if c.JSON {
+			h.fetched = append(h.fetched, j)
+		} else {
+			err = errors.Join(err, printLine(out, j))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return errors.Join(out.Flush(), c.printPMH(w, *h))
+	}
+	return out.Flush()
+}
+
+func fetchedJSON(f atompmh.Fetched) jsonChange {
+	j := changeJSON(f.Change)
+	j.Type, j.Gone = f.Type, f.Gone
+	switch {
+	case f.Err != nil:
+		j.Type, j.Error = "", detail(f.Err)
+	case utf8.Valid(f.Body):
+		j.Body = string(f.Body)
+	default:
+		j.Base64 = f.Body
+	}
+	if f.Err == nil && f.Chosen != nil && f.Kind == atompmh.Record {
+		j.Type = cmp.Or(j.Type, f.Chosen.Type)
+	}
+	return j
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// keep harvests into a mirror, which notes how far it has come.
+func (c *harvestCommand) keep(w *world) error {
+	db := &database{DB: c.DB}
+	store, err := db.create(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m := &mirror.Mirror{Store: store}
+	var changes *mirror.Changes
+	switch c.Protocol {
+	case atomPMH:
+		changes, err = c.harvester(w).Keep(w.ctx, m)
+	case dataReplication:
+		changes, err = c.replicationClient(w).Keep(w.ctx, m, c.resources())
+	default:
+		changes, err = c.rangeClient(w).Keep(w.ctx, m)
+	}
+	if err == nil {
+		err = c.unpolled(w.ctx, store)
+	}
+	if err == nil {
+		err = store.Index(w.ctx)
+	}
+	if err != nil {
+		return c.keepFailure(db, err)
+	}
+	return c.kept(w, changes)
+}
+
+// never is when a feed is polled that is harvested: most have nothing that could
+// be polled.
+var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+func isHarvested(f *mirror.Feed) bool { return f.Next.Equal(never) }
+
+// unpolled has the feed left alone by sync.
+func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error {
+	f, err := store.Feed(ctx, c.URL)
+	if err != nil || isHarvested(f) {
+		return err
+	}
+	f.Next = never
+	return store.Commit(ctx, &mirror.Change{Feed: f})
+}
+
+// keepFailure says why nothing was harvested, or not all.
+func (c *harvestCommand) keepFailure(db *database, err error) error {
+	var page *datareplication.PageError
+	switch {
+	case replicationAdvice(err) != "" || errors.As(err, &page):
+		return c.replicationFailure(err)
+	case isOfRequest(err):
+		return failure(c.URL, err)
+	}
+	return db.failure(err)
+}
+
+// isOfRequest reports whether an error is that of a request or of a document,
+// rather than the store's.
+func isOfRequest(err error) bool {
+	var status *feedhistory.StatusError
+	var refused *feedhistory.RefusedError
+	var parse *feedhistory.ParseError
+	return errors.As(err, &status) || errors.As(err, &refused) || errors.As(err, &parse) || remedy(err) != ""
+}
+
+// resources say which resource an entity is about.
+func (c *harvestCommand) resources() (of datareplication.Resources) {
+	if c.Key == "" {
+		return of
+	}
+	of.Key = func(e *datareplication.Entity) (string, error) {
+		if key := strings.TrimSpace(e.Header.Get(c.Key)); key != "" {
+			return key, nil
+		}
+		return "", errors.New("it has no " + c.Key + " to be known by; try another --key")
+	}
+	return of
+}
+
+// kept says what has come, on standard output as JSON and on standard error for
+// people.
+func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
+	o := outcome{turn: turn{feed: c.URL}, kind: polled, changes: changes}
+	changes.Next = time.Time{} // a harvest comes when it is asked for
+	if c.JSON {
+		if err := printLine(w.stdout, o.json(changes)); err != nil {
+			return err
+		}
+	}
+	p := &page{w: w.stderr}
+	p.line(clean(o.text(changes)))
+	for _, g := range changes.Gaps {
+		p.harvestGap(storedGap(g))
+	}
+	if status := o.status(); status != exitOK {
+		return statusError(status)
+	}
+	return nil
+}

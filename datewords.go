@@ -1,0 +1,133 @@
+package feedhistory
+
+import "strings"
+
+// monthNames are the months' names; those of English may be cut short.
+var monthNames = [...][]string{
+	{"january", "január", "ιαν"},
+	{"february", "február", "februári", "φεβ"},
+	{"march", "március", "μάώ", "μαώ", "μάρ", "μαρ"},
+	{"april", "április", "απρ"},
+	{"may", "május", "μάι", "μαϊ", "μαι"},
+	{"june", "június", "ιούν", "ιον", "ιουν"},
+	{"july", "július", "ιούλ", "ιολ", "ιουλ"},
+	{"august", "augusztus", "αύγ", "αυγ"},
+	{"september", "szeptember", "σεπ"},
+	{"october", "október", "οκτ"},
+	{"november", "νοέ", "νοε"},
+	{"december", "δεκ"},
+}
+
+// monthOf returns the month that a word names, 0 for none.
+func monthOf(lower string) int {
+	for i, names := range monthNames {
+		if len(lower) >= 3 && strings.HasPrefix(names[0], lower) {
+			return i + 1
+		}
+		for _, name := range names[1:] {
+			if lower == name {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+const (
+	weekdays = " mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat saturday sun sunday "
+	ordinals = " st nd rd th "
+	fillers  = " at on of the um uhr "
+)
+
+func has(words, word string) bool { return strings.Contains(words, " "+word+" ") }
+
+// word reads a word.
+func (d *dateText) word() bool {
+	start := d.at
+	for d.at < len(d.text) && (d.text[d.at] >= 0x80 || isLetter(d.text[d.at]) || d.clock.set && d.text[d.at] == '/') {
+		d.at++
+	}
+	word := d.text[start:d.at]
+	lower := strings.ToLower(word)
+	afterNumber := d.inNumber
+	d.inNumber = false
+	month := 0
+	switch {
+	case start == 0 && d.next(',', false), has(weekdays, lower): // of whatever language
+	case lower == "t" && d.count > 0 && !d.clock.set && d.at < len(d.text) && isDigit(d.text[d.at]):
+		d.afterT = true
+	case d.halfDay(lower), d.cjk(lower):
+	case afterNumber && has(ordinals, lower):
+	case !d.clock.set && has(fillers, lower), lower == "uhr":
+	default:
+		if month = monthOf(lower); month == 0 {
+			return d.zoneName(word, lower)
+		}
+		if d.month > 0 {
+			return false
+		}
+		d.month = month
+	}
+	return true
+}
+
+// halfDay reads am, p.m. and their like. In Korea they come before the time.
+func (d *dateText) halfDay(lower string) bool {
+	half := lower[0]
+	switch lower {
+	case "am", "pm":
+	case "오전":
+		half, d.korean = 'a', true
+	case "오후":
+		half, d.korean = 'p', true
+	case "a", "p":
+		if !strings.HasPrefix(strings.ToLower(d.text[d.at:]), ".m") {
+			return false
+		}
+		d.at += len(".m")
+	default:
+		return false
+	}
+	if d.clock.half != 0 || !d.clock.set && !d.korean {
+		return false
+	}
+	d.clock.half = half
+	return true
+}
+
+// cjk reads the words after a year, a month and a day.
+func (d *dateText) cjk(word string) bool {
+	switch word {
+	case "년", "월", "일":
+		d.korean = true
+		return true
+	case "年", "月", "日":
+		return true
+	}
+	return false
+}
+
+// zoneName reads the name of a zone, and the offset that may follow.
+func (d *dateText) zoneName(word, lower string) bool {
+	if d.zoned || !d.clock.set && !d.dated() {
+		return d.zoned
+	}
+	z, ok := namedZone(word, lower)
+	if !ok {
+		return false
+	}
+	named := d.at
+	for d.next(' ', false) {
+		d.at++
+	}
+	if d.beginsOffset() {
+		ok = d.offset()
+		if strings.HasPrefix(lower, "etc/") { // Etc/GMT+5 is five hours behind (POSIX)
+			d.zone.offset *= -1
+		}
+		return ok
+	}
+	d.at = named
+	d.zone, d.zoned = z, true
+	return true
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/examples/wire"
+)
+
+// The program does what it says, and the package's README shows its functions
+// and what really crosses the wire.
+func TestRun(t *testing.T) {
+	var out, exchange strings.Builder
+	require.NoError(t, run(t.Context(), &out, &exchange))
+	require.Equal(t, "record urn:record:1 2012-11-01\nrecord urn:record:2 2012-11-01\ndeleted urn:record:1 2012-11-02\n", out.String())
+	readme, err := os.ReadFile("../../harvest/atompmh/README.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	require.NoError(t, wire.Check(string(readme), string(source), exchange.String(), "produce", "consume"))
+}

@@ -1,0 +1,117 @@
+// Datareplication publishes a log of entities by the data replication protocol,
+// with a snapshot to begin at, and keeps a copy of the resources current.
+//
+//	go run ./examples/datareplication [-wire]
+//
+// With -wire it shows what crosses the wire.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/textproto"
+	"os"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/examples/wire"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+func main() {
+	show := flag.Bool("wire", false, "show what crosses the wire")
+	flag.Parse()
+	exchange := io.Discard
+	if *show {
+		exchange = os.Stdout
+	}
+	if err := run(context.Background(), os.Stdout, exchange); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// produce appends a change of a resource to the log. Which resource that is the
+// protocol has no name for, so a header field says it.
+func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
+	return p.Append(datareplication.Entity{
+		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for one that is made up
+		Operation: operation, Type: "text/plain", Body: []byte(body),
+		Header: textproto.MIMEHeader{"X-Key": {key}},
+	})
+}
+
+// consume brings a copy of the resources up to date, and returns the place to go
+// on from. A real one stores both in one transaction.
+func consume(ctx context.Context, client *feedhistory.Client, cursor datareplication.Cursor, resources map[string]string) (datareplication.Cursor, error) {
+	c := datareplication.Client{HTTP: client, URL: wire.Site + "feed/", Snapshot: wire.Site + "feed/snapshot"}
+	harvest := c.Harvest(ctx, cursor)
+	for e, err := range harvest.Entities() {
+		switch {
+		case err != nil:
+			return harvest.Cursor(), err
+		case e.Operation == datareplication.Delete:
+			delete(resources, e.Header.Get("X-Key"))
+		default:
+			resources[e.Header.Get("X-Key")] = string(e.Body)
+		}
+	}
+	return harvest.Cursor(), nil
+}
+
+// run makes a snapshot of one resource, harvests it, changes what there is, and
+// harvests that.
+func run(ctx context.Context, out, exchange io.Writer) error {
+	dir, err := os.MkdirTemp("", "feed")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	handler := &datareplication.Handler{FS: publish.Dir{Path: dir}, Base: wire.Site + "feed/"}
+	client, stop, err := wire.Serve(http.StripPrefix("/feed/", handler), exchange, "Link", "Content-Type", "Last-Modified")
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p := &datareplication.Producer{Output: publish.Dir{Path: dir}, Now: func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}}
+	resources, cursor := map[string]string{}, datareplication.Cursor{}
+	for _, change := range []func() error{
+		func() error { return produce(p, datareplication.Put, "a", "old") },
+		func() error { return p.Snapshot(all(map[string]string{"a": "old"})) },
+		nil,
+		func() error { return produce(p, datareplication.Put, "b", "new") },
+		func() error { return produce(p, datareplication.Delete, "a", "") },
+		nil,
+	} {
+		if change != nil {
+			err = change()
+		} else if cursor, err = consume(ctx, client, cursor, resources); err == nil {
+			fmt.Fprintln(out, resources, "at", cursor)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all yields the resources that there are, for a snapshot.
+func all(resources map[string]string) func(func(datareplication.Entity, error) bool) {
+	return func(yield func(datareplication.Entity, error) bool) {
+		for key, body := range resources {
+			header := textproto.MIMEHeader{"X-Key": {key}}
+			if !yield(datareplication.Entity{Type: "text/plain", Body: []byte(body), Header: header}, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+// Modifiedrange serves a collection by ranges of modification times, and keeps a
+// copy of it current.
+//
+//	go run ./examples/modifiedrange [-wire]
+//
+// With -wire it shows what crosses the wire.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/examples/wire"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+)
+
+func main() {
+	show := flag.Bool("wire", false, "show what crosses the wire")
+	flag.Parse()
+	exchange := io.Discard
+	if *show {
+		exchange = os.Stdout
+	}
+	if err := run(context.Background(), os.Stdout, exchange); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// produce serves a collection, which is a query to a database as a rule.
+func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
+	return &modifiedrange.Handler{
+		Limit: 2, Now: now, Head: &feedhistory.Document{ID: "urn:vehicles", Title: "Vehicles"},
+		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {
+			for _, item := range *items { // the most recently modified first
+				if (modifiedrange.Range{Start: start, End: end}).Contains(item.Modified) && (limit == 0 || len(found) < limit) {
+					found = append(found, item)
+				}
+			}
+			return found, nil
+		},
+	}
+}
+
+// consume prints what was modified since the last time, and returns what to
+// remember until the next.
+func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, state modifiedrange.State) (modifiedrange.State, error) {
+	c := modifiedrange.Client{HTTP: client, URL: wire.Site + "collection"}
+	sync := c.Sync(ctx, state)
+	history, err := feedhistory.Merge(sync.Documents())
+	if err != nil {
+		return state, err
+	}
+	for _, e := range history.Entries {
+		fmt.Fprintln(out, e.ID, e.Title().Plain())
+	}
+	next, _ := sync.State() // as it was, if something is missing
+	return next, nil
+}
+
+// run gets a collection of three entries, and then the one that changed.
+func run(ctx context.Context, out, exchange io.Writer) error {
+	now := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC)
+	var items []modifiedrange.Item
+	handler := produce(&items, func() time.Time { return now })
+	client, stop, err := wire.Serve(handler, exchange, "Date", "Modified-Range")
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	for _, title := range []string{"Planes", "Trains", "Automobiles"} {
+		if items, err = add(items, title, "first", now.Add(-time.Duration(3-len(items))*time.Hour)); err != nil {
+			return err
+		}
+	}
+	var state modifiedrange.State
+	if state, err = consume(ctx, out, client, state); err != nil {
+		return err
+	}
+	now = now.Add(time.Hour)
+	if items, err = add(items, "Trains", "second", now); err != nil {
+		return err
+	}
+	_, err = consume(ctx, out, client, state)
+	return err
+}
+
+// add puts an item at the front of a collection, and removes the one that it
+// replaces.
+func add(items []modifiedrange.Item, title, text string, at time.Time) ([]modifiedrange.Item, error) {
+	e, err := feedhistory.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()
+	if err != nil {
+		return nil, err
+	}
+	all := []modifiedrange.Item{{Modified: at, Entry: e}}
+	for _, item := range items {
+		if item.Entry.ID != e.ID {
+			all = append(all, item)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,85 @@
+package atompmh
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Queue has the records that are still to be fetched, by their identifiers. It
+// is to be stored as JSON, together with the Mark. The zero value has none; a map
+// must have been made before it is used.
+type Queue map[string]Pending
+
+// A Pending record is one that is still to be fetched.
+type Pending struct {
+	Time   time.Time `json:"time"` // its last modified time
+	URL    string    `json:"url"`  // of the representation that was chosen
+	Type   string    `json:"type,omitempty"`
+	Failed int       `json:"failed,omitempty"` // how often it could not be fetched
+}
+
+// FetchQueued is Fetch with a memory: a record stands in the queue from when its
+// change is taken until it has come, or turns out to be gone. After the changes
+// come those of the queue that none of the changes is about, the oldest first,
+// without their Entry.
+//
+// The queue changes until the sequence has ended, or is left.
+func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Fetched, error] {
+	return func(yield func(Fetched, error) bool) {
+		for f, err := range h.Fetch(ctx, queue.all(changes)) {
+			if err == nil && f.Kind == Record && f.Chosen != nil {
+				queue.done(f)
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// all yields changes, which are put into the queue, and then what else was in it.
+func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
+	before := maps.Clone(q)
+	return func(yield func(Change, error) bool) {
+		for c, err := range changes {
+			if err == nil && c.Kind != Other {
+				delete(before, c.ID)
+				delete(q, c.ID)
+			}
+			if err == nil && c.Kind == Record && c.Chosen != nil {
+				q[c.ID] = Pending{Time: c.Time, URL: c.Chosen.URL, Type: c.Chosen.Type}
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+		ids := slices.SortedFunc(maps.Keys(before), func(a, b string) int {
+			return cmp.Or(before[a].Time.Compare(before[b].Time), strings.Compare(a, b))
+		})
+		for _, id := range ids {
+			p := before[id]
+			r := Representation{URL: p.URL, Type: p.Type}
+			c := Change{Kind: Record, ID: id, Time: p.Time, Representations: []Representation{r}, Chosen: &r}
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// done notes what has become of a record.
+func (q Queue) done(f Fetched) {
+	p, ok := q[f.ID]
+	switch {
+	case f.Err == nil || f.Gone:
+		delete(q, f.ID)
+	case ok:
+		p.Failed++
+		q[f.ID] = p
+	}
+}

@@ -1,0 +1,57 @@
+package datareplication
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Credentials are asked for at each request, and go to the origin of the feed
+// only: neither to a snapshot nor to pages elsewhere.
+func TestHeader(t *testing.T) {
+	out := newMemory()
+	p := newProducer(out)
+	require.NoError(t, p.Append(entities(0, 9)...))
+	require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) {
+		for _, e := range entities(0, 30) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}))
+	require.NoError(t, p.Append(entities(9, 9)...))
+	own := serve(out).handler
+	elsewhere := http.StripPrefix("/feed/", &Handler{FS: out, Base: "http://other.example/feed/"})
+	var mu sync.Mutex
+	asked, tokens := 0, map[string]bool{}
+	w := &wire{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Host == "example.org" {
+			tokens[r.Header.Get("Authorization")] = true
+			own.ServeHTTP(w, r)
+			return
+		}
+		require.Empty(t, r.Header.Get("Authorization"))
+		elsewhere.ServeHTTP(w, r)
+	})}
+	c := w.client()
+	c.Snapshot = "http://other.example/feed/snapshot"
+	c.Header = func(_ context.Context, url string) (http.Header, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		require.True(t, strings.HasPrefix(url, base))
+		return http.Header{"Authorization": {fmt.Sprint("Bearer ", asked)}}, nil
+	}
+	got, err := collect(c.Harvest(t.Context(), Cursor{}))
+	require.NoError(t, err)
+	require.Len(t, got, 39)
+	require.Greater(t, asked, 3)
+	require.Len(t, tokens, asked) // each request had one of its own
+}

@@ -1,0 +1,123 @@
+package feedhistory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// The identity of entries that have no id (5005#22).
+
+// identify gives an identity to an entry that has none: its link, or else a
+// digest of what it says.
+func (e *Entry) identify(format Format) {
+	e.WeakID = true
+	if link, ok := e.Links.Rel(RelAlternate); ok {
+		e.ID = link.Href
+		return
+	}
+	h := sha256.New()
+	e.say(h, format)
+	e.ID = digestID(h)
+}
+
+func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.Sum(nil)) }
+
+// say writes what an entry says: its elements, attributes and text, whatever
+// prefixes, references or surroundings they are written with. So the digest is
+// the same when it is written elsewhere and read again.
+func (e *Entry) say(w io.Writer, format Format) {
+	if format == JSONFeed {
+		_, _ = io.WriteString(w, e.raw)
+		return
+	}
+	write := func(parts ...string) {
+		for _, part := range parts {
+			_, _ = io.WriteString(w, strconv.Itoa(len(part))+":"+part)
+		}
+	}
+	var text []byte
+	flush := func() {
+		if len(text) > 0 {
+			write("text", string(text))
+			text = text[:0]
+		}
+	}
+	s := e.reader().s
+	for root := true; ; root = false {
+		tok := xmlscan.Start
+		if !root {
+			tok = s.Next()
+		}
+		switch tok {
+		case xmlscan.Stop:
+			flush()
+			return
+		case xmlscan.Start:
+			flush()
+			if s.Is(nsAtom, "author") {
+				s.Skip() // it may come from the surroundings
+				continue
+			}
+			write("start", s.Space(), s.Local())
+			for _, a := range s.Attrs() {
+				if !root || a.Space != nsXML {
+					write(a.Space, a.Local, a.Value())
+				}
+			}
+		case xmlscan.End:
+			flush()
+			write("end")
+		default:
+			text = s.AppendText(text)
+		}
+	}
+}
+
+// tellApart gives entries of one document that have no id, and share a link, an
+// identity each. The oldest keeps the link, so that nothing known changes; the
+// others get one made of link, title and time.
+func (r *reader) tellApart() {
+	byLink := map[string][]*Entry{}
+	for _, e := range r.doc.Entries {
+		if e.WeakID && e.Links.has(RelAlternate) {
+			byLink[e.ID] = append(byLink[e.ID], e)
+		}
+	}
+	for _, same := range byLink {
+		oldest := same[len(same)-1] // the newest come first, as a rule
+		for _, e := range slices.Backward(same) {
+			if t := e.time(); !t.IsZero() && t.Before(oldest.time()) {
+				oldest = e
+			}
+		}
+		for _, e := range same {
+			if e != oldest {
+				e.ID = e.madeID()
+			}
+		}
+	}
+}
+
+// madeID returns an identity made of an entry's link, title and time.
+func (e *Entry) madeID() string {
+	h := sha256.New()
+	for _, part := range []string{e.ID, e.Title().Body, e.time().UTC().Format(time.RFC3339Nano)} {
+		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
+	}
+	return digestID(h)
+}
+
+// time is when the entry was published, or else changed; zero if it says neither.
+func (e *Entry) time() time.Time {
+	if e.Published.IsZero() {
+		return e.Updated
+	}
+	return e.Published
+}

@@ -1,0 +1,98 @@
+package feedhistory
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Members of JSON Feed go by their exact names.
+func TestJSONNames(t *testing.T) {
+	const feed = `{"version":"https://jsonfeed.org/version/1.1","items":[%s]}`
+	for item, want := range map[string]string{
+		`{"id":"right","ID":"wrong"}`:                                            "right",
+		`{"ID":"wrong","id":"right"}`:                                            "right",
+		`{"Id":"wrong","id":7.50}`:                                               "7.50",
+		`{"\u0069d":"right"}`:                                                    "right",
+		`{"ID":"wrong","url":"http://h/1","URL":"http://h/2"}`:                   "http://h/1",
+		`{"id":"right","_x":{"a":"\"ID\":","b":["\\"]},"\u0049D":"wrong"}`:       "right",
+		`{"id":"right","attachments":[{"URL":"http://h/x","url":"http://h/y"}]}`: "right",
+	} {
+		doc, err := Parser{}.parse(fmt.Sprintf(feed, item), "")
+		require.NoError(t, err, item)
+		require.Equal(t, want, doc.Entries[0].ID, item)
+		again, err := ReadEntry(JSONFeed, string(doc.Entries[0].JSON()), "")
+		require.NoError(t, err)
+		require.Equal(t, want, again.ID)
+		for _, l := range again.Links {
+			require.NotContains(t, []string{"http://h/2", "http://h/x"}, l.Href)
+		}
+	}
+}
+
+// Items without a guid that share a link are entries of their own; the oldest
+// keeps the identity that it would have alone.
+func TestItemsThatShareALink(t *testing.T) {
+	item := func(title, date string) string {
+		return "<item><title>" + title + "</title><link>http://h/news</link>" + date + "</item>"
+	}
+	const day1, day2 = "<pubDate>Mon, 01 Dec 2003 00:00:00 GMT</pubDate>", "<pubDate>Tue, 02 Dec 2003 00:00:00 GMT</pubDate>"
+	ids := func(items ...string) (ids []string) {
+		doc, err := Parser{}.parse("<rss><channel>"+strings.Join(items, "")+"</channel></rss>", "")
+		require.NoError(t, err)
+		for _, e := range doc.Entries {
+			require.True(t, e.WeakID)
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	alone := ids(item("a", day1))
+	require.Equal(t, []string{"http://h/news"}, alone)
+
+	newestFirst, oldestFirst := ids(item("b", day2), item("a", day1)), ids(item("a", day1), item("b", day2))
+	require.Equal(t, "http://h/news", newestFirst[1])
+	require.Equal(t, "http://h/news", oldestFirst[0])
+	require.Equal(t, newestFirst[0], oldestFirst[1], "the order makes no difference")
+	require.True(t, strings.HasPrefix(newestFirst[0], "urn:sha256:"))
+
+	undated := ids(item("b", ""), item("a", ""))
+	require.Equal(t, "http://h/news", undated[1], "the newest come first")
+	require.Equal(t, undated[0], ids(item("c", ""), item("b", ""), item("a", ""))[1], "a later one changes nothing")
+	twice := ids(item("b", day2), item("b", day2), item("a", day1))
+	require.Equal(t, twice[0], twice[1], "the same twice is one entry")
+}
+
+// A digest that serves as an id is of what the entry says: it survives being
+// written and read again, with whatever surroundings.
+func TestDigestOfWhatIsSaid(t *testing.T) {
+	id := ""
+	for _, text := range []string{
+		`<rss xmlns:x="urn:x" xml:base="http://h/" xml:lang="en"><channel><item><title>a &amp; b</title><x:y z="1">c</x:y></item></channel></rss>`,
+		`<rss xmlns:q="urn:x"><channel><item><title><![CDATA[a & b]]></title><q:y z='1' >c</q:y></item></channel></rss>`,
+		`<rss><channel><item><title>a & b</title><y xmlns="urn:x" z="1">c</y></item></channel></rss>`,
+	} {
+		doc, err := Parser{}.parse(text, "http://h/feed")
+		require.NoError(t, err)
+		if id == "" {
+			id = doc.Entries[0].ID
+		}
+		require.Equal(t, id, doc.Entries[0].ID)
+		for _, write := range []func(io.Writer, *Document) error{WriteRSS, WriteAtom} {
+			var b bytes.Buffer
+			require.NoError(t, write(&b, doc))
+			again, err := Parse(&b, "http://elsewhere/")
+			require.NoError(t, err)
+			require.Equal(t, id, again.Entries[0].ID, "%s", b.String())
+		}
+		stored, err := ReadEntry(RSS, string(doc.Entries[0].XML()), "")
+		require.NoError(t, err)
+		require.Equal(t, id, stored.ID)
+	}
+	one, err := Parser{}.parse(`<rss><channel><item><title>a</title></item><item><title>b</title></item></channel></rss>`, "")
+	require.NoError(t, err)
+	require.NotEqual(t, one.Entries[0].ID, one.Entries[1].ID)
+}

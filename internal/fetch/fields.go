@@ -1,0 +1,60 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Fields returns further header fields of a request to a URL. It may be called
+// from several goroutines.
+type Fields func(ctx context.Context, url string) (http.Header, error)
+
+// WithFields returns a context whose requests have further header fields, which
+// may be credentials, as long as they go to the origin of a URL. They are asked
+// for at each request, redirects and repetitions included, so that tokens can be
+// renewed. Nil fields: the context as it is.
+func WithFields(ctx context.Context, origin string, fields Fields) context.Context {
+	u, err := url.Parse(origin)
+	if fields == nil || err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, fieldsKey{}, &originFields{u, fields})
+}
+
+type fieldsKey struct{}
+
+type originFields struct {
+	origin *url.URL
+	fields Fields
+}
+
+// addFields adds the fields that the context has for a request.
+func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
+	of, ok := ctx.Value(fieldsKey{}).(*originFields)
+	if !ok || !SameOrigin(of.origin, u) {
+		return nil
+	}
+	header, err := of.fields(ctx, u.String())
+	if err != nil {
+		return wrap(u.String(), err)
+	}
+	for name, values := range header {
+		name := http.CanonicalHeaderKey(name)
+		secret := name == "Authorization" || name == "Cookie"
+		if !httpguts.ValidHeaderFieldName(name) || !secret && slices.Contains(reserved, name) {
+			return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: errors.New("a field of this name cannot be added")}
+		}
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldValue(value) {
+				return &RefusedError{URL: u.String(), Rule: RuleHeader}
+			}
+		}
+		r.Header[name] = slices.Clone(values)
+	}
+	return nil
+}

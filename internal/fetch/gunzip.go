@@ -1,0 +1,67 @@
+package fetch
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// A gunzip decodes a gzip stream, all members of it (RFC 1952 §2.2). What
+// follows the last member and is none, such as the zeros that some servers pad
+// with, is not read: the checksum has said that the stream is whole.
+type gunzip struct {
+	src bufio.Reader
+	z   gzip.Reader
+}
+
+// errTrailing is the end of a whole stream that something else follows.
+var errTrailing = errors.New("something follows the encoded stream")
+
+// reset makes src the stream, and reads the header of its first member.
+func (g *gunzip) reset(src io.Reader) error {
+	g.src.Reset(src)
+	return noEOF(g.member())
+}
+
+// member reads the header of the next member.
+func (g *gunzip) member() error {
+	err := g.z.Reset(&g.src)
+	g.z.Multistream(false)
+	return err
+}
+
+// release lets go of the stream, so that a pool holds on to no body.
+func (g *gunzip) release() { g.src.Reset(http.NoBody) }
+
+// Read reads decoded bytes.
+func (g *gunzip) Read(p []byte) (int, error) {
+	for {
+		n, err := g.z.Read(p)
+		if err != io.EOF {
+			return n, err
+		}
+		if n > 0 {
+			return n, nil // the next Read finds the end again
+		}
+		if err := g.next(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// next goes on to the next member: io.EOF or errTrailing if there is none.
+func (g *gunzip) next() error {
+	const magic = "\x1f\x8b\x08"
+	begin, err := g.src.Peek(len(magic))
+	switch {
+	case len(begin) == 0:
+		return err
+	case !strings.HasPrefix(magic, string(begin)):
+		return errTrailing
+	}
+	return noEOF(g.member())
+}

@@ -1,0 +1,128 @@
+package xmlscan
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// A reading is a document as a charset has it.
+type reading struct {
+	doc   string
+	good  int // characters beyond ASCII; not counted where nothing is bad
+	bad   int // bytes, or groups of them, that mean nothing
+	never int // U+FFFE and U+FFFF, which are no characters
+	at    int // offset of the first that is bad or never
+}
+
+// spoil counts a bad byte.
+func (r *reading) spoil(at int) {
+	if r.bad++; r.bad == 1 {
+		r.at = at
+	}
+}
+
+// cleanse replaces what XML does not allow.
+func (r *reading) cleanse() {
+	for _, never := range [...]string{"\uFFFE", "\uFFFF"} {
+		at := strings.Index(r.doc, never)
+		if at < 0 {
+			continue
+		}
+		if r.bad+r.never == 0 || at < r.at {
+			r.at = at
+		}
+		r.never += strings.Count(r.doc, never)
+		r.doc = strings.ReplaceAll(r.doc, never, "\uFFFD")
+	}
+}
+
+// appendNotes says what is wrong with the document.
+func (r *reading) appendNotes(notes []Note, charset string) []Note {
+	what := ""
+	switch n := r.bad + r.never; {
+	case n == 0:
+		return notes
+	case charset == utf8Name && r.never == 0:
+		what = fmt.Sprintf("%d bytes are not UTF-8, and read as windows-1252", n)
+	default:
+		what = fmt.Sprintf("%d invalid bytes or characters", n)
+	}
+	return append(notes, Note{"invalid-bytes", what, r.at})
+}
+
+// read reads a document.
+func (c charset) read(data string) (r reading, err error) {
+	if c.encoding == nil {
+		return readUTF8(data), nil
+	}
+	if bytes, ok := c.encoding.(*charmap.Charmap); ok {
+		return readBytes(bytes, data), nil
+	}
+	if r.doc, err = c.encoding.NewDecoder().String(data); err != nil {
+		return r, fmt.Errorf("decoding %s: %w", c.name, err)
+	}
+	r.doc = strings.TrimLeft(r.doc, "\uFEFF")
+	if r.bad = strings.Count(r.doc, "\uFFFD"); r.bad > 0 {
+		r.at = strings.Index(r.doc, "\uFFFD")
+		good, _ := tally(r.doc)
+		r.good = good - r.bad
+	}
+	r.cleanse()
+	return r, nil
+}
+
+// readUTF8 reads UTF-8, and bytes that are not as windows-1252.
+func readUTF8(data string) (r reading) {
+	if r.doc = data; utf8.ValidString(data) {
+		r.cleanse()
+		return r
+	}
+	var b strings.Builder
+	b.Grow(len(data) + len(data)/16)
+	for i := 0; i < len(data); {
+		c, n := utf8.DecodeRuneInString(data[i:])
+		if c == utf8.RuneError && n == 1 {
+			r.spoil(b.Len())
+			c = byteRune(charmap.Windows1252, data[i])
+		} else if n > 1 {
+			r.good++
+		}
+		b.WriteRune(c)
+		i += n
+	}
+	r.doc = b.String()
+	r.cleanse()
+	return r
+}
+
+// readBytes reads a charset of single bytes.
+func readBytes(charset *charmap.Charmap, data string) (r reading) {
+	var b strings.Builder
+	b.Grow(len(data) + len(data)/16)
+	for i := range len(data) {
+		c := charset.DecodeByte(data[i])
+		switch {
+		case c == utf8.RuneError:
+			r.spoil(b.Len())
+			c = byteRune(charset, data[i])
+		case c >= utf8.RuneSelf:
+			r.good++
+		}
+		b.WriteRune(c)
+	}
+	r.doc = b.String()
+	return r
+}
+
+// byteRune returns the character of a byte. The bytes 80 to 9F that have none
+// are the control characters of that number, as HTML has them.
+func byteRune(charset *charmap.Charmap, b byte) rune {
+	r := charset.DecodeByte(b)
+	if r == utf8.RuneError && 0x80 <= b && b <= 0x9F {
+		return rune(b)
+	}
+	return r
+}

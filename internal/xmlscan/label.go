@@ -1,0 +1,144 @@
+package xmlscan
+
+import (
+	"mime"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
+)
+
+// A charset is an encoding and its canonical name, which is "" for none. UTF-8
+// has no encoding, and neither has UTF-32, which detect knows by itself.
+type charset struct {
+	name     string
+	encoding encoding.Encoding
+}
+
+// Names that decide something.
+const (
+	utf8Name    = "utf-8"
+	latin1Name  = "windows-1252" // which is what ISO-8859-1 and ASCII are in fact
+	ebcdic      = "ibm037"
+	ebcdicLatin = "ibm1047"
+	ebcdicEuro  = "ibm01140"
+)
+
+// wide reports whether no character of it is a byte of ASCII.
+func (c charset) wide() bool {
+	return strings.HasPrefix(c.name, "utf-16") || strings.HasPrefix(c.name, "utf-32")
+}
+
+// ebcdic reports whether its letters are elsewhere than ASCII's.
+func (c charset) ebcdic() bool {
+	return c.name == ebcdic || c.name == ebcdicLatin || c.name == ebcdicEuro
+}
+
+// contentCharset returns the charset parameter of a Content-Type.
+func contentCharset(contentType string) string {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return params["charset"]
+}
+
+// declaredCharset returns the encoding that the XML declaration names.
+func declaredCharset(doc string) string {
+	doc = doc[skipSpace(doc, 0):]
+	if !strings.HasPrefix(doc, "<?xml") {
+		return ""
+	}
+	doc, _, _ = strings.Cut(doc[:min(len(doc), 1024)], "?>")
+	_, doc, _ = strings.Cut(doc, "encoding")
+	doc = doc[skipSpace(doc, 0):]
+	doc, ok := strings.CutPrefix(doc, "=")
+	doc = doc[skipSpace(doc, 0):]
+	if !ok || doc == "" || doc[0] != '"' && doc[0] != '\'' {
+		return ""
+	}
+	label, _, _ := strings.Cut(doc[1:], doc[:1])
+	return label
+}
+
+// lookup returns the charset that a label stands for.
+func lookup(label string) charset {
+	label = strings.ToLower(strings.TrimSpace(label))
+	if strings.HasPrefix(label, "utf-32") {
+		return charset{name: "utf-32"}
+	}
+	c, ok := registered(label)
+	if !ok {
+		c, _ = registered(usualLabel(label))
+	}
+	return c
+}
+
+// registered looks a label up in the list of HTML, and in IANA's.
+func registered(label string) (c charset, ok bool) {
+	if e, err := htmlindex.Get(label); err == nil {
+		return htmlCharset(e), true
+	}
+	if e, err := ianaindex.IANA.Encoding(label); err == nil && e != nil {
+		return ianaCharset(e), true
+	}
+	return charset{}, false
+}
+
+// htmlCharset gives an encoding its name in the list of HTML.
+func htmlCharset(e encoding.Encoding) charset {
+	switch name, _ := htmlindex.Name(e); name {
+	case "replacement": // HTML's word for what must not be decoded
+		return charset{}
+	case utf8Name:
+		return charset{name: name}
+	case "gbk": // is decoded as its superset, says HTML
+		return charset{name, simplifiedchinese.GB18030}
+	default:
+		return charset{name, e}
+	}
+}
+
+// ianaCharset gives an encoding its name, HTML's where that has one.
+func ianaCharset(e encoding.Encoding) charset {
+	name, err := ianaindex.MIME.Name(e)
+	if err != nil {
+		return charset{}
+	}
+	if e, err := htmlindex.Get(name); err == nil {
+		return htmlCharset(e)
+	}
+	return charset{strings.ToLower(name), e}
+}
+
+// usualLabels are those of other lists, without hyphens.
+var usualLabels = map[string]string{
+	"cp858": "ibm00858", "cp874": "windows-874", "cp1140": ebcdicEuro, "ibm1140": ebcdicEuro,
+	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5",
+	"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
+	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
+}
+
+// usualLabel returns the usual spelling of a label: cp-1251, win1251 and
+// windows_1251 are windows-1251.
+func usualLabel(label string) string {
+	if len(label) > 40 {
+		return ""
+	}
+	bare := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(label)
+	bare = strings.TrimPrefix(bare, "x")
+	if usual := usualLabels[bare]; usual != "" {
+		return usual
+	}
+	for _, family := range [...]struct{ prefix, usual string }{
+		{"windows125", "windows-125"}, {"win125", "windows-125"}, {"cp125", "windows-125"},
+		{"cp", "ibm"}, {"dos", "ibm"}, {"iso8859", "iso-8859-"}, {"koi8", "koi8-"},
+	} {
+		if number, ok := strings.CutPrefix(bare, family.prefix); ok {
+			return family.usual + number
+		}
+	}
+	return bare
+}

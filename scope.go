@@ -1,0 +1,210 @@
+package feedhistory
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// What an entry takes from its surroundings, and how much of it: a document
+// says it once, but it counts for every entry.
+
+// A scope is what the surroundings of an entry say about it.
+type scope struct {
+	bindings []xmlscan.Binding // one for each prefix
+	base     string
+	bases    int // how many xml:base attributes that comes from
+	lang     string
+	index    map[string]int // bindings by prefix, where there are many
+
+	// How many bytes there are:
+	written int // of base and language, which XML writes on each entry
+	bound   int // of all bindings
+	reach   xmlscan.Reach
+}
+
+// newScope returns the scope of what stands within the current element.
+func (r *reader) newScope() *scope {
+	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
+	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
+	all := r.s.Bindings()
+	for i, b := range all {
+		same := func(inner xmlscan.Binding) bool { return inner.Prefix == b.Prefix }
+		if (b.Prefix != "" || b.URI != "") && !slices.ContainsFunc(all[i+1:], same) {
+			sc.bindings = append(sc.bindings, b)
+			sc.bound += len(b.Prefix) + len(b.URI)
+		}
+	}
+	if few := 16; len(sc.bindings) > few {
+		sc.index = make(map[string]int, len(sc.bindings))
+		for i, b := range sc.bindings {
+			sc.index[b.Prefix] = i
+		}
+	}
+	return sc
+}
+
+// binding returns the place of a prefix's binding, -1 for none.
+func (sc *scope) binding(prefix string) int {
+	if sc.index != nil {
+		if i, ok := sc.index[prefix]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(sc.bindings, func(b xmlscan.Binding) bool { return b.Prefix == prefix })
+}
+
+// needed returns the bindings that an element needs to stand by itself: the
+// default namespace, and those whose prefix stands before a colon, be it in a
+// name or in text (xsi:type="x:T").
+func (sc *scope) needed(raw string) (needed []xmlscan.Binding) {
+	if len(sc.bindings) == 0 {
+		return nil
+	}
+	found, left := make([]bool, len(sc.bindings)), len(sc.bindings)
+	find := func(prefix string) {
+		if i := sc.binding(prefix); i >= 0 && !found[i] {
+			found[i] = true
+			left--
+		}
+	}
+	find("")
+	for rest := raw; left > 0; {
+		colon := strings.IndexByte(rest, ':')
+		if colon < 0 {
+			break
+		}
+		find(rest[nameBefore(rest, colon):colon])
+		rest = rest[colon+1:]
+	}
+	for i, b := range sc.bindings {
+		if found[i] {
+			needed = append(needed, b)
+		}
+	}
+	return needed
+}
+
+// nameBefore returns where the name begins that ends at end.
+func nameBefore(s string, end int) int {
+	for end > 0 {
+		switch c := s[end-1]; {
+		case c >= 0x80, 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', c == '-', c == '.', c == '_':
+			end--
+		default:
+			return end
+		}
+	}
+	return 0
+}
+
+// The most that an entry may take from its surroundings: so many times its own
+// length, and so many bytes more. Links are counted with the room they take.
+const (
+	maxBorrowed      = 16
+	maxBorrowedExtra = 1 << 10
+	roomOfLink       = 96
+)
+
+// affords reports whether an element of n bytes may take so many from its
+// surroundings. It depends on the element alone, not on where in the document
+// it stands, since its place must not decide about its identity.
+func affords(n, borrowed int) bool { return borrowed <= maxBorrowed*n+maxBorrowedExtra }
+
+// A loan is what an element takes from its scope.
+type loan struct {
+	raw    string        // the element
+	markup string        // where its references stand
+	links  int           // bytes that its links take
+	reach  xmlscan.Reach // of the bases within it
+}
+
+// lends reports whether an element may have what it takes from the scope: the
+// bindings, the base, the language, and a base for each of its references.
+func (sc *scope) lends(l loan) bool {
+	reach := l.reach.Max(sc.reach)
+	own := l.links + sc.written
+	most := own + sc.bound
+	if reach.Whole > shortBase {
+		most += reach.Whole * (strings.Count(l.markup, "=") + strings.Count(l.markup, "&") + strings.Count(l.markup, "</"))
+	}
+	if affords(len(l.raw), most) {
+		return true // nearly always
+	}
+	for _, b := range sc.needed(l.raw) {
+		own += len(b.Prefix) + len(b.URI)
+	}
+	if reach.Whole > shortBase {
+		paths, others := countReferences(l.markup)
+		own += paths*reach.Path + others*reach.Whole
+	}
+	return affords(len(l.raw), own)
+}
+
+// A base that is not longer costs no more than a few times what a reference to
+// it takes.
+const shortBase = 64
+
+// countReferences returns how many relative references markup may have, at the
+// most: in attributes, in elements, and in what is escaped. Paths are counted
+// apart from those that keep all of a base, as #top does.
+func countReferences(markup string) (paths, others int) {
+	others = hidden(markup) + strings.Count(markup, "equals;")
+	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
+	for equals := range relativeReferences(markup) {
+		if value := afterQuote(markup[equals+1:]); value == "" || strings.IndexByte("#?&> ", value[0]) >= 0 {
+			others++
+		} else {
+			paths++
+		}
+	}
+	return paths, others
+}
+
+// hidden counts the character references that could be a part of an attribute's
+// name, or of what follows it: those to ASCII, but for marks that are escaped
+// everywhere.
+func hidden(markup string) (n int) {
+	for {
+		_, rest, ok := strings.Cut(markup, "&#")
+		if !ok {
+			return n
+		}
+		digits, base := rest, 10
+		if rest != "" && rest[0]|0x20 == 'x' {
+			digits, base = rest[1:], 16
+		}
+		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789abcdefABCDEF"))]
+		if c, err := strconv.ParseUint(digits, base, 32); err == nil && c < 0x80 && !strings.ContainsRune(`"&'<>`, rune(c)) {
+			n++
+		}
+		markup = rest
+	}
+}
+
+// skip leaves out an entry that is beyond a limit, and says so: the others are
+// read.
+func (r *reader) skip(offset int, why string) {
+	r.entries = r.entries[:len(r.entries)-1]
+	r.note("entry-skipped", "an entry is left out: "+why, offset)
+	if r.skipped++; r.skipped == 1 {
+		r.firstSkipped = r.failure(offset, ReasonLimit, clauseLimits, why)
+	}
+}
+
+// addGaps tells of the entries that were left out.
+func (r *reader) addGaps() {
+	if r.skipped == 0 {
+		return
+	}
+	err := error(r.firstSkipped)
+	if r.skipped > 1 {
+		err = fmt.Errorf("%d entries left out, the first: %w", r.skipped, err)
+	}
+	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
+}

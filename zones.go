@@ -1,0 +1,85 @@
+package feedhistory
+
+import (
+	"strings"
+	"time"
+)
+
+// A zone is what the name of a time zone means.
+type zone struct {
+	name   string // as it is written; "" where an offset is
+	offset int    // seconds east of UTC
+	doubt  zoneDoubt
+}
+
+// A zoneDoubt says how sure a zone's meaning is.
+type zoneDoubt int
+
+const (
+	zoneSure      zoneDoubt = iota
+	zoneAmbiguous           // the most usual of several meanings
+	zoneUnknown             // no meaning is known, and UTC is taken (RFC 2822 §4.3)
+)
+
+// zoneNames are the zones of RFC 822 §5.1, and others that feeds have, in
+// minutes east of UTC.
+var zoneNames = map[string]int{
+	"z": 0, "ut": 0, "utc": 0, "gmt": 0, "uct": 0, "wet": 0,
+	"est": -5 * 60, "edt": -4 * 60, "cst": -6 * 60, "cdt": -5 * 60,
+	"mst": -7 * 60, "mdt": -6 * 60, "pst": -8 * 60, "pdt": -7 * 60,
+
+	// Europe and Africa.
+	"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60,
+	"cest": 120, "mest": 120, "mesz": 120, "eet": 120, "sast": 120, "cat": 120,
+	"eest": 180, "msk": 180, "trt": 180, "eat": 180, "msd": 240, "samt": 240, "wat": 60,
+
+	// Asia.
+	"ast": -4 * 60, "idt": 180, "irst": 210, "irdt": 270, "gst": 240, "azt": 240, "get": 240,
+	"pkt": 300, "uzt": 300, "yekt": 300, "ist": 330, "npt": 345, "bdt": 360, "omst": 360,
+	"ict": 420, "wib": 420, "novt": 420, "krat": 420, "hkt": 480, "sgt": 480, "myt": 480, "pht": 480,
+	"irkt": 480, "jst": 540, "kst": 540, "yakt": 540, "vlat": 600, "magt": 660, "pett": 720,
+
+	// Australia and the Pacific.
+	"awst": 480, "acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "chst": 600,
+	"nzst": 720, "nzdt": 780, "hst": -10 * 60, "sst": -11 * 60,
+
+	// The Americas.
+	"akst": -9 * 60, "akdt": -8 * 60, "adt": -3 * 60, "nst": -210, "ndt": -150,
+	"brt": -3 * 60, "brst": -2 * 60, "art": -3 * 60, "uyt": -3 * 60, "clst": -3 * 60,
+	"clt": -4 * 60, "bot": -4 * 60, "vet": -4 * 60, "cot": -5 * 60, "pet": -5 * 60,
+	"et": -5 * 60, "ct": -6 * 60, "mt": -7 * 60, "pt": -8 * 60, "at": -4 * 60,
+}
+
+// ambiguousZones have other meanings elsewhere: China's, Bangladesh's,
+// Ireland's and Israel's, Arabia's … or do not tell standard time from summer's.
+const ambiguousZones = " cst bst ist ast gst sst bdt et ct mt pt at "
+
+// namedZone returns what the name of a zone means; false if it looks like none.
+func namedZone(name, lower string) (zone, bool) {
+	z := zone{name: name}
+	lower = strings.TrimPrefix(lower, "etc/")
+	if minutes, ok := zoneNames[lower]; ok {
+		z.offset = minutes * 60
+		if strings.Contains(ambiguousZones, " "+lower+" ") {
+			z.doubt = zoneAmbiguous
+		}
+		return z, true
+	}
+	// RFC 822 has the letters of the military with the wrong sign, so that
+	// nobody knows what they mean. What is not in capitals is no name but a word.
+	z.doubt = zoneUnknown
+	for i := range len(name) {
+		if c := name[i]; (c < 'A' || c > 'Z') && !strings.Contains(name, "/") {
+			return zone{}, false
+		}
+	}
+	return z, len(name) != 2 && len(name) <= 5 || strings.Contains(name, "/")
+}
+
+// location returns where clocks show the zone's time.
+func (z zone) location() *time.Location {
+	if z.offset == 0 {
+		return time.UTC
+	}
+	return time.FixedZone("", z.offset)
+}
