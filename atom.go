@@ -86,7 +86,7 @@ func (r *reader) atomEntry() {
 		}
 		switch r.s.Local() {
 		case "id":
-			if id := r.plainText(); e.ID == "" {
+			if id := r.idText(e); e.ID == "" {
 				e.ID = id
 			}
 		case "updated", "modified":

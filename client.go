@@ -70,9 +70,10 @@ type (
 
 // Fetch returns the whole history of the feed at url: Merge of Walk.
 //
-// The error is that of the first document, or the context's; in the latter
-// case the history is what had come until then, nil if there was nothing.
-// Whatever else is missing is among the History's Gaps.
+// The error is that of the first document, or the context's; the history is
+// then what could be read of that document, or what had come until then, with a
+// gap, and nil if there was nothing. Whatever else is missing is among the
+// History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }

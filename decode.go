@@ -286,8 +286,12 @@ func (k *skeleton) element(outer string, extension bool) {
 }
 
 // readable reports whether encoding/xml, under gofeed, knows all characters of
-// a name: it has the second edition of XML 1.0, the scanner has the fifth.
+// a name: it has the second edition of XML 1.0, the scanner has the fifth. What
+// follows a prefix may begin with what no name begins with.
 func readable(name string) bool {
+	if strings.IndexByte("-.0123456789", name[0]) >= 0 {
+		return false
+	}
 	for i := range len(name) {
 		if name[i] >= 0x80 {
 			_, err := xml.NewDecoder(strings.NewReader("<" + name + "/>")).Token()

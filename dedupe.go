@@ -69,7 +69,8 @@ func (h *History) Verdict() Verdict {
 // A *Gap among the errors is collected, and Merge goes on, as it does after an
 // *Unchanged, which is returned in the end: the history lacks what that
 // document had. Any other error ends it and is returned, together with the
-// history up to there, which has a gap. The history is nil if there was neither
+// history up to there, which has a gap; with what could be read of the document
+// that the error came with, if anything. The history is nil if there was neither
 // a document nor a gap; its Head is, if there was no document.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	m := merger{index: map[string]int{}}
@@ -79,6 +80,9 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 			m.h.Documents++
 			m.add(doc)
 		} else if gap, ok := errors.AsType[*Gap](err); ok {
+			if slices.Contains(m.h.Gaps, gap) {
+				continue // its document has it, too
+			}
 			m.h.Gaps = append(m.h.Gaps, gap)
 			if gap.Document != nil {
 				m.add(gap.Document)
@@ -89,7 +93,7 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 			}
 			unchanged = cmp.Or(unchanged, err)
 		} else {
-			m.interrupt(err)
+			m.interrupt(doc, err)
 			return m.history(), err
 		}
 	}
@@ -236,9 +240,15 @@ func (d deletion) deletes(e *Entry, doc rank) bool {
 	return !d.When.Before(e.Updated)
 }
 
-// interrupt leaves a gap where the documents ended early: at the one that would
-// have come next, as far as that is known.
-func (m *merger) interrupt(err error) {
+// interrupt leaves a gap where the documents ended early: at the one that could
+// not be read whole, or else at the one that would have come next, as far as
+// that is known.
+func (m *merger) interrupt(doc *Document, err error) {
+	if doc != nil {
+		m.add(doc)
+		m.h.Gaps = append(m.h.Gaps, &Gap{URL: doc.URL, Reason: reasonOf(err), Err: err, Found: time.Now(), Document: doc})
+		return
+	}
 	if m.h.Head == nil {
 		return
 	}

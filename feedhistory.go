@@ -84,7 +84,7 @@ type Document struct {
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note    // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap    // what the document itself shows to be missing, such as entries beyond Limits
+	Gaps         []*Gap    // what was left out of it: entries beyond Limits; see Missing
 	Schedule     Schedule  // how often the feed wants to be asked for
 	Response     Response  // what HTTP said of it
 	Coverage     *Coverage // how much it says it has of a feed that it republishes; nil: it says nothing
@@ -95,6 +95,7 @@ type Document struct {
 	reread bool     // a second copy of the subscription document, newer than the first
 	extra  []string // the other elements of the head section, as they stood there
 	scope  *scope   // what their surroundings contribute
+	damage *damage  // what mending may not have brought back; nil for nothing
 }
 
 // Text returns the document as it was read, decoded to UTF-8: what the places in

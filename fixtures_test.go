@@ -64,6 +64,7 @@ func testFixture(t *testing.T, input, golden string) {
 // A golden is a document as a file shows it. Links are relation and target.
 type golden struct {
 	Error    string          `json:"error,omitempty"`
+	Damage   string          `json:"damage,omitempty"`
 	Format   string          `json:"format,omitempty"`
 	Kind     string          `json:"kind,omitempty"`
 	Combines []string        `json:"combines,omitempty"`
@@ -103,6 +104,9 @@ func describe(t *testing.T, d *Document, err error) string {
 		g.Format, g.Kind, g.Complete, g.Archive = d.Format.String(), d.Kind().String(), d.Complete, d.Archive
 		g.ID, g.Title, g.Updated = d.ID, d.Title, d.Updated.UTC()
 		g.Links, g.Notes = flat(d.Links), codes(d.Notes)
+		if damage := d.Damage(d.Kind()); damage != nil {
+			g.Damage = damage.Err.Error()
+		}
 		if kinds := d.Combines(); len(kinds) > 1 {
 			for _, k := range kinds {
 				g.Combines = append(g.Combines, k.String())

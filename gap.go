@@ -85,8 +85,8 @@ func (r Reason) Advice() string {
 // A Gap is a part of the history that is missing, and why. Walk yields it as
 // an error; Merge collects it.
 type Gap struct {
-	URL    string // of the document that could not be had
-	From   string // the document whose link led there; URL itself if its own link cannot be used; "" for none
+	URL    string // of the document that could not be retrieved, or read whole
+	From   string // the document whose link led there, "" for none; URL itself for what is missing within, such as a link that cannot be used
 	Reason Reason
 	Err    error     // in detail; never nil
 	Found  time.Time // when
@@ -118,7 +118,7 @@ func (g *Gap) PseudoEntry() *Entry {
 		Source:  &Document{Format: Atom},
 		scope:   &scope{},
 	}
-	summary := fmt.Sprintf("A document of this feed could not be had, so some of its entries may be missing. %v. What to do: %s.",
+	summary := fmt.Sprintf("A document of this feed could not be had, or not be read whole, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")

@@ -55,7 +55,7 @@ const maxExtra = 1000
 // keep remembers the current element of the head section, which has no meaning
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
-	start := r.s.Offset()
+	start, mended := r.s.Offset(), r.s.Mended()
 	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}
@@ -64,6 +64,9 @@ func (r *reader) keep() {
 		return
 	}
 	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
+	if r.s.Mended() > mended {
+		raw = r.mendedText(raw, sc)
+	}
 	if !sc.lends(loan{raw: raw, markup: raw}) {
 		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
 		return

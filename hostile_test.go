@@ -98,6 +98,24 @@ var hostile = map[string]func() string{
 	"nested xml:base": func() string {
 		return `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat(`<entry xml:base="`+strings.Repeat("a/", 2000)+`">`, 200) + `<link href="x"/>`
 	},
+	"a million end tags that match nothing": func() string {
+		return `<rss><channel>` + strings.Repeat("<d>", 250) + strings.Repeat(`</b>`, 4_000_000)
+	},
+	"a million items without end tags": func() string {
+		return `<rss><channel>` + strings.Repeat(`<item><guid>1`, 900_000) + `</channel></rss>`
+	},
+	"60,000 breaks": func() string {
+		return `<rss><channel><item><guid>1</guid><description>` + strings.Repeat(`<br>`, 60_000) + `</description></item></channel></rss>`
+	},
+	"paragraphs without end tags, in 240 others": func() string {
+		return `<rss><channel><item><guid>1</guid><description>` + unclosed(240) + strings.Repeat(`<p>`, 60_000) + `</description></item></channel></rss>`
+	},
+	"60,000 values without quotes": func() string {
+		return `<rss><channel><item><guid>1</guid><description>` + strings.Repeat(`<b c=d e='f>`, 60_000) + `</description></item></channel></rss>`
+	},
+	"a million of <": func() string {
+		return `<rss><channel><item><guid>1</guid><description>` + strings.Repeat(`<`, 1_000_000) + `</description></item></channel></rss>`
+	},
 	"200 KB of a namespace's name, and 1,000 entries": func() string {
 		return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:x="` + strings.Repeat("u", 200_000) + `"><x:a/>` +
 			strings.Repeat(`<entry><id>1</id><x:a/></entry>`, 1000) + `</feed>`
@@ -130,6 +148,15 @@ var hostile = map[string]func() string{
 	"JSON with many items": func() string {
 		return `{"version":"https://jsonfeed.org/version/1","items":[` + strings.Repeat(`{},`, 1_000_000) + `{}]}`
 	},
+}
+
+// unclosed has elements without end tags, each of another name.
+func unclosed(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "<u%d>", i)
+	}
+	return b.String()
 }
 
 // fonts is the adoption agency's nightmare: HTML's rules clone every unclosed

@@ -64,6 +64,11 @@ type Parser struct {
 	// 7303 §3), Last-Modified, and those Link relations that the document
 	// itself does not have.
 	Header http.Header
+
+	// Strict ends the reading of XML where it is not well-formed, as JSON's does
+	// in any case, but for what harms nobody, such as a bare ampersand. If it is
+	// not set the document is mended there.
+	Strict bool
 }
 
 // Parse reads one feed document with the default limits. Relative references
@@ -151,7 +156,7 @@ func (p Parser) parse(data, base string) (*Document, error) {
 		return nil, err
 	}
 	r.document()
-	return r.finish()
+	return p.mend(r).finish()
 }
 
 // peek returns what the beginning of a document says of the chain it belongs
@@ -175,17 +180,25 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
-	l := p.Limits.withDefaults()
-	r := &reader{
-		s: xmlscan.New(text, xmlscan.Limits{
-			Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements,
-		}),
-		text: text, limits: l, header: p.Header,
-		doc: &Document{URL: base}, head: new(Document),
-	}
+	r := p.textReader(text, base)
+	r.s = xmlscan.New(text, p.scanLimits())
+	r.decoding = notes
 	r.s.Around(base)
 	r.addNotes(notes)
 	return r, nil
+}
+
+// textReader returns a reader that still lacks its scanner.
+func (p Parser) textReader(text, base string) *reader {
+	return &reader{
+		text: text, limits: p.Limits.withDefaults(), header: p.Header,
+		doc: &Document{URL: base}, head: new(Document), leftOut: -1,
+	}
+}
+
+func (p Parser) scanLimits() xmlscan.Limits {
+	l := p.Limits
+	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
 }
 
 // addHeader lets the HTTP response speak where the document is silent.
@@ -220,6 +233,7 @@ func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
 	notes, _ := r.s.Notes()
 	r.addNotes(notes)
+	r.findDamage()
 	r.addGaps()
 	r.finishHead()
 	r.tellApart()

@@ -21,6 +21,14 @@ type reader struct {
 	headOnly bool      // stop where the first entry begins
 	headDone bool
 	err      *ParseError
+	decoding []xmlscan.Note // of the text's characters
+
+	begun       int  // repairs before the current entry
+	idGarbled   bool // its id is damaged,
+	linkGarbled bool // and so is its link
+	leftOut     int  // where the first entry begins that is left out for that; -1 for none
+	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
+	linkAt      int  // and begins here
 
 	spaces map[string]string // what unusual namespaces are meant to be
 	native string            // the namespace of the root, or of the entry that is read again
@@ -69,7 +77,7 @@ func (r *reader) document() {
 	default:
 		what := "the root element is " + clip(root)
 		if strings.EqualFold(root, "html") {
-			what = "an HTML page stands where the feed should be"
+			what = htmlPage
 		}
 		r.fail(ReasonNotFeed, clauseFeed, what)
 		return
@@ -287,6 +295,7 @@ func (r *reader) beginEntry() *Entry {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
+	r.begun, r.idGarbled, r.linkGarbled = r.s.Mended(), false, false
 	sc := r.scopes[r.s.Depth()-1]
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // of what came before
@@ -316,8 +325,14 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
+	if r.idGarbled || r.linkGarbled && e.ID == "" {
+		r.leaveOut()
+		return
+	}
 	e.raw = r.text[r.start:r.s.End()]
-	e.lenient = r.s.Lenient() > lenient
+	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
+		r.mendEntry(e)
+	}
 	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
 }
 

@@ -153,7 +153,7 @@ func (r *reader) rssItem() {
 		switch r.rssLocal() {
 		case "guid":
 			value, ok := r.permalink()
-			if id := r.plainText(); e.ID == "" {
+			if id := r.idText(e); e.ID == "" {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
@@ -163,7 +163,9 @@ func (r *reader) rssItem() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.addLinks(r.atomLink)
 			} else {
+				garbled := r.s.Garbled()
 				r.addLinks(r.textLink)
+				r.linkGarbled = r.linkGarbled || r.s.Garbled() > garbled
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure)

@@ -206,5 +206,5 @@ func (r *reader) addGaps() {
 	if r.skipped > 1 {
 		err = fmt.Errorf("%d entries left out, the first: %w", r.skipped, err)
 	}
-	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
+	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }

@@ -34,7 +34,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	default:
 		data = "<feed" + namespaceOf(data) + ">" + data + "</feed>"
 	}
-	doc, err := Parser{Limits: unlimited}.parse(data, base)
+	doc, err := Parser{Limits: unlimited, Strict: true}.parse(data, base)
 	if err != nil {
 		return nil, err
 	}

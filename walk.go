@@ -56,9 +56,11 @@ type WalkOptions struct {
 // anew; to break ends what is in flight.
 //
 // An error on the first document is yielded as it is, with what could be read of
-// it, and ends the walk, as does the context's error. For a document that is missing later Walk yields a
-// nil document and a *Gap, and goes on where the chain can be followed beyond;
-// likewise an *Unchanged for one that WalkOptions.Known knows.
+// it, and ends the walk, as does the context's error. For a document that is
+// missing later Walk yields a nil document and a *Gap, and goes on where the
+// chain can be followed beyond; likewise an *Unchanged for one that
+// WalkOptions.Known knows. After a document that has Damage comes a *Gap whose
+// URL and From are both the document's.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
@@ -168,8 +170,13 @@ func (w *walk) yieldDocument(l *loaded) {
 	l.doc.place.feed = w.kind
 	if l.err != nil {
 		w.fail(l, l.from)
-	} else {
-		w.ended = !w.yield(l.doc, nil)
+		return
+	}
+	if w.ended = !w.yield(l.doc, nil); w.ended {
+		return
+	}
+	for _, g := range l.doc.Missing(w.kind) {
+		w.gap(g)
 	}
 }
 

@@ -101,6 +101,9 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 
 func (r *run) pass(m Method) {
 	r.task.done = false
+	if !r.read(r.first) {
+		return
+	}
 	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
 		if doc != nil && err == nil {
 			r.recovered = m.Name()
@@ -141,7 +144,17 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	}
 	r.count(doc)
 	r.reached = r.task.place
-	return r.yield(doc, nil)
+	return r.yield(doc, nil) && r.read(doc)
+}
+
+// read yields what is missing within a document that was yielded.
+func (r *run) read(doc *feedhistory.Document) bool {
+	for _, gap := range doc.Missing(feedhistory.Complete) {
+		if !r.yield(nil, gap) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *run) count(doc *feedhistory.Document) {

@@ -286,6 +286,9 @@ func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), 
 // Gap reports a document that the walk could not have.
 func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
+	if g.Reason == feedhistory.ReasonMalformed && g.From == g.URL {
+		return nil // the document has been read, and has findings of its own
+	}
 	c.detached = c.detached || g.Reason == feedhistory.ReasonDetached
 	link := link{from: g.From, href: g.URL}
 	if c.newer != nil && (g.From == c.newer.url || c.newer.older.href != "" && same(g.URL, c.newer.older.href)) {

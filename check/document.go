@@ -51,13 +51,23 @@ func (r *report) notes() {
 			}
 			_, at, _ = r.link(rel)
 		}
-		r.add(n.Code, at, "%s", n.Message)
+		code := n.Code
+		if mended[code] {
+			code = "not-well-formed"
+		}
+		r.add(code, at, "%s", n.Message)
 	}
 }
 
 // isStale recognises the note of a walk on a current, or a first, that leads to no
 // document where the feed begins.
 func isStale(n feedhistory.Note) bool { return n.Code == "beginning-not-there" }
+
+// mended are the notes of a reader that goes on where others give up.
+var mended = map[string]bool{
+	"content-before-root": true, "odd-attribute": true, "odd-end-tag": true, "odd-markup": true, "odd-tag": true,
+	"stray-end-tag": true, "unclosed-element": true,
+}
 
 func (r *report) flags() {
 	for _, f := range r.out.flags {

@@ -73,7 +73,7 @@ func newOutline(doc *feedhistory.Document) *outline {
 		o.jsonItems(doc)
 		return o
 	}
-	s := outliner{outline: o, Scanner: xmlscan.New(doc.Text(), xmlscan.Limits{}), text: doc.Text()}
+	s := outliner{outline: o, Scanner: xmlscan.Open(doc.Text(), xmlscan.Limits{}), text: doc.Text()}
 	if !s.Child(0) {
 		return o
 	}

@@ -275,6 +275,13 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 // longestRetry is how long a document that is refused for good rests at most.
 const longestRetry = 7 * 24 * time.Hour
 
+// isWithin reports whether a gap is one within a document that was read to its
+// end: it is damaged, or has entries beyond a limit. It stays until the document
+// is read again.
+func isWithin(g *feedhistory.Gap) bool {
+	return g.From == g.URL && (g.Reason == feedhistory.ReasonMalformed || g.Reason == feedhistory.ReasonLimit)
+}
+
 // isPassing reports whether the next poll may well succeed.
 func isPassing(g *feedhistory.Gap) bool {
 	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()

@@ -39,6 +39,9 @@ func (p *poll) checkChain() error {
 	}
 	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
+			return false
+		}
 		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
 	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })

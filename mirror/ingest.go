@@ -181,7 +181,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	if f.Head == "" {
 		f.Head = headOf(doc)
 	}
-	if doc.Complete {
+	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
 		return p.complete(m)
 	}
 	return nil

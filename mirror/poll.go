@@ -185,6 +185,11 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 		}
 	}
 	switch {
+	case isGap && isWithin(gap):
+		if !p.dropped {
+			p.feed.addGap(newGap(gap))
+		}
+		return nil
 	case isGap && p.goesOn(gap.URL):
 		return p.gap(gap)
 	case isUnchanged && p.goesOn(unchanged.Response.Requested):

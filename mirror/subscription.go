@@ -30,7 +30,9 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	f.clearGaps(doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
-		err = p.complete(m)
+		if len(doc.Missing(feedhistory.Plain)) == 0 { // else what it lacks may have been there
+			err = p.complete(m)
+		}
 	case feedhistory.Archived:
 		err = p.seek(doc)
 	case feedhistory.Plain:

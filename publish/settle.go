@@ -40,7 +40,7 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	if write(&b, head, format) != nil {
 		return nil
 	}
-	doc, err := feedhistory.Parser{Limits: unlimited}.Parse(&b, base)
+	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(&b, base)
 	if err != nil || len(doc.Entries) != 1 {
 		return nil
 	}

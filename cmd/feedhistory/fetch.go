@@ -21,7 +21,7 @@ type fetchCommand struct {
 // Help is what --help says beyond the flags.
 func (c *fetchCommand) Help() string {
 	return "The entries go to standard output, each once; a report with the verdict and each gap goes to standard error. " +
-		"Where something is missing the exit status is 3."
+		"Where something is missing, or the first document is damaged, the exit status is 3."
 }
 
 // Validate refuses a budget that allows for nothing.
@@ -55,7 +55,8 @@ func (c *fetchCommand) Run(w *world) error {
 	return nil
 }
 
-// history walks and merges. If it is interrupted, what there is has a gap.
+// history walks and merges. If it is interrupted, or the first document is
+// damaged, what there is has a gap.
 func (c *fetchCommand) history(w *world) (*backfill.Result, error) {
 	client := w.client(w.stderr)
 	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
@@ -63,10 +64,10 @@ func (c *fetchCommand) history(w *world) (*backfill.Result, error) {
 	p := w.newProgress()
 	h, err := feedhistory.Merge(p.watch(walk.documents))
 	p.end()
-	if h == nil {
+	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
 		return nil, failure(c.URL, err)
 	}
-	return walk.result(h), nil // what else ended the walk is among the gaps
+	return walk.result(h), nil // what ended the walk is among the gaps
 }
 
 // print writes the history in the format that was asked for.

@@ -97,12 +97,13 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	base := c.publisher().URL()
-	doc, err := feedhistory.Parse(bytes.NewReader(text), base)
+	parser := feedhistory.Parser{Strict: true} // what is to be published is to be whole
+	doc, err := parser.Parse(bytes.NewReader(text), base)
 	if err != nil {
 		return nil, failure(c.From, err)
 	}
 	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && self.Href != base {
-		if doc, err = feedhistory.Parse(bytes.NewReader(text), self.Href); err != nil {
+		if doc, err = parser.Parse(bytes.NewReader(text), self.Href); err != nil {
 			return nil, failure(c.From, err)
 		}
 	}

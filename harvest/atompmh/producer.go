@@ -211,7 +211,7 @@ func (p *Producer) document(name string) (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return feedhistory.Parser{Limits: unlimited}.Parse(f, "")
+	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(f, "")
 }
 
 // head returns what describes the feed.

@@ -60,11 +60,16 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 	}
 	for doc, err := range http.Walk(ctx, url, &feedhistory.WalkOptions{Known: known}) {
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-			r.miss(gap)
+			if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // else it is damage, as below
+				r.miss(gap)
+			}
 			continue
 		}
 		if _, r.unchanged = errors.AsType[*feedhistory.Unchanged](err); r.unchanged {
 			return nil // and so is everything that it leads to
+		}
+		if err == nil {
+			r.damaged(doc)
 		}
 		switch {
 		case err != nil:
@@ -81,6 +86,12 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 		}
 	}
 	return nil
+}
+
+// damaged lets nothing be concluded from a document that is not well-formed
+// outside its entries: what is missing from it may only be lost.
+func (r *reading) damaged(doc *feedhistory.Document) {
+	r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...)
 }
 
 // miss takes in what could be read of a damaged document.

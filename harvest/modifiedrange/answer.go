@@ -65,6 +65,9 @@ func (r *run) ask() (*answer, error) {
 	if err != nil {
 		return nil, r.damaged(doc, header, err)
 	}
+	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {
+		return nil, r.damaged(doc, header, missing[0].Err)
+	}
 	a := &answer{asked: r.span, sent: sent, status: status}
 	if covered, err := ParseRange(header.Get(fieldModifiedRange)); err == nil {
 		a.covered = &covered

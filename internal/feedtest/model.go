@@ -195,7 +195,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = body[:part]
 	case "damage":
 		part += strings.IndexByte(body[part:], '>') + 1 // not within a link, which would be another one then
-		body = body[:part] + "<<" + body[part:]
+		body = body[:part] + "<!-- " + body[part:]
 	}
 	_, _ = w.Write([]byte(body))
 	if fault == "abort" {

@@ -10,7 +10,7 @@
 // Real feeds are not always well-formed. Where the author's intention is
 // plain, as with a bare ampersand, the scanner accepts what it finds and keeps
 // a [Note]; [Standalone] writes an element out with those places repaired.
-// Everything else is a [SyntaxError].
+// Everything else is a [SyntaxError], but for a scanner that [Mend] returns.
 //
 // [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
 package xmlscan
@@ -91,6 +91,8 @@ type Scanner struct {
 	before  int // lenient before the current Start
 	done    bool
 	err     error
+
+	mend *mend // nil: what is not well-formed beyond the leniencies ends the scan
 }
 
 // A name is a resolved element name.
@@ -137,6 +139,9 @@ func (s *Scanner) Next() Token {
 
 // step moves to the next token, misc included.
 func (s *Scanner) step() Token {
+	if s.mend != nil {
+		return s.mendedStep()
+	}
 	if s.done {
 		return Stop
 	}

@@ -26,8 +26,20 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 	if given.Next() != Start || !given.empty {
 		return Standalone(fragment, outer, "")
 	}
-	s := NewFragment(fragment, given.bindings, unlimited)
-	out := make([]byte, 0, len(fragment)+len(attrs))
+	return string(NewFragment(fragment, given.bindings, unlimited).standalone(given.doc))
+}
+
+// MendElement is Standalone for an element that a scanner has read which [Mend]
+// returned: a well-formed one, without further attributes, of which a scanner
+// that mends nothing reads the same.
+func MendElement(fragment string, outer []Binding) string {
+	return string(mendFragment(fragment, outer, Unlimited()).standalone("<a/>"))
+}
+
+// standalone writes the element that the scanner is to read, with the attributes
+// of the tag given.
+func (s *Scanner) standalone(given string) []byte {
+	out := make([]byte, 0, len(s.doc)+len(given))
 	done := 0 // how much of the fragment out has
 	for root := true; ; {
 		before := s.lenient
@@ -35,15 +47,15 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 		switch {
 		case tok == Stop:
 			if s.err != nil { // Not a scanned element: the rest stays as it is.
-				s.end = len(fragment)
+				s.end = len(s.doc)
 			}
-			return string(append(out, fragment[done:s.end]...))
+			return append(out, s.doc[done:s.end]...)
 		case tok == Start && root:
 			root = false
-			out = s.appendRoot(out[:0], given.doc) // without what stands before it
+			out = s.appendRoot(out[:0], given) // without what stands before it
 			done = s.end
 		case s.lenient > before:
-			out = append(out, fragment[done:s.start]...)
+			out = append(out, s.doc[done:s.start]...)
 			out = s.appendRepaired(out, tok)
 			done = s.end
 		}
@@ -55,6 +67,10 @@ func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
 	switch tok {
 	case Start:
 		return s.appendTag(out, "", nil)
+	case End:
+		out = append(out, "</"...)
+		out = append(out, s.open[:len(s.open)+1][len(s.open)].raw...) // the one that was just closed
+		return append(out, '>')
 	case Text:
 		return appendRepairedText(out, s.doc[s.start:s.end])
 	case CData:
@@ -65,8 +81,8 @@ func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
 		out = append(out, text...)
 		return append(out, "]]>"...)
 	}
-	// A comment or processing instruction. Something must stay, which may keep
-	// "]]" and ">" apart.
+	// A comment, processing instruction or whatever else is passed over. Something
+	// must stay, which may keep "]]" and ">" apart.
 	return append(out, "<!---->"...)
 }
 
@@ -95,15 +111,20 @@ func (s *Scanner) appendTag(out []byte, insert string, names []string) []byte {
 	out = append(out, name...)
 	out = append(out, insert...)
 	slices.Sort(s.dropped)
-	out = appendAttrs(out, s.doc[:s.end], s.start+len("<")+len(name), func(at int, name string) bool {
+	drop := func(at int, name string) bool {
 		_, dropped := slices.BinarySearch(s.dropped, at)
 		return dropped || slices.Contains(names, name)
-	})
+	}
 	close := ">"
 	if s.empty {
 		close = "/>"
 	}
-	out = out[:len(out)-len(close)]
+	if s.mend != nil && s.mend.rewrite {
+		out = s.appendPieces(out, drop)
+	} else {
+		out = appendAttrs(out, s.doc[:s.end], s.start+len("<")+len(name), drop)
+		out = out[:len(out)-len(close)]
+	}
 	for _, b := range s.bindings[s.declared:] {
 		out = append(out, ` xmlns:`+b.Prefix+`="`+b.URI+`"`...)
 	}

@@ -1,0 +1,191 @@
+package xmlscan
+
+import "strings"
+
+// What is known of feeds helps to tell where an element ends that has no end
+// tag: before the next of those that stand side by side.
+
+// A role is what an element is in a feed.
+type role uint8
+
+const (
+	roleNone      role = iota
+	roleContainer      // entries are its children: feed, rss, RDF or channel
+	roleEntry
+	roleContent // atom:content, which may have entries of its own
+	roleLeaf    // a child of the two that none of their other children belongs in
+)
+
+const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
+
+// assignRole says what the element is that was just opened.
+func (s *Scanner) assignRole() {
+	m := s.mend
+	n := len(s.open) - 1
+	f := &m.frames[n]
+	local := s.name.local
+	if n == 0 {
+		f.role = s.rootRole()
+		return
+	}
+	switch parent := m.frames[n-1].role; {
+	case n == 1 && m.entry == "item" && parent == roleContainer && strings.EqualFold(local, "channel"):
+		f.role, m.space = roleContainer, s.name.space
+	case parent == roleContainer && s.isEntry():
+		f.role = roleEntry
+	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && s.name.space == m.space:
+		f.role = roleContent
+	case (parent == roleContainer || parent == roleEntry) && s.isMember() && leaves[strings.ToLower(local)]:
+		f.role = roleLeaf
+	}
+}
+
+// rootRole says what the root element is, and what its entries are called.
+func (s *Scanner) rootRole() role {
+	m := s.mend
+	m.space = s.name.space
+	switch local := s.name.local; {
+	case m.fragment && (strings.EqualFold(local, "entry") || strings.EqualFold(local, "item")):
+		m.entry = strings.ToLower(local)
+		return roleEntry
+	case m.fragment:
+		return roleNone
+	case strings.EqualFold(local, "feed"):
+		m.entry = "entry"
+	case strings.EqualFold(local, "rss"):
+		m.entry = "item"
+	case strings.EqualFold(local, "rdf"):
+		m.entry, m.space = "item", ""
+	default:
+		return roleNone
+	}
+	return roleContainer
+}
+
+// isEntry reports whether the current element is one that entries are.
+func (s *Scanner) isEntry() bool {
+	m := s.mend
+	return m.entry != "" && strings.EqualFold(s.name.local, m.entry) && s.isNative()
+}
+
+// isNative reports whether the current element is in the namespace of entries.
+func (s *Scanner) isNative() bool {
+	return s.name.space == s.mend.space || s.mend.entry == "item" && s.name.space == ""
+}
+
+// isMember reports whether the current element is one that entries, or feeds,
+// have as a child: of their own vocabulary, or of a usual extension.
+func (s *Scanner) isMember() bool {
+	if s.isNative() {
+		_, ok := leaves[strings.ToLower(s.name.local)]
+		return ok
+	}
+	_, ok := interned[s.name.space]
+	return ok && s.name.space != xhtmlNamespace
+}
+
+// leaves are the children of feeds and entries that HTML's markup does not have
+// as well, as a rule. Those that are false have children of the same names.
+var leaves = map[string]bool{
+	"author": false, "category": true, "cloud": true, "comments": true, "content": true, "contributor": false,
+	"copyright": true, "created": true, "creator": true, "date": true, "description": true, "docs": true,
+	"enclosure": true, "encoded": true, "generator": true, "guid": true, "icon": true, "id": true, "image": false,
+	"issued": true, "language": true, "lastbuilddate": true, "link": true, "logo": true, "managingeditor": true,
+	"modified": true, "pubdate": true, "published": true, "rating": true, "rights": true, "skipdays": false,
+	"skiphours": false, "source": false, "subject": true, "subtitle": true, "summary": true, "tagline": true,
+	"textinput": false, "title": true, "ttl": true, "updated": true, "webmaster": true,
+}
+
+// implied returns how many elements stay open around the one that was just
+// opened: those without an end tag end before
+//
+//   - another of the same name, as paragraphs and list items do in HTML,
+//   - the next child of the feed or entry, if they are such a child themselves,
+//   - the next entry, and so does an entry that it stands directly in.
+//
+// But what stands in atom:content stays there, and in any element that has its
+// end tag.
+func (s *Scanner) implied() (keep int) {
+	m := s.mend
+	n := len(s.open) - 1
+	if n == 0 {
+		return 0
+	}
+	parent := m.frames[n-1]
+	switch keep = n; {
+	case s.isEntry() && parent.role == roleEntry:
+		return n - 1
+	case s.isEntry() && parent.ends > 0:
+		return parent.ends
+	case s.isMember() && parent.leaf > 0:
+		keep = parent.leaf
+	}
+	return min(keep, s.sameName())
+}
+
+// findEnds says, of the element that was just opened, what could end around one
+// within it: as far as all those in between have no end tag.
+func (s *Scanner) findEnds() {
+	m := s.mend
+	n := len(s.open) - 1
+	f := &m.frames[n]
+	if n == 0 || !f.unclosed || f.role == roleContainer {
+		return
+	}
+	parent := m.frames[n-1]
+	switch f.role {
+	case roleLeaf:
+		f.leaf = n
+	case roleContent:
+		f.leaf = n
+		return
+	default:
+		f.leaf = parent.leaf
+	}
+	if f.ends = parent.ends; parent.role == roleContainer {
+		f.ends = n
+	}
+}
+
+// sameName returns the index of an open element that ends before the one that
+// was just opened, as that has the same name; otherwise how many are open.
+func (s *Scanner) sameName() int {
+	// What is not closed piles up in hostile documents only, and so do long names.
+	const near, long = 16, 64
+	m := s.mend
+	n := len(s.open) - 1
+	name, keep := s.open[n].raw, n
+	if len(name) > long {
+		return n
+	}
+	for k := n - 1; k > 0 && n-k <= near && m.frames[k].unclosed; k-- {
+		if role := m.frames[k].role; role == roleContainer || role == roleEntry || role == roleContent && s.isEntry() {
+			break
+		}
+		m.looked++
+		if strings.EqualFold(name, s.open[k].raw) {
+			keep = k
+		}
+	}
+	return keep
+}
+
+// findSwallowed notices an entry that is none, as damage has made it a part of
+// something else. What stands in the content of an entry, whole, is none anyway.
+func (s *Scanner) findSwallowed() {
+	m := s.mend
+	n := len(s.open) - 1
+	if m.swallowed >= 0 || !s.isEntry() || m.frames[n].role == roleEntry || m.frames[0].role != roleContainer {
+		return
+	}
+	damaged := false
+	for k := n; k > 0 && m.frames[k].role != roleContainer; k-- {
+		if m.frames[k].role == roleContent && !m.frames[k].unclosed {
+			return
+		}
+		damaged = damaged || m.frames[k].unclosed
+	}
+	if damaged {
+		m.swallowed = s.start
+	}
+}

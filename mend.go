@@ -1,0 +1,241 @@
+package feedhistory
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// What is not well-formed is read a second time, mended: package xmlscan says
+// how. Well-formed documents never come here.
+
+// mend returns a reader that has read the document of r once more, if that is
+// not well-formed; r itself, if it is, or if this has not helped.
+func (p Parser) mend(r *reader) *reader {
+	if p.Strict || !r.isBroken() {
+		return r
+	}
+	scanned, begin := r.text, 0
+	if r.doc.Format == 0 {
+		var page bool
+		if begin, page = feedIn(r.text); page {
+			r.failAt(0, ReasonNotFeed, clauseFeed, htmlPage)
+			return r
+		}
+		if begin < 0 {
+			return r
+		}
+		scanned = strings.Repeat(" ", begin) + r.text[begin:] // what is left stays in its place
+	}
+	again := p.textReader(r.text, r.doc.URL)
+	again.decoding = r.decoding
+	again.addNotes(r.decoding)
+	if begin > 0 {
+		again.note("content-before-root", "something stands before the feed", 0)
+	}
+	again.s = xmlscan.Mend(scanned, p.scanLimits())
+	again.s.Around(r.doc.URL)
+	again.document()
+	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && again.isLimited() {
+		return r
+	}
+	return again
+}
+
+// isBroken reports whether mending may help.
+func (r *reader) isBroken() bool {
+	if r.err != nil {
+		return r.err.Reason == ReasonNotFeed
+	}
+	if limit, ok := errors.AsType[*xmlscan.LimitError](r.s.Err()); ok {
+		return limit.Limit == "depth" || limit.Limit == "namespaces" // elements without end tags add up to that
+	}
+	return is[*xmlscan.SyntaxError](r.s.Err())
+}
+
+func (r *reader) isTruncated() bool {
+	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.s.Err())
+	return ok && syntax.Truncated
+}
+
+func (r *reader) isLimited() bool { return is[*xmlscan.LimitError](r.s.Err()) }
+
+const htmlPage = "an HTML page stands where the feed should be"
+
+// mostBefore is how much may stand before a feed.
+const mostBefore = 64 << 10
+
+// feedIn returns where a feed begins in a text that begins with something else,
+// such as the warnings of a script; -1 if there is none, or it is part of that.
+// page reports whether the text is an HTML page.
+func feedIn(text string) (begin int, page bool) {
+	head := lowerASCII(text[:min(len(text), mostBefore)])
+	root := len(head)
+	for _, name := range []string{"<rss", "<feed", "<rdf:rdf"} {
+		if i := indexTag(head, name); i >= 0 {
+			root = min(root, i)
+		}
+	}
+	before := head[:root]
+	if strings.Contains(before, "<!doctype html") || indexTag(before, "<html") >= 0 {
+		return -1, true
+	}
+	if root == len(head) {
+		return -1, false
+	}
+	begin = root
+	for _, prolog := range []string{"<?xml", "<!doctype"} {
+		if i := strings.Index(before, prolog); i >= 0 {
+			begin = min(begin, i)
+		}
+	}
+	s := xmlscan.New("<a>"+text[:begin]+"</a>", xmlscan.Limits{})
+	tokens := 0
+	for tok := s.Next(); tok != xmlscan.Stop; tok = s.Next() {
+		if tok != xmlscan.Text || strings.TrimSpace(string(s.AppendText(nil))) != "" {
+			tokens++
+		}
+	}
+	switch {
+	case s.Err() != nil: // something is open there
+		return -1, false
+	case tokens == 2: // comments at most
+		return 0, false
+	}
+	return begin, false
+}
+
+// indexTag returns where a start tag is in text.
+func indexTag(text, tag string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], tag)
+		if i < 0 {
+			return -1
+		}
+		if from += i + len(tag); from < len(text) && strings.IndexByte(" \t\r\n/>", text[from]) >= 0 {
+			return from - len(tag)
+		}
+	}
+}
+
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// idText reads the current element as an entry's id, and notices where it is not
+// what was written.
+func (r *reader) idText(e *Entry) string {
+	garbled := r.s.Garbled()
+	id := r.plainText()
+	if e.ID == "" && r.s.Garbled() > garbled {
+		r.idGarbled = true
+	}
+	return id
+}
+
+// leaveOut leaves out an entry whose identity is damaged: it would be another.
+func (r *reader) leaveOut() {
+	r.entries = r.entries[:len(r.entries)-1]
+	if r.leftOut < 0 {
+		r.leftOut = r.start
+	}
+}
+
+// mendEntry makes what an entry says well-formed, at the end of one that is not.
+func (r *reader) mendEntry(e *Entry) {
+	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
+		r.linkInEntry, r.linkAt = true, r.start
+	}
+	e.raw = r.mendedText(e.raw, e.scope)
+	e.lenient = false
+}
+
+// mendedText returns the element that has just ended, well-formed. What stands
+// between one without an end tag and the next is no part of it.
+func (r *reader) mendedText(raw string, sc *scope) string {
+	if r.s.Unclosed() {
+		raw = strings.TrimRight(raw, " \t\r\n")
+	}
+	return xmlscan.MendElement(raw, sc.bindings)
+}
+
+// A damage is what may be missing of a document that was read to its end.
+type damage struct {
+	err     *ParseError
+	entries bool // are missing, not only a link
+}
+
+// findDamage says what mending has not brought back, or may not have.
+func (r *reader) findDamage() {
+	if r.err != nil || r.s.Err() != nil {
+		return
+	}
+	if at, ok := r.s.Swallowed(); ok {
+		r.failAt(at, ReasonMalformed, clauseXML, "damage has made an entry a part of another element, so that it is not read")
+	} else if r.leftOut >= 0 {
+		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out, as its id is damaged")
+	} else if at, ok := r.entryAfterRoot(); ok {
+		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
+	} else if at, ok := r.s.Outside(); ok {
+		r.damaged(at, false, "damage outside the entries: a link to older ones may be what was lost")
+	} else if r.linkInEntry {
+		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may be the feed's")
+	}
+}
+
+func (r *reader) damaged(at int, entries bool, what string) {
+	r.failAt(at, ReasonMalformed, clauseXML, what)
+	r.doc.damage, r.err = &damage{r.err, entries}, nil
+}
+
+// entryAfterRoot returns where the first entry is after the root element.
+func (r *reader) entryAfterRoot() (at int, ok bool) {
+	end := r.s.Offset()
+	tag := "<item"
+	if r.doc.Format == Atom {
+		tag = "<entry"
+	}
+	at = indexTag(r.text[end:], tag)
+	return end + at, at >= 0
+}
+
+// Damage says what may be missing of a document that was read to its end,
+// although it is not well-formed, as part of a feed of the given kind:
+//
+//   - entries, if there are some after the end of the root element;
+//   - the link to an older document, if there is none, and anything outside the
+//     entries had to be mended: an element without an end tag, an end tag without
+//     an element, a tag or value without an end, or with something in it that has
+//     no place there. In a Complete feed no link is missed. Attributes that only
+//     lack quotes or a value, end tags in another case, and a "<" that begins no
+//     markup cost nothing else.
+//
+// It is nil if there is nothing of the kind.
+func (d *Document) Damage(feed Kind) *ParseError {
+	if d.damage == nil {
+		return nil
+	}
+	if _, onward := d.Links.Rel(feed.older()); !d.damage.entries && (onward || feed == Complete) {
+		return nil
+	}
+	return d.damage.err
+}
+
+// Missing returns the gaps within a document that was read to its end, as part of
+// a feed of the given kind: its Gaps, and one for its Damage. Walk yields them
+// after it.
+func (d *Document) Missing(feed Kind) []*Gap {
+	gaps := slices.Clip(d.Gaps)
+	if err := d.Damage(feed); err != nil {
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonMalformed, Err: err, Found: time.Now()})
+	}
+	return gaps
+}

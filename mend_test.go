@@ -1,0 +1,72 @@
+package feedhistory
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStrict(t *testing.T) {
+	const text = `<rss><channel><item><guid>1</guid></item><item><guid>2</guid><br></item></channel></rss>`
+	doc, err := Parser{Strict: true}.Parse(strings.NewReader(text), "")
+	var parse *ParseError
+	require.ErrorAs(t, err, &parse)
+	require.Equal(t, ReasonMalformed, parse.Reason)
+	require.Len(t, doc.Entries, 1)
+	doc, err = Parse(strings.NewReader(text), "")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 2)
+}
+
+// The texts of a mended entry are those of a well-formed one.
+func TestMendedTexts(t *testing.T) {
+	for _, tt := range []struct{ content, want string }{
+		{`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>1 < 2<br>3<p>4 &nbsp;<b class=x>5</div></content>`,
+			"<p>1 &lt; 2<br>3</p><p>4 \u00a0<b class=\"x\">5</b></p>"},
+		{`<content type="application/xml"><x y=1>1<z></x></content>`, `<x y="1">1<z></z></x>`},
+		{`<content type="html">1 < 2 &lt;br></content><br>`, "1 < 2 <br>"},
+		{`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>1</Content>`, "<p>1</p>"},
+	} {
+		doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id>`+tt.content+`</entry></feed>`), "")
+		require.NoError(t, err)
+		require.Len(t, doc.Entries, 1)
+		require.Equal(t, tt.want, doc.Entries[0].Content().Body)
+		d := xml.NewDecoder(strings.NewReader(string(doc.Entries[0].XML())))
+		for err = nil; err == nil; {
+			_, err = d.Token()
+		}
+		require.ErrorIs(t, err, io.EOF)
+	}
+}
+
+// An entry that another document repeats is the same, wherever the damage is.
+func TestMendedEntriesAreTheSame(t *testing.T) {
+	read := func(text string) []*Entry {
+		doc, err := Parse(strings.NewReader(text), "http://example.org/")
+		require.NoError(t, err)
+		return doc.Entries
+	}
+	const item = "<item><guid>1</guid><title>A & B</title></item>"
+	sound := read("<rss><channel>" + item + "</channel></rss>")
+	damaged := read("<rss><channel><br>" + item + "\n<item>2\n<item>3\n</channel></rss>")
+	require.Len(t, damaged, 3)
+	require.Equal(t, sound[0].Digest(), damaged[0].Digest())
+	alone := read("<rss><channel><item>2</channel></rss>")
+	require.Equal(t, alone[0].Digest(), damaged[1].Digest(), "what stands between entries is no part of them")
+}
+
+func TestFetchGivesWhatCouldBeRead(t *testing.T) {
+	doc, err := Parse(strings.NewReader(`<rss><channel><item><guid>1</guid></item><item>`), "http://example.org/")
+	require.Error(t, err)
+	h, merged := Merge(func(yield func(*Document, error) bool) { yield(doc, err) })
+	require.Equal(t, err, merged)
+	require.Equal(t, Partial, h.Verdict())
+	require.Zero(t, h.Documents)
+	require.Len(t, h.Entries, 1)
+	require.Len(t, h.Gaps, 1)
+	require.Equal(t, ReasonTruncated, h.Gaps[0].Reason)
+	require.Same(t, doc, h.Gaps[0].Document)
+}
