@@ -65,7 +65,8 @@ func (w *world) sights() []sight {
 		sight{"deleted", tides + "?deleted=1"}, sight{"remove", blog + "/remove"}, sight{"entry", news + "/entry?id=harbour-3"},
 		sight{"gone", tides + "/entry?id=urn:tides:1"}, sight{"table", odd + "/entry?id=urn:odd:table"}, sight{"rtl", odd + "/entry?id=urn:odd:rtl"},
 		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
-		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")},
+		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")}, sight{"oldest", blog + "?order=oldest"}, sight{"day", blog + "/day?day=01-09"},
+		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"versions", news + "/entry?id=harbour-3"},
 	)
 }
 

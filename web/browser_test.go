@@ -83,6 +83,10 @@ func TestBrowser(t *testing.T) {
 	b.shoot("narrow", "light", "dark")
 	b.do(chromedp.EmulateViewport(1080, 760))
 
+	b.open(w.url + "feeds/" + ShortName(w.feedURL("/blog/feed.atom")) + "/subscribe?start=2026-12-01&every=2d#replay")
+	require.Contains(t, b.text("#replay ~ .note"), "1 entry every 2 days")
+	b.shoot("replay", "light", "dark")
+
 	w.add("/news.rss")
 	w.add("/tides.atom")
 	b.open(w.url)
@@ -195,10 +199,19 @@ func TestBrowserManyTabs(t *testing.T) {
 		}
 		return true
 	}, 60*time.Second, 100*time.Millisecond, "every page goes on")
-	w.slow.Store(0)
-	for _, b := range tabs {
+	for _, b := range tabs { // the timeline grows meanwhile
 		b.waits(".timeline svg")
 	}
+	require.NotEmpty(t, b.text("[data-progress-text]"))
+	w.slow.Store(0)
+	require.Eventually(t, func() bool {
+		for _, b := range tabs {
+			if b.text("[data-progress-text]") != "" {
+				return false
+			}
+		}
+		return true
+	}, 60*time.Second, 100*time.Millisecond, "every page is loaded again at the end")
 }
 
 // Without JavaScript the same can be done.

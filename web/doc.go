@@ -14,6 +14,8 @@
 //	index.atom          an archived feed (RFC 5005 §4), by package publish
 //	index.rss           the same as RSS
 //	complete.atom       everything in one document
+//	slice.atom          the entries of a time; slice.rss likewise
+//	replay.atom         the entries once more, at one's own pace; replay.rss likewise
 //
 // They are brought up to date when they are asked for. An archive keeps its URI
 // and its content for good, whatever happens to the feed: new entries, new
@@ -26,8 +28,8 @@
 //
 // Everything that comes from a feed is hostile until proven otherwise: markup is
 // sanitised, and the Content-Security-Policy allows no script, style or image
-// but the server's own. Without a Token only requests addressed to this machine
-// are answered, so that no other website can reach through a browser what is
-// meant for its user. What people type in is fetched by the rules of the
-// Mirror's Client.
+// but the server's own. Only requests that are addressed to a name of the server's
+// own are answered, so that no other website can reach through a browser what is
+// meant for its user. A Token guards what changes anything; reading needs none.
+// What people type in is fetched by the rules of the Mirror's Client.
 package web

@@ -278,7 +278,7 @@ func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *
 	f.Says = r.says()
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		at := &replaying{replay: r, s: s, name: name, format: format}
-		f.Addresses = append(f.Addresses, address{at.url(0), strings.ToUpper(format.String()[:1]) + format.String()[1:], strings.Split(mediaTypeOf(format), ";")[0]})
+		f.Addresses = append(f.Addresses, address{at.url(0), map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS"}[format], strings.Split(mediaTypeOf(format), ";")[0]})
 	}
 	if f.Released > 0 && f.Released < len(table) {
 		q := url.Values{"from": {table[f.Released].id}, "asof": {strconv.FormatInt(f.AsOf, 10)}, "zone": {f.Zone}}

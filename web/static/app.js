@@ -14,7 +14,7 @@ function watchProgress(panel) {
     clearTimeout(wait);
   };
   // The timeline grows with what is read.
-  let grown = Date.now();
+  let grown = 0;
   const grow = async () => {
     if (Date.now() - grown < 2000 || document.activeElement?.closest("[data-timeline]")) return;
     grown = Date.now();
