@@ -286,7 +286,7 @@ func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), 
 // Gap reports a document that the walk could not have.
 func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
-	if g.Reason == feedhistory.ReasonMalformed && g.From == g.URL {
+	if _, within := errors.AsType[*feedhistory.ParseError](g.Err); within && g.From == g.URL {
 		return nil // the document has been read, and has findings of its own
 	}
 	c.detached = c.detached || g.Reason == feedhistory.ReasonDetached
@@ -308,7 +308,7 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
 	case feedhistory.ReasonMalformed:
-		if _, damaged := errors.AsType[*feedhistory.ParseError](g.Err); g.From == g.URL && !damaged {
+		if g.From == g.URL {
 			return newFinding("older-link-unusable", g.URL, g.Err.Error())
 		}
 	case feedhistory.ReasonLoop:
