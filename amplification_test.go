@@ -393,3 +393,22 @@ func TestGrowth(t *testing.T) {
 		})
 	}
 }
+
+// A head section is kept as far as it fits: each document of a feed that is
+// published again repeats it.
+func TestHeadThatIsTooLong(t *testing.T) {
+	long := strings.Repeat("x", maxHead)
+	for name, text := range map[string]string{
+		"atom": `<feed xmlns="` + nsAtom + `"><title>` + long + `</title><subtitle>s` + long + `</subtitle><rights>` + long + `</rights><author><name>` + long + `</name></author><title>t</title></feed>`,
+		"rss":  `<rss><channel><title>t</title><description>` + long + `</description><copyright>` + long + `</copyright></channel></rss>`,
+		"json": `{"version":"https://jsonfeed.org/version/1.1","title":"` + long + `x","items":[]}`,
+	} {
+		doc, err := Parser{}.parse(text, "")
+		require.NoError(t, err)
+		require.NotEmpty(t, doc.Notes, name)
+		require.Equal(t, "element-skipped", doc.Notes[0].Code)
+		var b bytes.Buffer
+		require.NoError(t, WriteAtom(&b, doc))
+		require.Less(t, b.Len(), 2*maxHead+1000, name)
+	}
+}

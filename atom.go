@@ -28,9 +28,9 @@ func (r *reader) atomFeed() {
 		case "id":
 			r.doc.ID = r.documentID()
 		case "title":
-			r.doc.Title = r.textConstruct().Plain()
+			r.doc.Title = r.headText(r.textConstruct().Plain(), r.s.Offset())
 		case "subtitle", "tagline":
-			r.doc.Subtitle = r.textConstruct().Plain()
+			r.doc.Subtitle = r.headText(r.textConstruct().Plain(), r.s.Offset())
 		case "author":
 			r.author()
 		case "updated", "modified":
@@ -66,7 +66,7 @@ func (r *reader) author() {
 			p.URI = resolve(base, r.plainText())
 		}
 	}
-	if len(r.doc.Authors) < maxExtra {
+	if len(r.doc.Authors) < maxExtra && r.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
 		r.doc.Authors = append(r.doc.Authors, p)
 	}
 }

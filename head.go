@@ -49,8 +49,31 @@ func (r *reader) setHeadLinks(links Links) {
 	}
 }
 
-// maxExtra bounds the other elements of a head section that are kept.
-const maxExtra = 1000
+// What is kept of a head section: so many bytes, since all documents of a feed
+// that is published again repeat it, and so many other elements and authors.
+const (
+	maxHead  = 64 << 10
+	maxExtra = 1000
+)
+
+// fits reports whether the head section has room for so many bytes more. What has
+// none is left out, with a note.
+func (r *reader) fits(n, offset int) bool {
+	if r.headBytes+n > maxHead {
+		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: there are more than %d bytes", maxHead), offset)
+		return false
+	}
+	r.headBytes += n
+	return true
+}
+
+// headText returns a text of the head section, if there is room for it.
+func (r *reader) headText(text string, offset int) string {
+	if !r.fits(len(text), offset) {
+		return ""
+	}
+	return text
+}
 
 // keep remembers the current element of the head section, which has no meaning
 // here, so that a document can be written again with it.
@@ -69,6 +92,9 @@ func (r *reader) keep() {
 	}
 	if !sc.lends(loan{raw: raw, markup: raw}) {
 		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		return
+	}
+	if !r.fits(len(raw), start) {
 		return
 	}
 	r.doc.extra = append(r.doc.extra, raw)

@@ -130,6 +130,7 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 			version, err = r.jsonString(d)
 		case "title":
 			r.doc.Title, err = r.jsonString(d)
+			r.doc.Title = r.headText(r.doc.Title, int(d.InputOffset()))
 		case "home_page_url":
 			err = r.jsonLink(d, RelAlternate)
 		case "feed_url":

@@ -23,7 +23,8 @@ import (
 // for each entry. An entry may take 16 times its own length and 1 KiB of them;
 // no honest entry comes near. So everything that is made of a document of n bytes
 // (its links, texts and XML, and the document in another format) comes to at most
-// 80 times n, and 4 KiB for each entry.
+// 80 times n, and 4 KiB for each entry. Of a head section 64 KiB are kept, since
+// each document of a feed that is published again repeats it.
 type Limits struct {
 	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; 16 MiB.
 	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; 200.

@@ -47,6 +47,7 @@ type reader struct {
 	dates   dateReader
 	polls   scheduleReader
 
+	headBytes    int // of the head section that are kept
 	skipped      int // entries that were left out
 	firstSkipped *ParseError
 }

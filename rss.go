@@ -51,7 +51,7 @@ func (r *reader) channel() {
 			case n > rank:
 				r.doc.Updated, rank = r.timeText(), n
 			case !titled && r.space() == nsDC && r.s.Local() == "title":
-				r.doc.Title, titled = r.textConstruct().Plain(), true
+				r.doc.Title, titled = r.headText(r.textConstruct().Plain(), r.s.Offset()), true
 			case r.headElement():
 			default:
 				r.keep()
@@ -62,9 +62,9 @@ func (r *reader) channel() {
 		case "item":
 			r.rssItem()
 		case "title":
-			r.doc.Title, titled = r.textConstruct().Plain(), true
+			r.doc.Title, titled = r.headText(r.textConstruct().Plain(), r.s.Offset()), true
 		case "description":
-			r.doc.Subtitle = r.channelText()
+			r.doc.Subtitle = r.headText(r.channelText(), r.s.Offset())
 		case "lastBuildDate": // 5005#22
 			r.doc.Updated, rank = r.timeText(), math.MaxInt
 		case "link":

@@ -27,7 +27,7 @@ var leniencyRules = []Rule{
 		"what the feed says of how much it has of another one cannot be read, or not all of it",
 		"write whole, window, lossy or partial as the verdict, and a hundred gaps at most"},
 	{"element-skipped", Note, OneDocument, RFC5005, formatsXML, "RFC 5005 §6",
-		"an element of the head section that is left out, as it takes too much from its surroundings", "shorten the namespace names and xml:base around it"},
+		"an element of the head section that is left out: it, or what it takes from its surroundings, is too long", "shorten it, or the namespace names and xml:base around it"},
 	{"entry-skipped", Warning, OneDocument, RFC5005, formatsAll, "RFC 5005 §6",
 		"an entry that is left out: its id is too long, it has too many links, or it takes too much from its surroundings", "shorten the id; write fewer links; shorten xml:base and the namespace names"},
 	{"html-entity", Note, OneDocument, RFC5005, formatsXML, "XML 1.0 §4.1",
