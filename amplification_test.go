@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // The law of amplification: whatever is derived of a document of n bytes takes
@@ -21,147 +24,6 @@ const (
 	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
 	memoryPerByte, memoryPerEntry = 1000, 100 << 10  // allocated by everything together, and mostly freed at once
 )
-
-// A burden is a document in which everything that an entry takes from its
-// surroundings is multiplied with everything that takes it.
-type burden struct {
-	format                                  Format
-	bindings, uri, prefix, lang, base, head int // how many, or how long
-	authors, author                         int
-	entries, links, relations, elements     int
-	references, inner                       int
-	content                                 string // how markup stands in the entry
-	used                                    bool   // the prefixes occur in each entry
-}
-
-func drawBurden(t *rapid.T) burden {
-	some := func(name string, n ...int) int { return rapid.SampledFrom(n).Draw(t, name) }
-	return burden{
-		format:   rapid.SampledFrom([]Format{Atom, RSS, JSONFeed}).Draw(t, "format"),
-		bindings: some("bindings", 0, 1, 5, 200), uri: some("uri", 10, 300, 5000, 100_000), prefix: some("prefix", 1, 10, 5000),
-		lang: some("lang", 0, 2, 60, 50_000), base: some("base", 0, 30, 70, 500, 8000), head: some("head", 0, 60),
-		authors: some("authors", 0, 1, 50), author: some("author", 5, 1000, 100_000),
-		entries: some("entries", 1, 10, 500), links: some("links", 0, 1, 20, 300), relations: some("relations", 1, 16),
-		elements: some("elements", 0, 1, 50), references: some("references", 0, 1, 30, 3000), inner: some("inner", 0, 1, 200),
-		content: rapid.SampledFrom([]string{"escaped", "numeric", "cdata", "xhtml"}).Draw(t, "content"),
-		used:    rapid.Bool().Draw(t, "used"),
-	}
-}
-
-// most bounds the size of a burden's document.
-const most = 400_000
-
-func (d burden) String() string {
-	if d.format == JSONFeed {
-		return d.json()
-	}
-	var b strings.Builder
-	root, entry, end := `feed xmlns="`+nsAtom+`"`, "entry", "</feed>"
-	if d.format == RSS {
-		root, entry, end = `rss version="2.0" xmlns:atom="`+nsAtom+`"`, "item", "</channel></rss>"
-	}
-	b.WriteString("<" + root)
-	for i := 0; i < d.bindings && b.Len() < most; i++ {
-		fmt.Fprintf(&b, ` xmlns:%s="%s%d"`, d.name(i), strings.Repeat("u", d.uri), i)
-	}
-	if d.lang > 0 {
-		b.WriteString(` xml:lang="` + strings.Repeat("e", d.lang) + `"`)
-	}
-	if d.base > 0 {
-		b.WriteString(` xml:base="http://example.org/` + strings.Repeat("b", max(d.base-20, 0)) + `/"`)
-	}
-	b.WriteString(">")
-	if d.format == RSS {
-		b.WriteString("<channel>")
-	}
-	for range d.head {
-		b.WriteString(`<atom:link rel="related" href="x"/>`)
-	}
-	for i := 0; i < d.authors && b.Len() < most; i++ {
-		b.WriteString("<author><name>" + strings.Repeat("n", d.author) + "</name></author>")
-	}
-	for i := 0; i < d.bindings && b.Len() < most; i++ {
-		b.WriteString("<" + d.name(i) + ":head/>")
-	}
-	one := d.entry(entry)
-	for i := 0; i < d.entries && (i == 0 || b.Len() < most); i++ {
-		fmt.Fprintf(&b, "<%s>%s%s</%s>", entry, d.id(i), one, entry)
-	}
-	return b.String() + end
-}
-
-func (d burden) name(i int) string { return fmt.Sprintf("%s%d", strings.Repeat("p", d.prefix), i) }
-
-func (d burden) id(i int) string {
-	if d.format == RSS {
-		return fmt.Sprintf(`<guid>i%d</guid>`, i)
-	}
-	return fmt.Sprintf(`<id>i%d</id>`, i)
-}
-
-// entry is what is the same in all entries.
-func (d burden) entry(name string) string {
-	var b strings.Builder
-	for range d.links {
-		b.WriteString(`<link rel="` + strings.TrimSpace(strings.Repeat("next ", d.relations)) + `" href="x"/>`)
-	}
-	if d.used {
-		for i := 0; i < d.bindings && b.Len() < most; i++ {
-			b.WriteString("<" + d.name(i) + ":e/>")
-		}
-	}
-	for range d.elements {
-		b.WriteString(`<e href="x" src="y"/><author><uri>x</uri></author>`)
-	}
-	start, end := `<content type="html">`, "</content>"
-	if name == "item" {
-		start, end = "<description>", "</description>"
-	}
-	switch markup := "<a href=x>"; d.content {
-	case "escaped":
-		b.WriteString(start + strings.Repeat(strings.ReplaceAll(markup, "<", "&lt;"), d.references) + end)
-	case "numeric":
-		b.WriteString(start + strings.Repeat("&lt;a h&#114;ef&#61;x>", d.references) + end)
-	case "cdata":
-		b.WriteString(start + "<![CDATA[" + strings.Repeat(markup, d.references) + "]]>" + end)
-	case "xhtml":
-		b.WriteString(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`)
-		b.WriteString(strings.Repeat(`<p xml:base="d/">`, d.inner) + strings.Repeat(`<a xml:base="" href="x"/>`, d.references) + strings.Repeat("</p>", d.inner))
-		b.WriteString("</div></content>")
-	}
-	return b.String()
-}
-
-func (d burden) json() string {
-	item := map[string]any{"id": "i", "url": "u", "external_url": "v", "content_html": strings.Repeat("<a href=x>", d.references)}
-	if d.links > 0 {
-		item["attachments"] = slicesRepeat(map[string]any{"url": "a"}, d.links)
-	}
-	one, _ := json.Marshal(item)
-	n := min(d.entries, 1+most/len(one))
-	data, _ := json.Marshal(map[string]any{
-		"version": "https://jsonfeed.org/version/1.1",
-		"authors": slicesRepeat(map[string]any{"name": strings.Repeat("n", d.author)}, min(d.authors, most/d.author)),
-		"items":   slicesRepeat(json.RawMessage(one), n),
-	})
-	return string(data)
-}
-
-func slicesRepeat[T any](v T, n int) []T {
-	list := make([]T, n)
-	for i := range list {
-		list[i] = v
-	}
-	return list
-}
-
-// url is where the burden is found.
-func (d burden) url() string {
-	if d.format == JSONFeed {
-		return "http://example.org/" + strings.Repeat("b", d.base) + "/feed"
-	}
-	return "http://example.org/feed"
-}
 
 // derive makes everything of a document that the package can, and returns how
 // many bytes that is.
@@ -221,16 +83,16 @@ func obeys(t require.TestingT, text, url string) (doc *Document, output int) {
 
 func TestAmplification(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := drawBurden(t)
-		obeys(t, d.String(), d.url())
+		d := feedtest.DrawBurden(t)
+		obeys(t, d.String(), d.URL())
 	})
 }
 
 // FuzzAmplification holds any document to the law.
 func FuzzAmplification(f *testing.F) {
 	seed(f)
-	f.Add(burden{format: Atom, bindings: 5, uri: 300, prefix: 1, base: 500, entries: 3, references: 3, used: true, content: "escaped"}.String())
-	f.Add(burden{format: RSS, bindings: 5, uri: 300, prefix: 1, base: 500, entries: 3, links: 20, relations: 16, content: "numeric"}.String())
+	f.Add((&feedtest.Burden{Format: "atom", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, References: 3, Used: true, Content: "escaped"}).String())
+	f.Add((&feedtest.Burden{Format: "rss", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, Links: 20, Relations: 16, Content: "numeric"}).String())
 	f.Fuzz(func(t *testing.T, text string) {
 		obeys(t, text, "http://example.org/"+strings.Repeat("b", 300)+"/feed")
 	})
@@ -273,7 +135,7 @@ func drawItem(t *rapid.T) map[string]any {
 		}
 	}
 	if n := rapid.SampledFrom([]int{0, 1, 65, 300, 5000}).Draw(t, "attachments"); n > 0 {
-		item["attachments"] = slicesRepeat(map[string]any{"url": text.Draw(t, "attachment"), "mime_type": text.Draw(t, "type"), "size_in_bytes": 1e30}, n)
+		item["attachments"] = slices.Repeat([]map[string]any{{"url": text.Draw(t, "attachment"), "mime_type": text.Draw(t, "type"), "size_in_bytes": 1e30}}, n)
 	}
 	for _, name := range []string{"tags", "author", "authors", "id", "attachments", "_extension"} {
 		if rapid.IntRange(0, 4).Draw(t, "any "+name) == 0 {

@@ -1,0 +1,46 @@
+package mirror
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// What a mirror stores of a document, and what comes of that when it is published
+// again, is in proportion to the document's size.
+func TestAmplification(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := feedtest.DrawBurden(t)
+		text := b.String()
+		doc, err := feedhistory.Parse(strings.NewReader(text), b.URL())
+		if doc == nil {
+			require.Error(t, err)
+			return
+		}
+		stored := len(headOf(doc))
+		again := &feedhistory.Document{Format: feedhistory.Atom}
+		for _, e := range doc.Entries {
+			c := newContent(e)
+			stored += len(e.ID) + len(c.Data) + len(c.Title) + len(c.Link) + len(c.Base)
+			restored, err := c.entry(e.ID)
+			require.NoError(t, err)
+			again.Entries = append(again.Entries, restored)
+		}
+		n := len(doc.Entries)
+		require.LessOrEqual(t, stored, 20*len(text)+(4<<10)*n+(600<<10), "stored of %d bytes and %d entries", len(text), n)
+		for _, write := range []func(*bytes.Buffer) error{
+			func(w *bytes.Buffer) error { return feedhistory.WriteAtom(w, again) },
+			func(w *bytes.Buffer) error { return feedhistory.WriteRSS(w, again) },
+		} {
+			var out bytes.Buffer
+			_ = write(&out)
+			require.LessOrEqual(t, out.Len(), 40*len(text)+(4<<10)*n+(600<<10), "published of %d bytes and %d entries", len(text), n)
+		}
+	})
+}
