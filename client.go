@@ -130,20 +130,36 @@ func (l *loaded) unchanged() *Unchanged {
 	return u
 }
 
-// older returns the next document back in time, of a feed of the given kind.
-func (l *loaded) older(feed Kind) (url string, ok bool) {
-	if u := l.unchanged(); u != nil {
-		return u.Known.Older, u.Known.Older != ""
+// older returns where the next document back in time may be, of a feed of the
+// given kind, in the order in which to try, and whether there is a link to it that
+// cannot be used.
+func (l *loaded) older(feed Kind) (urls []string, lost bool) {
+	rel := feed.older()
+	if u := l.unchanged(); u != nil && rel != "" {
+		if u.Known.Older != "" {
+			urls = []string{withoutFragment(u.Known.Older)}
+		}
+		return urls, u.Known.Lost
 	}
 	if l.doc == nil {
-		return "", false
+		return nil, false
 	}
-	link, ok := l.doc.older(feed)
-	return link.Href, ok
+	return l.doc.Links.targets(rel), l.doc.loses(rel)
+}
+
+// kind is what the document says of its feed.
+func (l *loaded) kind() Kind {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Kind
+	}
+	return l.doc.Kind()
 }
 
 // finalURL is where the document was found, after redirects.
 func (l *loaded) finalURL() string {
+	if u := l.unchanged(); u != nil && u.Known.URL != "" {
+		return u.Known.URL
+	}
 	if l.doc == nil {
 		return l.url
 	}

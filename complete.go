@@ -22,12 +22,10 @@ func newDocument(head *Document, entries []*Entry, self string) *Document {
 		head = new(Document)
 	}
 	d := head.headOnly()
-	d.URL, d.Complete, d.Archive, d.Notes, d.Response = self, false, false, nil, Response{}
+	d.URL, d.Complete, d.Archive, d.Notes, d.Response, d.lost = self, false, false, nil, Response{}, nil
 	d.Links = Links{{Rel: RelSelf, Href: self}}
 	for _, l := range head.Links {
-		switch l.Rel {
-		case RelSelf, RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
-		default:
+		if l.Rel != RelSelf && !isHistory(l.Rel) {
 			d.Links = append(d.Links, l)
 		}
 	}

@@ -14,10 +14,10 @@ type Verdict uint8
 
 // The verdicts, the best first.
 const (
-	Whole   Verdict = iota // every entry that the feed says it has
+	Whole   Verdict = iota // a complete feed, or an archived one whose chain was followed to its end
 	Window                 // one plain document: nothing is said about what came before
 	Lossy                  // all pages of a paged feed, which cannot promise to have everything (5005#4)
-	Partial                // something is known to be missing: see Gaps (5005#23)
+	Partial                // something is missing, or may be: see Gaps (5005#23)
 )
 
 // String returns "whole", "window", "lossy" or "partial".
@@ -34,17 +34,27 @@ type History struct {
 	Documents int         // that were read to their end
 }
 
-// Verdict returns how much of the logical feed this is.
+// Verdict returns how much of the logical feed this is, at best as much as the
+// newest document says it has itself (see Coverage). It speaks of what was followed:
+// of a walk with WalkOptions.Processed or Last, it takes for granted that what
+// they say is known, and what that leads to, is there.
+//
+// A walk cannot know what the publisher does not say: that a document has gone from
+// the chain without a trace, or that an archive was emptied.
 func (h *History) Verdict() Verdict {
+	bound := Whole
+	if h.Head != nil && h.Head.Coverage != nil {
+		bound = h.Head.Coverage.Verdict
+	}
 	switch {
 	case len(h.Gaps) > 0:
 		return Partial
 	case h.Kind == Paged:
-		return Lossy
+		return max(bound, Lossy)
 	case h.Kind == Plain:
-		return Window
+		return max(bound, Window)
 	}
-	return Whole
+	return bound
 }
 
 // Merge folds the documents of a walk, newest first, into one history.
@@ -74,7 +84,10 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 			if gap.Document != nil {
 				m.add(gap.Document)
 			}
-		} else if is[*Unchanged](err) {
+		} else if u, ok := errors.AsType[*Unchanged](err); ok {
+			if m.h.Head == nil && unchanged == nil {
+				m.h.Kind, m.unchanged = u.Known.Kind, true
+			}
 			unchanged = cmp.Or(unchanged, err)
 		} else {
 			m.interrupt(doc, err)
@@ -96,6 +109,8 @@ type merger struct {
 	docs    []rank
 	deleted map[string]deletion
 	last    *Document
+
+	unchanged bool // the newest document is, and has told the kind of the feed
 }
 
 // A rank orders documents by how recently they were updated.
@@ -139,7 +154,14 @@ func (m *merger) add(doc *Document) {
 	n := m.rank(doc)
 	if m.h.Head == nil {
 		head := doc.headOnly()
-		m.h.Head, m.h.Kind = &head, doc.Kind()
+		m.h.Head = &head
+		if !m.unchanged {
+			m.h.Kind = doc.Kind()
+		}
+		m.declare(doc)
+	} else if doc.reread {
+		m.h.Head.Coverage = m.h.Head.Coverage.join(doc.Coverage)
+		m.declare(doc)
 	}
 	for _, e := range doc.Entries {
 		i, seen := m.index[e.ID]
@@ -152,6 +174,16 @@ func (m *merger) add(doc *Document) {
 	}
 	for _, t := range doc.Deleted {
 		m.delete(t, n)
+	}
+}
+
+// declare collects the gaps that the newest document declares itself.
+func (m *merger) declare(doc *Document) {
+	for _, gap := range doc.Declared() {
+		same := func(old *Gap) bool { return old.URL == gap.URL && old.Reason == gap.Reason }
+		if !slices.ContainsFunc(m.h.Gaps, same) {
+			m.h.Gaps = append(m.h.Gaps, gap)
+		}
 	}
 }
 
@@ -218,7 +250,7 @@ func (m *merger) interrupt(doc *Document, err error) {
 		return
 	}
 	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
-	if older, ok := m.last.older(m.h.Kind); ok {
+	if older, ok := m.last.Links.Rel(m.h.Kind.older()); ok {
 		gap.URL, gap.From = older.Href, m.last.URL
 	}
 	m.h.Gaps = append(m.h.Gaps, gap)

@@ -83,11 +83,14 @@ type Document struct {
 	LastModified time.Time // of the HTTP response; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
-	Notes        []Note   // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap   // what the document itself shows to be missing, such as entries beyond Limits
-	Schedule     Schedule // how often the feed wants to be asked for
-	Response     Response // what HTTP said of it
+	Notes        []Note    // the leniencies used in reading it; the first hundred
+	Gaps         []*Gap    // what the document itself shows to be missing, such as entries beyond Limits
+	Schedule     Schedule  // how often the feed wants to be asked for
+	Response     Response  // what HTTP said of it
+	Coverage     *Coverage // how much it says it has of a feed that it republishes; nil: it says nothing
 
+	lost   []string // the relations of history links that could not be used
+	place  place    // what the walk that it came in knows of it
 	text   string   // as decoded to UTF-8
 	reread bool     // a second copy of the subscription document, newer than the first
 	extra  []string // the other elements of the head section, as they stood there
@@ -130,19 +133,20 @@ func (d *Document) Combines() (kinds []Kind) {
 }
 
 // Older returns the link to the next document back in time: prev-archive of an
-// archived feed, next of a paged one. There is none in a complete or plain
-// document, nor in the last of a chain.
-func (d *Document) Older() (Link, bool) { return d.older(d.Kind()) }
+// archived feed, next of a paged one; of several the one that Links.Rel returns.
+// There is none in a complete or plain document, nor in the last of a chain.
+func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().older()) }
 
-// older is Older for a document that is part of a feed of the given kind.
-func (d *Document) older(feed Kind) (Link, bool) {
-	switch feed {
+// older returns the relation by which a feed of the kind goes back in time; ""
+// if it does not.
+func (k Kind) older() string {
+	switch k {
 	case Archived:
-		return d.Links.Rel(RelPrevArchive)
+		return RelPrevArchive
 	case Paged:
-		return d.Links.Rel(RelNext)
+		return RelNext
 	}
-	return Link{}, false
+	return ""
 }
 
 // A Person is an author (RFC 4287 §3.2).

@@ -53,12 +53,13 @@ const (
 	ReasonDetached                   // the document given is not where the feed begins, nor says what is
 	ReasonInterrupted                // the context ended first
 	ReasonMissedWindow               // a poll no longer overlaps what is known
+	ReasonDeclared                   // the feed itself says that something is missing, for a reason that has no other name
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
 func (r Reason) String() string {
 	return name(r, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
-		"budget", "loop", "barren", "detached", "interrupted", "missed-window")
+		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared")
 }
 
 // Advice says what can be done about a gap with this reason.
@@ -77,6 +78,7 @@ func (r Reason) Advice() string {
 		"give the address of the feed itself rather than of an archive or a later page",
 		"begin again, with more time",
 		"poll more often than the feed's window moves on",
+		"ask the publisher, whose own document says so; the original feed may have it",
 	)
 }
 
@@ -84,7 +86,7 @@ func (r Reason) Advice() string {
 // an error; Merge collects it.
 type Gap struct {
 	URL    string // of the document that could not be had, or read whole
-	From   string // the document whose link led there, "" for none; URL itself for what is missing within
+	From   string // the document whose link led there; URL itself for what is missing within, or if its own link cannot be used; "" for none
 	Reason Reason
 	Err    error     // in detail; never nil
 	Found  time.Time // when

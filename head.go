@@ -18,6 +18,11 @@ func (r *reader) headElement() bool {
 		if r.s.Local() == "deleted-entry" {
 			r.tombstone()
 		}
+	case CoverageNamespace:
+		if r.s.Local() != "mirror" {
+			return false
+		}
+		r.coverage()
 	case nsAtom, nsAtom03:
 		if r.s.Local() != "link" {
 			return false
@@ -30,7 +35,11 @@ func (r *reader) headElement() bool {
 }
 
 // headLink reads an Atom link of the head section.
-func (r *reader) headLink() { r.setHeadLinks(r.atomLink(r.doc.Links)) }
+func (r *reader) headLink() {
+	r.inHead = true
+	r.setHeadLinks(r.atomLink(r.doc.Links))
+	r.inHead = false
+}
 
 func (r *reader) setHeadLinks(links Links) {
 	r.doc.Links = links
@@ -77,7 +86,11 @@ func (r *reader) flag() {
 		r.doc.Archive = true
 	case "prev":
 		r.note("legacy-draft", "fh:prev is read as a link with rel=\"prev-archive\"", offset)
-		r.setHeadLinks(r.appendText(r.doc.Links, RelPrevArchive))
+		links := r.appendText(r.doc.Links, RelPrevArchive)
+		if len(links) == len(r.doc.Links) {
+			r.doc.lose(RelPrevArchive)
+		}
+		r.setHeadLinks(links)
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
 		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)

@@ -62,7 +62,7 @@ func (e *Entry) say(w io.Writer, format Format) {
 		case xmlscan.Start:
 			flush()
 			if s.Is(nsAtom, "author") {
-				s.Skip() // it may come from the surroundings
+				s.Skip() // see Signed
 				continue
 			}
 			write("start", s.Space(), s.Local())

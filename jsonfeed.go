@@ -175,17 +175,27 @@ func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
 
 func (r *reader) jsonLink(d *json.Decoder, rel string) error {
 	offset := int(d.InputOffset())
-	ref, err := r.jsonString(d)
-	if ref = trim(ref); ref != "" {
-		if ref = r.absolute(r.doc.URL, ref, offset); ref != "" {
-			if len(r.doc.Links) == r.limits.HeadLinks {
-				r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
-				return err
-			}
-			r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
-		}
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return err
 	}
-	return err
+	var ref string
+	if err := json.Unmarshal(raw, &ref); err != nil {
+		r.note("json-type", err.Error(), offset)
+		r.doc.lose(rel)
+	}
+	if ref = trim(ref); ref != "" {
+		if ref = r.absolute(r.doc.URL, ref, offset); ref == "" {
+			r.doc.lose(rel)
+			return nil
+		}
+		if len(r.doc.Links) == r.limits.HeadLinks {
+			r.err = limitError(r.doc.URL, "links in the head section", r.limits.HeadLinks)
+			return nil
+		}
+		r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
+	}
+	return nil
 }
 
 func (r *reader) jsonItems(d *json.Decoder) error {

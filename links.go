@@ -38,14 +38,79 @@ type Link struct {
 // Links are the links of one head section or entry, in document order.
 type Links []Link
 
-// Rel returns the first link with the given relation.
-func (l Links) Rel(rel string) (Link, bool) {
+// Rel returns the first link with the given relation. Of several that lead to
+// other documents of the history, those whose type is a feed's, or not given, go
+// before others, and web pages come last.
+func (l Links) Rel(rel string) (first Link, ok bool) {
 	for _, link := range l {
-		if link.Rel == rel {
-			return link, true
+		if link.Rel != rel || ok && link.distance() >= first.distance() {
+			continue
+		}
+		if first, ok = link, true; !isHistory(rel) || link.distance() == 0 {
+			break
 		}
 	}
-	return Link{}, false
+	return first, ok
+}
+
+// mostTargets is how many links of one relation are tried.
+const mostTargets = 4
+
+// targets returns where the links with the given relation lead, in the order in
+// which to try them: each target once.
+func (l Links) targets(rel string) (urls []string) {
+	for distance := range 3 {
+		for _, link := range l {
+			url := withoutFragment(link.Href)
+			if link.Rel == rel && link.distance() == distance && len(urls) < mostTargets && !slices.Contains(urls, url) {
+				urls = append(urls, url)
+			}
+		}
+	}
+	return urls
+}
+
+// distance says how far the type of a link is from that of a feed: 0 if it may be
+// one, 2 if it is a web page.
+func (l Link) distance() int {
+	mediaType, _, _ := strings.Cut(l.Type, ";")
+	switch strings.ToLower(trim(mediaType)) {
+	case "", "application/atom+xml", "application/rss+xml", "application/rdf+xml", "application/feed+json",
+		"application/xml", "text/xml", "application/json":
+		return 0
+	case "text/html", "application/xhtml+xml":
+		return 2
+	}
+	return 1
+}
+
+// isHistory reports whether a relation leads to other documents of a feed.
+func isHistory(rel string) bool {
+	switch rel {
+	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
+		return true
+	}
+	return false
+}
+
+// lose notes the relations of a link of the head section that cannot be used, as
+// its rel has them.
+func (d *Document) lose(rel string) {
+	for value := range strings.FieldsSeq(rel) {
+		if name, _ := relation(value); isHistory(name) && !slices.Contains(d.lost, name) {
+			d.lost = append(d.lost, name)
+		}
+	}
+}
+
+// loses reports whether there is a link with the given relation, but none that
+// can be used.
+func (d *Document) loses(rel string) bool { return slices.Contains(d.lost, rel) && !d.Links.has(rel) }
+
+// says reports whether there is a link with one of the relations, whether or not
+// it can be used.
+func (d *Document) says(rels ...string) bool {
+	return d.Links.has(rels...) || slices.ContainsFunc(rels, d.loses)
 }
 
 // has reports whether any of the relations is there.
@@ -92,11 +157,16 @@ func known(rel string) bool {
 	return false
 }
 
-// headerLinks reads Link header fields (RFC 8288). A link whose anchor names
-// another context than the document itself is left out.
-func headerLinks(fields []string, base string) (links Links) {
+// maxHeaderLinks is how many links of a response's header are kept.
+const maxHeaderLinks = 1000
+
+// headerLinks reads Link header fields (RFC 8288), and what relations those
+// have that are too long, or too many. A link whose anchor names another context
+// than the document itself is left out, as is one whose relation has no meaning
+// here.
+func headerLinks(fields []string, base string, longest int) (links Links, lost []string) {
 	for _, field := range fields {
-		for len(links) < 1000 {
+		for {
 			var target string
 			var params map[string]string
 			if target, params, field = weblink.Cut(field); params == nil {
@@ -108,14 +178,24 @@ func headerLinks(fields []string, base string) (links Links) {
 			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
 				continue
 			}
+			href := ""
+			if len(target) <= longest {
+				href = resolve(base, target)
+			}
 			for rel := range strings.FieldsSeq(params["rel"]) {
 				name, _ := relation(rel)
-				links = append(links, Link{
-					Rel: name, Href: resolve(base, target), Type: params["type"],
-					Title: strings.ToValidUTF8(params["title"], "\uFFFD"), HrefLang: params["hreflang"],
-				})
+				switch {
+				case !known(name):
+				case href == "" || len(href) > longest || len(links) == maxHeaderLinks:
+					lost = append(lost, name)
+				default:
+					links = append(links, Link{
+						Rel: name, Href: href, Type: params["type"],
+						Title: strings.ToValidUTF8(params["title"], "\uFFFD"), HrefLang: params["hreflang"],
+					})
+				}
 			}
 		}
 	}
-	return links
+	return links, lost
 }

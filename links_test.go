@@ -82,7 +82,9 @@ func TestHeaderLinks(t *testing.T) {
 		{"not a link", []string{`rel=next`}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			require.Equal(t, test.want, headerLinks(test.fields, base))
+			links, lost := headerLinks(test.fields, base, 8<<10)
+			require.Equal(t, test.want, links)
+			require.Empty(t, lost)
 		})
 	}
 }

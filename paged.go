@@ -7,7 +7,7 @@ import "slices"
 
 // isPaged recognises a document by the links that it must have (5005#5).
 func (d *Document) isPaged() bool {
-	return d.Links.has(RelFirst, RelLast, RelPrevious, RelNext)
+	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
 }
 
 // A Page says where one page of a paged feed stands: the URLs of its neighbours,

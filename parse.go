@@ -213,10 +213,18 @@ func (r *reader) addHeader(h http.Header) {
 		r.doc.LastModified = t
 	}
 	own := r.doc.Links
-	for _, link := range headerLinks(h.Values("Link"), r.doc.URL) {
-		if known(link.Rel) && !own.has(link.Rel) && len(link.Href) <= r.limits.URL && len(r.doc.Links) < r.limits.HeadLinks {
+	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
+	for _, link := range links {
+		switch {
+		case own.has(link.Rel):
+		case len(r.doc.Links) >= r.limits.HeadLinks:
+			r.doc.lose(link.Rel)
+		default:
 			r.doc.Links = append(r.doc.Links, link)
 		}
+	}
+	for _, rel := range lost {
+		r.doc.lose(rel)
 	}
 }
 

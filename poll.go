@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -32,15 +33,22 @@ type Known struct {
 	ETag, LastModified, Digest string // as in its Response
 	Kind                       Kind
 	Older                      string // the next document back in time; "" for none
+	Lost                       bool   `json:",omitempty"` // it links to one, but the link cannot be used
+	Damaged                    bool   `json:",omitempty"` // something of it may be missing; see Document.Damage
+	Begins                     string `json:",omitempty"` // its link to where the feed begins, which a walk found not to lead elsewhere
 }
 
-// Known returns what to remember of a document for the next poll.
+// Known returns what to remember of a document for the next poll. Of one that a
+// walk was given, and that is not where the feed begins, or may not be, it has no
+// validators: the next walk that is given it looks for the beginning again.
 func (d *Document) Known() Known {
-	older, _ := d.Older()
-	return Known{
-		URL: d.URL, ETag: d.Response.ETag, LastModified: d.Response.LastModified,
-		Digest: d.Response.Digest, Kind: d.Kind(), Older: older.Href,
+	feed := cmp.Or(d.place.feed, d.Kind())
+	older, _ := d.Links.Rel(feed.older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	if !d.place.again {
+		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
 	}
+	return k
 }
 
 // Unchanged is the error that stands for a document which is still what Known

@@ -43,6 +43,7 @@ type reader struct {
 	start   int           // where it begins
 	reach   xmlscan.Reach // of its own base
 	length  int           // of an entry in JSON
+	inHead  bool          // the current link is the head section's
 	dates   dateReader
 	polls   scheduleReader
 
@@ -176,6 +177,7 @@ func (r *reader) atomLink(links Links) Links {
 		r.note("link-without-href", "a link without href: its text is taken for it, if there is any", offset)
 		base := r.currentBase()
 		if link.Href = r.plainText(); link.Href == "" {
+			r.lose(rel)
 			return links
 		}
 		link.Href = r.absolute(base, link.Href, offset)
@@ -183,6 +185,7 @@ func (r *reader) atomLink(links Links) Links {
 		link.Href = r.reference(link.Href, offset)
 	}
 	if link.Href == "" {
+		r.lose(rel)
 		return links
 	}
 	if rel == "" {
@@ -192,14 +195,21 @@ func (r *reader) atomLink(links Links) Links {
 	return r.appendRelations(links, link, rel, offset)
 }
 
+// maxRelations is how many relations of one link are kept.
+const maxRelations = 16
+
 // appendRelations appends the link once for each relation that rel has: one
 // by the specification, but space-separated lists are seen.
 func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
 	}
-	values := strings.Fields(rel[:min(len(rel), 1000)])
-	for _, value := range values[:min(len(values), 16)] {
+	n := 0
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
 		name, lenient := relation(value)
 		if lenient {
 			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
@@ -208,6 +218,13 @@ func (r *reader) appendRelations(links Links, link Link, rel string, offset int)
 		links = append(links, link)
 	}
 	return links
+}
+
+// lose notes the relations of a link that cannot be used, if it is the head's.
+func (r *reader) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
 }
 
 // appendText appends the link whose target is the current element's text.

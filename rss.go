@@ -71,6 +71,8 @@ func (r *reader) channel() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.headLink()
 			} else {
+				rel, _ := r.s.Attr("", "rel")
+				r.doc.lose(rel)
 				r.setHeadLinks(r.textLink(r.doc.Links))
 			}
 		default:

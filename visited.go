@@ -41,6 +41,9 @@ func (v *visited) see(url string) {
 	}
 }
 
+// forget forgets a URL at which there was no document.
+func (v *visited) forget(url string) { delete(v.urls, maphash.String(v.seed, url)) }
+
 // seen reports whether it was.
 func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
 
@@ -81,10 +84,12 @@ func (v *visited) repeats(l *loaded) string {
 }
 
 // record remembers a document that is part of the walk, and reports whether it
-// brings anything new.
+// brings anything new. It is part of this chain, even if it was held since an
+// earlier one.
 func (v *visited) record(l *loaded) (fresh bool) {
-	v.see(l.url)
-	v.see(l.doc.URL)
+	for _, url := range []string{l.url, l.doc.URL} {
+		v.urls[maphash.String(v.seed, url)] = v.chain
+	}
 	v.add(v.bodies, l.text)
 	if self, ok := l.doc.Links.Rel(RelSelf); ok {
 		v.add(v.selves, self.Href)

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,14 @@ type WalkOptions struct {
 	// Processed reports whether the archive document at a URL has been
 	// processed, that is stored, before: the walk does not go beyond it
 	// (5005#19). Nil: none has been. It is called by the goroutine that ranges
-	// over the walk.
+	// over the walk, and may look into the store that the caller fills meanwhile:
+	// documents of the walk itself do not end it.
+	//
+	// To mark a document as processed is safe only if what it links to, see
+	// Document.Older, is stored in the same transaction, to be Pending in the next
+	// walk unless it is processed by then. Else what is older is never read if this
+	// walk is cut short. The example examples/incremental does it with
+	// database/sql.
 	Processed func(url string) bool
 
 	// Last reports whether to end the pages of a paged feed with one that was
@@ -41,8 +49,8 @@ type WalkOptions struct {
 
 // Walk yields the documents of the feed at url, newest first: its subscription
 // document, then those that prev-archive links lead to in an archived feed, or
-// next links in a paged one. Given an archive, it begins at the subscription
-// document that the archive names; given a page, at the first.
+// next links in a paged one. Given another document of the feed, it begins where
+// that says the feed begins, by current (5005#13) or first.
 //
 // Nothing is requested until the sequence is ranged over. To range again starts
 // anew; to break ends what is in flight.
@@ -57,7 +65,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newAhead(ctx, c),
-			visited: newVisited(),
+			visited: newVisited(), claimed: set{},
 		}
 		if opt != nil {
 			w.opt = *opt
@@ -80,12 +88,13 @@ type walk struct {
 
 	budget, used Budget
 
-	start   string   // the subscription document's URL; "" until it is known
-	origins []string // URLs of the origins that SameOrigin means
-	kind    Kind     // of the feed
-	held    *loaded  // what the caller gave instead, until the chain reaches it
-	reread  bool     // the subscription document has been read a second time
-	missing *Gap     // for which it was
+	start   string    // the subscription document's URL; "" until it is known
+	origins []string  // URLs of the origins that SameOrigin means
+	kind    Kind      // of the feed
+	held    []*loaded // read to find where the feed begins, until the chain reaches them
+	claimed set       // URLs that documents call themselves, and that were not processed before
+	reread  bool      // the subscription document has been read a second time
+	missing *Gap      // for which it was
 
 	visited
 }
@@ -93,21 +102,20 @@ type walk struct {
 func (w *walk) run(url string) {
 	w.begin(Plain)
 	l := w.load(url)
-	if u := l.unchanged(); u != nil {
-		w.origins = []string{l.url, u.Known.URL}
-		w.start, w.kind = l.url, u.Known.Kind
-	} else if l.err != nil {
+	if l.err != nil && l.unchanged() == nil {
 		w.end(l.doc, l.err)
 		return
-	} else {
-		w.origins = []string{l.url, l.doc.URL}
-		l = w.beginning(l)
-		w.start, w.kind = l.url, l.doc.Kind()
 	}
+	w.origins = []string{l.url, l.finalURL()}
+	if l.unchanged() == nil {
+		l = w.beginning(l)
+	}
+	w.start, w.kind = l.url, l.kind()
 	w.follow(l)
-	if w.held != nil && !w.ended {
-		w.begin(w.held.doc.Kind())
-		w.follow(w.next(w.held.url, ""))
+	for len(w.held) > 0 && w.goesOn() { // the chain has not reached them
+		l, w.held = w.held[0], w.held[1:]
+		w.begin(l.kind())
+		w.follow(l)
 	}
 	w.resume(Archived, w.opt.Pending)
 	w.resume(Paged, w.opt.PendingPages)
@@ -121,137 +129,133 @@ func (w *walk) resume(kind Kind, pending []string) {
 			continue
 		}
 		w.begin(kind)
-		w.follow(w.next(url, ""))
+		w.follow(w.next("", url))
 	}
 }
 
 // begin begins another chain, of the given kind.
 func (w *walk) begin(kind Kind) {
 	w.visited.begin()
-	w.kind, w.missing, w.used.Barren = kind, nil, 0
+	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
 
-// beginning goes from an archive to its subscription document (5005#13), and
-// from a page to the first one.
-func (w *walk) beginning(l *loaded) *loaded {
-	link, ok := l.doc.beginning()
-	url := withoutFragment(link.Href)
-	switch {
-	case l.doc.isSubscription():
-		return l
-	case !ok:
-		w.gap(&Gap{URL: l.url, Reason: ReasonDetached,
-			Err: errors.New("not where the feed begins, and without a link to it (5005#13)")})
-		return l
-	case url == l.url, url == l.doc.URL:
-		return l
-	}
-	if gap := w.forbids(url); gap != nil {
-		gap.From = l.doc.URL
-		w.gap(gap)
-		return l
-	}
-	first := w.load(url)
-	if first.err != nil {
-		w.fail(first, l.doc.URL)
-		return l
-	}
-	if gap := w.strayed(first, l.doc.URL); gap != nil {
-		w.gap(gap)
-		return l
-	}
-	if first.doc.URL == l.url || first.doc.URL == l.doc.URL {
-		return l // it redirects back
-	}
-	w.held = l
-	w.log("beginning where the feed does", "given", l.url, "url", url)
-	return first
-}
-
-// follow yields a document, and those that are older.
+// follow yields a document, and those that are older. Whether a document has been
+// processed is asked before the caller gets it, and may make it so.
 func (w *walk) follow(l *loaded) {
 	for l != nil && !w.ended {
+		processed := w.wasProcessed(l)
 		w.yieldDocument(l)
-		older, ok := l.older(w.kind)
-		if !ok || w.ended || w.kind == Archived && (w.processed(older) || w.wasProcessed(l)) || w.isLast(l) {
+		older, lost := l.older(w.kind)
+		switch {
+		case w.ended || processed && w.kind == Archived || len(older) == 0 && !lost || w.isLast(l):
+			return
+		case len(older) == 0:
+			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
+				Err: fmt.Errorf("its link %s, to what is older, cannot be used", w.kind.older())})
+			return
+		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
 			return
 		}
-		l = w.next(withoutFragment(older), l.finalURL())
+		l = w.next(l.finalURL(), older...)
 	}
 }
 
 func (w *walk) yieldDocument(l *loaded) {
 	if u := l.unchanged(); u != nil {
 		w.see(u.Known.URL)
-		w.ended = !w.yield(nil, l.err)
+		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
+			w.damaged(u.Known.URL, errors.New("it is what it was, and still damaged"))
+		}
 		return
 	}
-	fresh := w.record(l)
-	if w.used.Barren++; fresh {
-		w.used.Barren = 0
-	}
+	w.count(l, w.record(l))
+	l.doc.place.feed = w.kind
 	if l.err != nil {
 		w.fail(l, l.from)
 		return
 	}
-	if w.ended = !w.yield(l.doc, nil); !w.ended {
-		w.damaged(l.doc)
+	w.ended = !w.yield(l.doc, nil)
+	if damage := l.doc.Damage(w.kind); damage != nil {
+		w.damaged(l.doc.URL, damage)
 	}
 }
 
 // damaged yields a gap where a document that was read may lack something.
-func (w *walk) damaged(doc *Document) {
-	if err := doc.Damage(w.kind); err != nil {
-		w.gap(&Gap{URL: doc.URL, From: doc.URL, Reason: ReasonMalformed, Err: err})
-	}
+func (w *walk) damaged(url string, err error) {
+	w.gap(&Gap{URL: url, From: url, Reason: ReasonMalformed, Err: err})
 }
 
-// next requests the document that a link of another leads to; nil where the
-// chain ends in a gap. A damaged document is returned if the chain can be
-// followed beyond it.
-func (w *walk) next(url, from string) *loaded {
-	if w.ctx.Err() != nil { // whatever has been loaded ahead
-		w.end(nil, nil)
+// next requests the document that another links to; nil where the chain ends.
+// Where there are several links, the others are asked for only if there is no
+// document at the first. Only if there is none at all, a gap says why.
+func (w *walk) next(from string, urls ...string) *loaded {
+	var gap *Gap
+	for _, url := range urls {
+		l, failed := w.try(url, from)
+		if failed == nil || w.ended {
+			return l
+		}
+		if gap = cmp.Or(gap, failed); gap.Document != nil || failed.Reason == ReasonBudget {
+			break
+		}
+	}
+	if !w.goesOn() {
 		return nil
 	}
-	if held := w.held; held != nil && (url == held.url || url == held.doc.URL) {
-		w.held = nil
-		return held
+	if moved := w.moved(gap); moved != nil {
+		w.begin(Archived)
+		w.missing = gap
+		return moved
+	}
+	w.gap(gap)
+	return nil
+}
+
+// try requests a document. A damaged one is returned if the chain can be followed
+// beyond it. There is neither a document nor a gap where the chain joins another.
+func (w *walk) try(url, from string) (*loaded, *Gap) {
+	if !w.goesOn() { // whatever has been loaded ahead
+		return nil, nil
+	}
+	if held := w.takeHeld(func(l *loaded) bool { return l.url == url }); held != nil {
+		return held, nil
 	}
 	if w.joins(url) {
-		if w.missing != nil { // and so it is still
-			w.gap(w.missing)
-		}
-		return nil
+		return nil, w.missing // and so it is still
 	}
 	if gap := w.forbids(url); gap != nil {
 		gap.From = from
-		w.gap(gap)
-		return nil
+		return nil, gap
 	}
 	l := w.load(url)
 	l.from = from
-	if why := w.repeats(l); why != "" {
-		w.gap(&Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)})
-		return nil
+	held := w.takeHeld(func(held *loaded) bool { return l.doc != nil && (l.doc.URL == held.url || l.doc.URL == held.doc.URL) })
+	if held == nil {
+		if why := w.repeats(l); why != "" {
+			return nil, &Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)}
+		}
 	}
 	if gap := w.strayed(l, from); gap != nil {
-		w.gap(gap)
+		return nil, gap
+	}
+	if l.err == nil || l.unchanged() != nil {
+		return l, nil
+	}
+	if older, _ := l.older(w.kind); len(older) > 0 {
+		return l, nil
+	}
+	return nil, w.gapOf(l, from)
+}
+
+// takeHeld returns a document that was held, and is no more; nil if none is it.
+func (w *walk) takeHeld(isIt func(*loaded) bool) *loaded {
+	i := slices.IndexFunc(w.held, isIt)
+	if i < 0 {
 		return nil
 	}
-	if l.err == nil {
-		return l
-	}
-	if moved := w.moved(l); moved != nil {
-		w.begin(Archived)
-		w.missing = w.gapOf(l, from)
-		return moved
-	}
-	if _, ok := l.older(w.kind); ok || l.unchanged() != nil {
-		return l
-	}
-	w.fail(l, from)
-	return nil
+	held := w.held[i]
+	w.held = slices.Delete(w.held, i, i+1)
+	return held
 }
 
 // forbids says why a document is not requested, if it is not.
@@ -263,9 +267,9 @@ func (w *walk) forbids(url string) *Gap {
 		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
 	case w.affordable():
 		return nil
-	case w.used.Barren >= w.budget.Barren:
+	case w.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new", w.used.Barren)}
+			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
 		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
@@ -292,16 +296,15 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 // does it where a document is known: whether that is wanted may depend on what
 // comes before it.
 func (w *walk) guess(head *Document) (string, bool) {
-	if w.start == "" && (head.Kind() != Archived || !head.isSubscription()) {
-		return "", false
-	}
 	kind := w.kind
 	if w.start == "" {
-		kind = Archived
+		if kind = Archived; head.Kind() != Archived || !head.isSubscription() || head.beginsElsewhere() {
+			return "", false
+		}
 	}
-	link, ok := head.older(kind)
+	link, ok := head.Links.Rel(kind.older())
 	url := withoutFragment(link.Href)
-	if !ok || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
+	if !ok || link.distance() > 0 || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
 		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
 		return "", false
 	}
@@ -318,21 +321,21 @@ func (w *walk) load(url string) *loaded {
 
 // moved reads the subscription document again where an archive is not found,
 // as the publisher may have built the chain anew; nil if that has not happened.
-func (w *walk) moved(l *loaded) *loaded {
-	if w.reread || w.kind != Archived || !fetch.IsStatus(l.err, http.StatusNotFound, http.StatusGone) {
+func (w *walk) moved(missing *Gap) *loaded {
+	if w.reread || w.kind != Archived || !fetch.IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil
 	}
 	w.reread = true
 	if w.spent(0) {
 		return nil
 	}
-	w.log("reading the subscription document again", "url", w.start, "missing", l.url)
+	w.log("reading the subscription document again", "url", w.start, "missing", missing.URL)
 	head := w.load(w.start)
 	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
 	}
-	link, ok := head.doc.older(Archived)
-	if !ok || w.seen(withoutFragment(link.Href)) || w.processed(link.Href) {
+	older := head.doc.Links.targets(RelPrevArchive)
+	if len(older) == 0 || w.seen(older[0]) || w.processed(older[0]) {
 		return nil
 	}
 	head.doc.reread = true
@@ -353,23 +356,6 @@ func (w *walk) known(url string) Known {
 	return w.opt.Known(url)
 }
 
-func (w *walk) processed(url string) bool {
-	return w.opt.Processed != nil && w.opt.Processed(withoutFragment(url))
-}
-
-// wasProcessed reports whether an archive has been processed under another name
-// than that of the link to it.
-func (w *walk) wasProcessed(l *loaded) bool {
-	return l.doc != nil && l.url != w.start && w.knows(l.doc)
-}
-
-// knows reports whether a document has been processed by one of its names: where
-// it was found, or its self.
-func (w *walk) knows(doc *Document) bool {
-	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
-}
-
 // isLast reports whether the caller wants no page beyond one.
 func (w *walk) isLast(l *loaded) bool {
 	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
@@ -386,6 +372,14 @@ func (w *walk) fail(l *loaded, from string) {
 
 func (w *walk) gapOf(l *loaded, from string) *Gap {
 	return &Gap{URL: l.url, From: from, Reason: reasonOf(l.err), Err: l.err, Document: l.doc}
+}
+
+// goesOn reports whether the walk does; its context may have ended.
+func (w *walk) goesOn() bool {
+	if w.ctx.Err() != nil {
+		w.end(nil, nil)
+	}
+	return !w.ended
 }
 
 func (w *walk) gap(g *Gap) {

@@ -133,6 +133,10 @@ func TestBudgetMore(t *testing.T) {
 	}
 }
 
+func TestBudgetDefaults(t *testing.T) {
+	require.Equal(t, Budget{Documents: 10_000, Bytes: 1 << 30, Barren: 20, Empty: 1000}, Budget{}.withDefaults())
+}
+
 func TestGet(t *testing.T) {
 	v := newVisit(t, feedtest.Serve(t, threeDocuments+`
 -- /cut.atom --

@@ -38,7 +38,7 @@ import (
 // A file "options" may say otherwise than the defaults, a setting a line:
 //
 //	url        where to start; /feed.atom
-//	documents, bytes, barren   the budget
+//	documents, bytes, barren, empty   the budget
 //	processed  a URL that was processed before
 //	pending    a URL where an earlier walk was cut short
 //	same-origin
@@ -126,6 +126,8 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 			v.client.Budget.Bytes = int64(number())
 		case "barren":
 			v.client.Budget.Barren = number()
+		case "empty":
+			v.client.Budget.Empty = number()
 		case "processed":
 			processed = append(processed, url)
 		case "pending":

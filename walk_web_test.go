@@ -19,14 +19,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A web is a random set of documents, of which each may link to any.
+// A web is a random set of documents, of which each may link to any, and of which
+// any may be given.
 type web struct {
-	feed Kind
-	docs []webDoc
+	feed  Kind
+	given int
+	docs  []webDoc
 }
 
 type webDoc struct {
-	older   int // index of the next document back in time; -1: none; past the end: a 404
+	older   int  // index of the next document back in time; -1: none; past the end: a 404
+	begins  int  // that of the document where it says the feed begins; likewise
+	marked  bool // it has a mark of an archive, or of a later page
 	damaged bool
 	late    bool // the link stands after the entries
 	entries []string
@@ -36,21 +40,30 @@ var webs = rapid.Custom(func(t *rapid.T) (w web) {
 	w.feed = rapid.SampledFrom([]Kind{Archived, Paged}).Draw(t, "kind")
 	n := rapid.IntRange(1, 7).Draw(t, "documents")
 	for i := range n {
-		older := i + 1 // a chain, mostly
+		d := webDoc{older: i + 1, begins: -1} // a chain, mostly
 		if rapid.IntRange(0, 5).Draw(t, "elsewhere") == 0 {
-			older = rapid.IntRange(-1, n).Draw(t, "older")
+			d.older = rapid.IntRange(-1, n).Draw(t, "older")
 		}
-		w.docs = append(w.docs, webDoc{
-			older:   older,
-			damaged: i > 0 && rapid.IntRange(0, 4).Draw(t, "damaged") == 0,
-			late:    rapid.Bool().Draw(t, "late"),
-			entries: rapid.SliceOfN(id, 0, 5).Draw(t, "entries"),
-		})
+		d.damaged = i > 0 && rapid.IntRange(0, 4).Draw(t, "damaged") == 0
+		d.late = rapid.Bool().Draw(t, "late")
+		d.entries = rapid.SliceOfN(id, 0, 5).Draw(t, "entries")
+		if d.marked = rapid.IntRange(0, 2).Draw(t, "marked") == 0; rapid.Bool().Draw(t, "says where it begins") {
+			d.begins = rapid.SampledFrom([]int{0, 0, 0, i, rapid.IntRange(0, n).Draw(t, "begins")}).Draw(t, "begins at")
+		}
+		w.docs = append(w.docs, d)
 	}
 	if rapid.Bool().Draw(t, "ends") {
 		w.docs[n-1].older = -1
 	}
 	w.docs[0].older = max(w.docs[0].older, 0) // or it would be of no kind
+	for i, d := range w.docs {
+		if d.begins >= 0 && d.begins < n && w.docs[d.begins].damaged {
+			w.docs[i].begins = n
+		}
+	}
+	if w.given = rapid.IntRange(0, n-1).Draw(t, "given"); w.docs[w.given].damaged {
+		w.given = 0
+	}
 	return w
 })
 
@@ -62,21 +75,30 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	link := ""
+	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+nsHistory+`"/>`
+	if w.feed == Paged {
+		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
+	}
+	head := ""
 	if d.older >= 0 {
-		rel := map[Kind]string{Archived: RelPrevArchive, Paged: RelNext}[w.feed]
-		link = fmt.Sprintf(`<link rel="%s" href="/%d"/>`, rel, d.older)
+		head = fmt.Sprintf(`<link rel="%s" href="/%d"/>`, older, d.older)
+	}
+	if d.begins >= 0 {
+		head += fmt.Sprintf(`<link rel="%s" href="/%d"/>`, begins, d.begins)
+	}
+	if d.marked {
+		head += mark
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><title>%d</title>`, i)
 	if !d.late {
-		b.WriteString(link)
+		b.WriteString(head)
 	}
 	for _, id := range d.entries {
 		fmt.Fprintf(&b, "<entry><id>%s</id><title>%d</title></entry>", id, i)
 	}
 	if d.late {
-		b.WriteString(link)
+		b.WriteString(head)
 	}
 	if !d.damaged {
 		b.WriteString("</feed>")
@@ -85,55 +107,127 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// model says what should come of a walk: the entries with the document whose
-// copy is kept, and the reasons of the gaps.
-func (w web) model() (documents int, entries []string, gaps []Reason) {
-	seen, kept := map[int]bool{}, map[string]bool{}
-	for i := 0; ; {
-		seen[i] = true
-		for _, id := range w.docs[i].entries {
+// isMarked reports whether a document cannot be where the feed begins.
+func (w web) isMarked(i int) bool { return w.docs[i].marked }
+
+// path is the way from the document given to where it says the feed begins, and
+// why it does not get there.
+func (w web) path() (path []int, failed []Reason) {
+	for i := w.given; ; {
+		path = append(path, i)
+		begins := w.docs[i].begins
+		switch {
+		case begins < 0 && w.docs[i].marked, begins != i && slices.Contains(path, begins), begins >= 0 && begins != i && len(path) == 5:
+			return path, []Reason{ReasonDetached}
+		case begins < 0, begins == i:
+			return path, nil
+		case begins >= len(w.docs):
+			return path, []Reason{ReasonStatus}
+		}
+		i = begins
+	}
+}
+
+// A walked web is what should come of a walk: how many documents were whole, the
+// entries with the document whose copy is kept, and the reasons of the gaps.
+type walkedWeb struct {
+	documents int
+	entries   []string
+	gaps      []Reason
+}
+
+// model walks the web.
+func (w web) model() (m walkedWeb) {
+	path, failed := w.path()
+	start := len(path) - 1
+	if failed != nil {
+		if unmarked := slices.DeleteFunc(slices.Clone(path), w.isMarked); len(unmarked) > 0 {
+			start = slices.Index(path, unmarked[len(unmarked)-1])
+		} else {
+			m.gaps = failed
+		}
+	}
+	chains, kept := map[int]int{}, map[string]bool{} // in which chain a document came
+	roots := append([]int{path[start]}, slices.Delete(slices.Clone(path), start, start+1)...)
+	for chain, root := range roots {
+		if chains[root] == 0 { // the chains have not reached it
+			w.follow(root, chain+1, chains, kept, &m)
+		}
+	}
+	return m
+}
+
+// follow walks one chain.
+func (w web) follow(i, chain int, chains map[int]int, kept map[string]bool, m *walkedWeb) {
+	for {
+		d := w.docs[i]
+		chains[i] = chain
+		for _, id := range d.entries {
 			if !kept[id] {
 				kept[id] = true
-				entries = append(entries, fmt.Sprintf("%s of %d", id, i))
+				m.entries = append(m.entries, fmt.Sprintf("%s of %d", id, i))
 			}
 		}
-		if documents++; w.docs[i].damaged {
-			documents--
-			gaps = append(gaps, ReasonTruncated)
+		if m.documents++; d.damaged {
+			m.documents--
+			m.gaps = append(m.gaps, ReasonTruncated)
 		}
-		switch i = w.docs[i].older; {
+		switch i = d.older; {
 		case i < 0:
-			return documents, entries, gaps
+			return
 		case i >= len(w.docs):
-			return documents, entries, append(gaps, ReasonStatus)
-		case seen[i]:
-			return documents, entries, append(gaps, ReasonLoop)
+			if chains[i] == 0 { // else it is known to be missing
+				m.gaps = append(m.gaps, ReasonStatus)
+			} else if chains[i] == chain {
+				m.gaps = append(m.gaps, ReasonLoop)
+			}
+			chains[i] = chain
+			return
+		case chains[i] == chain:
+			m.gaps = append(m.gaps, ReasonLoop)
+			return
+		case chains[i] > 0:
+			return
 		}
 	}
 }
 
-// Whatever documents link to each other, a walk ends, reads each once, and says
-// what is missing; requests ahead of need change nothing about that.
+// Whatever documents link to each other, and whichever is given, a walk ends, reads
+// each once, and says what is missing; requests ahead of need change nothing about
+// that, nor does a caller that stores each document as it comes.
 func TestWalkAnyWeb(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := webs.Draw(t, "web")
-		documents, entries, gaps := w.model()
+		want := w.model()
 		for _, perHost := range []int{0, 1} {
 			c := Client{HTTP: &http.Client{Transport: w}, Policy: Policy{PerHost: perHost}, Retry: Retry{Tries: 1}}
-			h, err := c.Fetch(context.Background(), "http://web.example/0")
+			stored := map[string]bool{}
+			opt := &WalkOptions{}
+			if perHost == 1 {
+				opt.Processed = func(url string) bool { return stored[url] }
+			}
+			var docs []*Document
+			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), opt), &docs)
+			h, err := Merge(func(yield func(*Document, error) bool) {
+				for doc, err := range walk {
+					if doc != nil {
+						stored[doc.URL] = true
+					}
+					if !yield(doc, err) {
+						return
+					}
+				}
+			})
 			require.NoError(t, err)
-			var gotEntries []string
+			got := walkedWeb{documents: h.Documents}
 			for _, e := range h.Entries {
-				gotEntries = append(gotEntries, e.ID+" of "+e.Title().Plain())
+				got.entries = append(got.entries, e.ID+" of "+e.Title().Plain())
 			}
-			var gotGaps []Reason
 			for _, g := range h.Gaps {
-				gotGaps = append(gotGaps, g.Reason)
+				got.gaps = append(got.gaps, g.Reason)
 			}
-			require.Equal(t, documents, h.Documents)
-			require.Equal(t, entries, gotEntries)
-			require.Equal(t, gaps, gotGaps)
-			require.Equal(t, len(gaps) > 0, h.Verdict() == Partial)
+			require.Equal(t, want, got)
+			require.Equal(t, len(want.gaps) > 0, h.Verdict() == Partial)
 		}
 	})
 }
@@ -161,11 +255,21 @@ func TestWalkKnown(t *testing.T) {
 			}
 			known, gaps := map[string]Known{}, map[string]Reason{}
 			for _, d := range first.docs {
-				known[d.Response.Requested] = d.Known()
+				if k := d.Known(); k.Digest != "" { // else it is to be looked at again
+					known[d.Response.Requested] = k
+				}
+			}
+			declared := first.history.Head.Declared() // by documents that have not changed
+			for _, d := range first.docs {
+				declared = append(declared, d.Gaps...)
 			}
 			for _, g := range first.history.Gaps {
-				gaps[g.URL] = g.Reason
-				delete(known, g.URL) // damaged
+				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {
+					continue
+				}
+				if gaps[g.URL] = g.Reason; g.Document != nil {
+					delete(known, g.URL) // damaged
+				}
 			}
 
 			second := newVisit(t, site, "")

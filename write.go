@@ -13,24 +13,41 @@ import (
 )
 
 // XML returns the entry as published, as a standalone element: with the
-// namespaces, base and language that were in scope, the authors of an Atom feed
-// if it has none itself (RFC 4287 §4.2.1), and well-formed where it was not.
-// Nothing else is changed. In JSON Feed it is nil; see JSON.
+// namespaces, base and language that were in scope, and well-formed where it
+// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
 func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
 	}
-	text := e.scope.standalone(e.raw, e.lenient)
-	if end := strings.LastIndex(text, "</"); end >= 0 {
-		text = text[:end] + e.inheritedAuthors() + text[end:]
-	}
-	return []byte(text)
+	return []byte(e.scope.standalone(e.raw, e.lenient))
 }
 
-// authors returns the authors that an entry has from its feed (RFC 4287 §4.2.1):
-// as many as have room, since they count for every entry.
+// Signed returns the entry with the authors of its feed, if it is Atom's and has
+// none itself (RFC 4287 §4.2.1): what it needs to be taken out of its document.
+func (e *Entry) Signed() *Entry {
+	authors := e.authors()
+	if len(authors) == 0 {
+		return e
+	}
+	var w writer
+	for _, p := range authors {
+		w.author(p)
+	}
+	text := string(e.XML())
+	end := strings.LastIndex(text, "</")
+	if end < 0 {
+		return e
+	}
+	signed := *e
+	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`) + text[end:]
+	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
+	return &signed
+}
+
+// authors returns the authors that an entry has from its feed: as many as have
+// room, since they count for every entry.
 func (e *Entry) authors() []Person {
-	if e.signed || e.format() != Atom {
+	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
 	}
 	left := maxBorrowedExtra
@@ -40,15 +57,6 @@ func (e *Entry) authors() []Person {
 		}
 	}
 	return e.Source.Authors
-}
-
-// inheritedAuthors returns them as XML.
-func (e *Entry) inheritedAuthors() string {
-	var w writer
-	for _, p := range e.authors() {
-		w.author(p)
-	}
-	return strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`)
 }
 
 // standalone returns an element with its surroundings' contribution on it.
@@ -92,7 +100,7 @@ func (h *History) Document() *Document {
 	if h.Head != nil {
 		d = *h.Head
 	}
-	d.Complete, d.Archive, d.Notes = h.Verdict() == Whole, false, nil
+	d.Complete, d.Archive, d.Notes, d.lost, d.Coverage = h.Verdict() == Whole, false, nil, nil, h.Coverage()
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool {
 		return l.Rel != RelAlternate && l.Rel != RelSelf && known(l.Rel)
 	})
@@ -124,6 +132,9 @@ func (w *writer) flush() {
 func (w *writer) entries(d *Document, format Format, space string, convert func(*Entry)) {
 	for _, e := range d.Entries {
 		if e.isNative(format, space) {
+			if !slices.Equal(e.authors(), d.Authors) {
+				e = e.Signed()
+			}
 			w.b.Write(e.XML())
 			w.b.WriteByte('\n')
 		} else {
@@ -185,6 +196,7 @@ func (w *writer) flags(d *Document) {
 	if d.Archive {
 		w.empty("fh:archive", "xmlns:fh", nsHistory)
 	}
+	w.coverage(d.Coverage)
 	for _, t := range d.Deleted {
 		when := ""
 		if !t.When.IsZero() {

@@ -1,8 +1,10 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -20,7 +22,8 @@ type Method interface {
 	// Probe finds out whether the method works for the feed that begins with
 	// doc, with as few requests as that takes: two at most where the document
 	// does not name the software. What is to be remembered of it, it adds to p.
-	// An error says that it could not be found out: the next walk tries again.
+	// Where it does not, that says why, as Reason. An error says that it could not
+	// be found out: the next walk tries again.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
 	// Walk yields the documents beyond doc: newest first, as far as the method
@@ -48,13 +51,15 @@ func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, 
 type Probe struct {
 	Method string `json:"method,omitempty"` // by name; None if none works
 	Mode   string `json:"mode,omitempty"`   // a word of the method's own, on how it works
+	Reason string `json:"reason,omitempty"` // with None, why not, if the feed names its software
 
-	// Proven says that the walk has every entry that the server says there are,
-	// and that nothing changed meanwhile. It is set by a method's Walk, and no
-	// part of what is stored.
+	// Proven says that at one moment of the walk the server counted as many
+	// entries as have come, and that each of them was there before that moment and
+	// after it. It is set by a method's Walk, and no part of what is stored.
 	Proven bool `json:"-"`
 
 	kept map[string]answer // what was requested already, by URL
+	task *task             // of the walk under way
 }
 
 // None is the Method of a Probe that found none.
@@ -64,6 +69,10 @@ const None = "none"
 // use. Its fields must not change while it is used.
 type Backfill struct {
 	HTTP *feedhistory.Client // makes the requests; nil: one with the default settings
+
+	// Recount is how long Keep relies on a server's count, and on gaps that it
+	// could not close, before it asks again. Zero: a week; negative: for ever.
+	Recount time.Duration
 
 	// Methods are tried in this order; nil: those of the function Methods. A
 	// Memento is used only if it is among them.
@@ -85,6 +94,15 @@ func (b *Backfill) methods() []Method {
 		return Methods()
 	}
 	return b.Methods
+}
+
+// client returns the client to be used, and what is to be done after that.
+func (b *Backfill) client() (c *feedhistory.Client, done func()) {
+	if b.HTTP != nil {
+		return b.HTTP, func() {}
+	}
+	c = new(feedhistory.Client)
+	return c, c.CloseIdle
 }
 
 // Candidates returns the methods to try on the feed that begins with doc: the
@@ -150,9 +168,11 @@ type Walk struct {
 	url  string
 	opt  *feedhistory.WalkOptions
 	from Probe
+	task *task // what is there already, and how far an earlier walk came; nil: nothing, and nowhere
 
 	probe     Probe
-	recovered string
+	by        string // the method's name; "" if there is none
+	recovered string // and where it has brought something
 }
 
 // Documents yields the documents, newest first as far as can be told, so that
@@ -161,15 +181,13 @@ type Walk struct {
 // meanwhile. Errors are those of Client.Walk. To range again starts anew.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		w.probe, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode}, ""
-		http := w.b.HTTP
-		if http == nil {
-			http = new(feedhistory.Client)
-			defer http.CloseIdle()
-		}
-		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget)}
+		t := cmp.Or(w.task, &task{})
+		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
+		http, done := w.b.client()
+		defer done()
+		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()
-		w.probe.kept = nil
+		w.probe.kept, w.probe.task = nil, nil
 	}
 }
 

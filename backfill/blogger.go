@@ -1,11 +1,13 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -15,7 +17,9 @@ import (
 // Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
 // times: updated-max goes back until there is nothing left. No change to the
 // blog can move an entry out of such a walk. What changed meanwhile is asked for
-// in the end, by updated-min.
+// in the end, by updated-min. Then all summaries are, with the count: where each
+// of the entries that were counted had come, they are all. If one appeared with
+// an old time meanwhile, everything is read once more.
 //
 // A server that ignores the ranges, or does not say when its entries were
 // updated, is asked for pages by start-index. It may
@@ -52,57 +56,154 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 // Walk yields the answers.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		if p.Mode != modeIndex {
-			heeded, proven := bloggerRanges(ctx, c, doc, yield)
+		b := &blogger{source: newSource(ctx, c, doc, p), yield: yield, seen: ids(doc.Entries)}
+		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {
+			heeded, proven := b.walk()
 			if p.Proven = proven; heeded {
 				return
 			}
-			p.Mode = modeIndex
+			p.Mode, b.task.place = modeIndex, place{}
 		}
-		bloggerSeries(newSource(ctx, c, doc, p)).walk(yield)
+		if p.Mode == modeIndex {
+			bloggerSeries(b.source).walk(yield)
+			return
+		}
+		if b.task.place.Latest > 0 { // all that is to be done is to compare
+			if _, p.Proven = b.prove(); p.Proven {
+				b.task.place = place{}
+				return
+			}
+		}
+		rest := bloggerSeries(b.source)
+		rest.apart = true
+		rest.walk(func(doc *feedhistory.Document, err error) bool {
+			if doc != nil {
+				b.seen.add(doc.Entries)
+			}
+			return yield(doc, err)
+		})
+		if ctx.Err() == nil && !b.task.place.begun() {
+			_, p.Proven = b.prove()
+		}
 	}
 }
 
-// bloggerRanges reports whether the server heeds ranges, and whether it is
-// proved that all came. If it does not heed them there is more to be yielded.
-func bloggerRanges(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document, yield func(*feedhistory.Document, error) bool) (heeded, proven bool) {
-	client := modifiedrange.Client{
-		HTTP: c, URL: with(first.URL, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
+// count asks how many entries there are.
+func (Blogger) count(ctx context.Context, c *feedhistory.Client, url string) (int, error) {
+	doc, err := c.Get(ctx, url)
+	if err != nil {
+		return 0, err
 	}
-	all := set{}
-	sync := client.Sync(ctx, modifiedrange.State{})
+	return readHead(doc).total, nil
+}
+
+// A blogger is a walk by ranges of update times.
+type blogger struct {
+	*source
+	yield func(*feedhistory.Document, error) bool
+	seen  set
+}
+
+// walk reads everything, and once more if that is shown not to have been all. It
+// reports whether the server heeds ranges, and whether it is proved that all
+// came. If it does not heed them there is more to be yielded.
+func (b *blogger) walk() (heeded, proven bool) {
+	for range 2 {
+		heeded, whole := b.ranges()
+		if !heeded || !whole {
+			b.task.again = heeded
+			return heeded, false
+		}
+		missing, proven := b.prove()
+		if proven || len(missing) == 0 {
+			b.task.place = place{}
+			return true, proven
+		}
+	}
+	b.task.place = place{}
+	return true, false
+}
+
+// ranges reads what there is, and then what has changed meanwhile. It reports
+// whether it came to the end.
+func (b *blogger) ranges() (heeded, whole bool) {
+	client := modifiedrange.Client{
+		HTTP: b.c, URL: with(b.doc.URL, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
+	}
+	b.task.place = place{}
+	sync := client.Sync(b.ctx, modifiedrange.State{})
 	for doc, err := range sync.Documents() {
 		if unsuited(err) {
 			return false, false
 		}
 		if doc != nil {
-			if c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, first.URL) {
+			if b.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, b.doc.URL) {
 				return false, false // and the other way says so
 			}
-			all.add(doc.Entries)
+			b.seen.add(doc.Entries)
+			b.task.place.Entries += len(doc.Entries)
 		}
-		if !yield(doc, err) {
+		if !b.yield(doc, err) {
 			return true, false
 		}
 	}
+	b.task.counter = with(b.doc.URL, "start-index", "", "max-results", "1")
 	since, whole := sync.State()
 	if !whole {
 		return true, false
 	}
-	proven = len(all) == readHead(first).total
-	for doc, err := range client.Sync(ctx, since).Documents() {
-		if err != nil || len(doc.Entries) > 0 {
-			proven = false
-		}
+	for doc, err := range client.Sync(b.ctx, since).Documents() {
 		if err == nil && len(doc.Entries) == 0 {
 			continue
 		}
-		if !yield(doc, err) {
+		if doc != nil {
+			b.seen.add(doc.Entries)
+		}
+		if !b.yield(doc, err) || err != nil {
 			return true, false
 		}
 	}
-	return true, proven
+	return true, true
 }
+
+// prove asks for the list of all entries, without their contents, and how many
+// there are. It returns the IDs of those that have not come, and reports whether
+// it is proved that all have.
+func (b *blogger) prove() (missing []string, proven bool) {
+	url := strings.Replace(b.doc.URL, "/posts/default", "/posts/summary", 1)
+	if url == b.doc.URL {
+		return nil, false
+	}
+	client := modifiedrange.Client{
+		HTTP: b.c, URL: with(url, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
+	}
+	list := &census{at: time.Now()}
+	seen := set{}
+	for doc, err := range client.Sync(b.ctx, modifiedrange.State{}).Documents() {
+		if err != nil {
+			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+				err = gap.Err
+			}
+			b.task.soon = !unsuited(err) && answer{err: err}.failure() != nil
+			return nil, false
+		}
+		list.total = cmp.Or(list.total, readHead(doc).total) // the first answer's: it has no range
+		for _, e := range doc.Entries {
+			if !seen[e.ID] {
+				seen[e.ID] = true
+				list.posts = append(list.posts, listed{names: []string{e.ID}})
+			}
+		}
+	}
+	if missing = list.missing(b.has); list.proves(b.has) {
+		b.task.total, b.task.proven = list.total, list.at
+		return missing, true
+	}
+	return missing, false
+}
+
+// has returns those of the IDs whose entries have come.
+func (b *blogger) has(ids []string) map[string]bool { return b.seen.and(b.task, ids) }
 
 // unsuited reports whether there is no walking by ranges: the server ignores
 // them, or its entries do not say when they were updated.
@@ -112,9 +213,15 @@ func unsuited(err error) bool {
 	return ignored || unstamped
 }
 
-// bloggerSeries counts entries rather than pages.
+// bloggerSeries counts entries rather than pages: in the usual order or, if it
+// is apart, in that of updates, in which the feed's own document is none of its
+// pages.
 func bloggerSeries(s *source) *series {
 	return &series{source: s, end: AtEmpty, cursor: true, url: func(s *series) string {
-		return with(s.doc.URL, "start-index", strconv.Itoa(s.count+1), "max-results", bloggerMost)
+		order := ""
+		if s.apart {
+			order = "updated"
+		}
+		return with(s.doc.URL, "start-index", strconv.Itoa(s.count+1), "max-results", bloggerMost, "orderby", order)
 	}}
 }

@@ -1,96 +1,306 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // Keep recovers, into a mirror's store, what a feed there does not declare: of a
-// plain feed, once, and again where a poll has missed entries. What trying
-// brought to light is remembered there, so that nothing is tried twice; the
+// plain feed, once; then again what polls have missed, back to what is there. What
+// trying brought to light is remembered there, so that nothing is tried twice; the
 // feed's Source is then the method's name. Where there is nothing to do, which is
 // so of most feeds at most times, nothing is requested, and the changes are nil.
 //
-// A walk that has gaps is repeated by the next Keep. The error is the store's,
-// mirror.ErrNotFound if it does not have the feed, or the context's.
+// A walk that is cut short, by whatever, leaves a gap, and the next Keep goes on
+// where it ended; so it does at pages that could not be read. Gaps that another
+// try is not likely to close are tried again after Recount.
+//
+// That a mirror is Whole by a server's count is true as of that count: polls see
+// nothing of a post that appears with an old date. So after Recount the server is
+// asked again, which is one request; where the count has moved by anything else
+// than what polls have brought, the list of what it has is compared with what is
+// there, and what is missing is read.
+//
+// The error is the store's, mirror.ErrNotFound if it does not have the feed, or
+// the context's.
 func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Changes, error) {
 	feed, err := m.Store.Feed(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	var from Probe
+	k := &keeping{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
 	if len(feed.Mark) > 0 {
-		if err := json.Unmarshal(feed.Mark, &from); err != nil || feed.Source != "" && feed.Source != from.Method {
+		if err := json.Unmarshal(feed.Mark, &k.mark); err != nil || feed.Source != "" && feed.Source != k.mark.Method {
 			return nil, nil // the mark is another's
 		}
 	}
-	if feed.Kind != feedhistory.Plain || feed.Known.URL == "" || !b.wants(feed, from) {
+	if feed.Kind != feedhistory.Plain || feed.Known.URL == "" || !b.knows(k.mark.Method) {
 		return nil, nil
 	}
-	address := feed.Address
-	if address == "" {
-		address = feed.URL
+	switch k.plan() {
+	case nothing:
+		return nil, nil
+	case recount:
+		if same, err := k.recount(); same || err != nil {
+			return nil, err
+		}
 	}
-	w := b.Walk(ctx, address, from, nil)
-	next, stop := iter.Pull2(w.Documents())
+	return k.walk()
+}
+
+// knows reports whether a method is none, or one of those in use.
+func (b *Backfill) knows(method string) bool {
+	return method == "" || method == None ||
+		slices.ContainsFunc(b.methods(), func(m Method) bool { return m.Name() == method })
+}
+
+// A keepMark is what is remembered with a feed.
+type keepMark struct {
+	Probe
+	At      time.Time `json:"at,omitzero"`       // when this was noted
+	Done    bool      `json:"done,omitempty"`    // the walk came to its end
+	Place   place     `json:"place,omitzero"`    // where it goes on, if not
+	Counter string    `json:"counter,omitempty"` // where the server says how many entries it has
+	Total   int       `json:"total,omitempty"`   // how many it said, when the mirror was whole
+	Soon    bool      `json:"soon,omitempty"`    // it is to be asked again at the next occasion
+}
+
+// A keeping is a Keep under way.
+type keeping struct {
+	b    *Backfill
+	ctx  context.Context
+	m    *mirror.Mirror
+	feed *mirror.Feed
+	mark keepMark
+	now  time.Time
+
+	refill bool      // what polls have missed is to be read
+	adds   bool      // the walk does not begin anew
+	since  time.Time // what is there since before is not to be read again
+	err    error     // the store's
+
+	w    *Walk
+	task *task
+}
+
+// A plan is what there is to do.
+type plan uint8
+
+const (
+	nothing plan = iota
+	walk         // from the beginning, or wherever the task says
+	recount      // to see whether to walk
+)
+
+// plan decides what to do.
+func (k *keeping) plan() plan {
+	missed, found, own := k.gaps()
+	old := k.b.Recount >= 0 && k.now.Sub(k.mark.At) >= cmp.Or(k.b.Recount, 7*24*time.Hour)
+	fresh := missed && !found.Before(k.mark.At)
+	k.since = k.mark.At
+	if missed {
+		k.since = found
+	}
+	switch {
+	case k.mark.Method == "":
+		return walk
+	case k.mark.Method == None:
+		if fresh && k.b.asksAnArchive() {
+			return walk
+		}
+		return nothing
+	case !k.mark.Done:
+		k.resume(missed)
+		return walk
+	case fresh || missed && old:
+		k.refill, k.adds = true, true
+		return walk
+	case (old || k.mark.Soon) && k.mark.Counter != "":
+		k.adds = true
+		return recount
+	case old && own:
+		return walk
+	}
+	return nothing
+}
+
+// gaps reports whether polls have missed windows, when the first was found, and
+// whether an earlier walk has left gaps.
+func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
+	for _, g := range k.feed.Gaps {
+		switch {
+		case g.From == "source:"+k.feed.Source:
+			own = true
+		case g.Reason == feedhistory.ReasonMissedWindow:
+			if !missed || g.Found.Before(found) {
+				found = g.Found
+			}
+			missed = true
+		}
+	}
+	return missed, found, own
+}
+
+// resume has the walk go on where an earlier one ended. If polls have missed
+// something since, only pages in the order of modification lead to both.
+func (k *keeping) resume(missed bool) {
+	at := k.mark.Place
+	if missed && at.Until == 0 && at.Latest == 0 && k.mark.Mode != modeModified {
+		k.mark.Place = place{}
+	}
+	k.adds = !k.mark.Place.Before.IsZero() || missed && k.mark.Place.Until > 0
+}
+
+// A counter is a Method that can ask a server how many entries it has.
+type counter interface {
+	count(ctx context.Context, c *feedhistory.Client, url string) (int, error)
+}
+
+// recount asks how many entries there are, and reports whether that is what is
+// known: it counts those that polls have brought since.
+func (k *keeping) recount() (same bool, err error) {
+	i := slices.IndexFunc(k.b.methods(), func(m Method) bool { return m.Name() == k.mark.Method })
+	asks, ok := k.b.methods()[i].(counter)
+	if !ok {
+		return true, nil
+	}
+	client, done := k.b.client()
+	defer done()
+	n, err := asks.count(k.ctx, client, k.mark.Counter)
+	if k.ctx.Err() != nil {
+		return false, k.ctx.Err()
+	}
+	brought := int(k.feed.Entries - k.feed.Counted)
+	if err == nil && (k.feed.AsOf.IsZero() || n != k.mark.Total+brought) {
+		k.mark.Place = place{Latest: 1}
+		return false, nil
+	}
+	k.mark.Soon, k.mark.At, k.mark.Total = false, k.now, k.mark.Total+brought
+	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+		Name: k.mark.Method, Adds: true,
+		Documents: func(func(*feedhistory.Document, error) bool) {},
+		End:       func() (json.RawMessage, bool) { return k.mark.json(), k.feed.Proven },
+		AsOf:      func() time.Time { return k.feed.AsOf },
+	})
+	return true, err
+}
+
+func (m keepMark) json() json.RawMessage {
+	data, _ := json.Marshal(m) // words, numbers and times
+	return data
+}
+
+// walk walks the feed into the mirror.
+func (k *keeping) walk() (*mirror.Changes, error) {
+	k.task = &task{place: k.mark.Place, refill: k.refill, has: k.has, counter: k.mark.Counter}
+	if k.refill || k.mark.Place.begun() {
+		k.task.holds = k.holds
+	}
+	address := cmp.Or(k.feed.Address, k.feed.URL)
+	k.w = k.b.Walk(k.ctx, address, k.mark.Probe, nil)
+	k.w.task = k.task
+	next, stop := iter.Pull2(k.w.Documents())
 	defer stop()
 	first, firstErr, _ := next() // the feed's own document
 	doc, err, more := next()     // now it is known which method it is, if any
-	if firstErr != nil && ctx.Err() == nil {
+	if firstErr != nil && k.ctx.Err() == nil {
 		firstErr = feedhistory.NewGap(address, firstErr)
 	}
-	name := w.probe.Method
+	before := k.mark
+	if k.learn(); k.mark.Method == before.Method && k.mark.Mode == before.Mode {
+		k.mark.Place = before.Place // nothing but the first document has been stored
+	} else {
+		k.mark.Place = place{}
+	}
+	name := k.mark.Method
 	if name == None {
 		name = ""
 	}
-	whole := firstErr == nil
-	return m.Merge(ctx, url, mirror.Source{
-		Name: name,
+	return k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+		Name: name, Adds: k.adds, Mark: k.note,
 		Documents: func(yield func(*feedhistory.Document, error) bool) {
 			if !yield(first, firstErr) {
 				return
 			}
-			for ; more; doc, err, more = next() {
-				if whole = whole && err == nil; !yield(doc, err) {
+			for ; more && k.err == nil; doc, err, more = next() {
+				if k.learn(); !yield(doc, err) {
 					return
 				}
 			}
+			if k.err != nil {
+				yield(nil, k.err)
+			}
 		},
 		End: func() (json.RawMessage, bool) {
-			if !whole || w.probe.Method == "" {
+			if firstErr != nil {
 				return nil, false
 			}
-			mark, _ := json.Marshal(w.probe) // words and numbers
-			return mark, w.probe.Proven
+			k.learn()
+			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.done
+			k.mark.Soon = k.task.soon && !k.mark.Soon // once
+			return k.note(), k.w.probe.Proven
 		},
+		AsOf: func() time.Time { return cmp.Or(k.task.proven, time.Now()) },
 	})
 }
 
-// wants reports whether there is something to recover.
-func (b *Backfill) wants(feed *mirror.Feed, from Probe) bool {
-	missed := false
-	for _, g := range feed.Gaps {
-		missed = missed || g.Reason == feedhistory.ReasonMissedWindow
+// learn takes in how far the walk has come.
+func (k *keeping) learn() {
+	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.probe, k.task.place, k.task.counter, false
+	if k.w.by != "" {
+		k.mark.Method = k.w.by
 	}
-	switch from.Method {
-	case "":
-		return true
-	case None:
-		return missed && b.asksAnArchive()
+}
+
+// note returns the mark as it is now; nil, if nothing was found out.
+func (k *keeping) note() json.RawMessage {
+	if k.mark.Method == "" {
+		return nil
 	}
-	return missed
+	k.mark.At = time.Now()
+	return k.mark.json()
+}
+
+// has returns those of the IDs whose entries are in the mirror.
+func (k *keeping) has(ids []string) map[string]bool {
+	found := map[string]bool{}
+	for id, r := range k.records(ids) {
+		found[id] = r.State == mirror.Live
+	}
+	return found
+}
+
+// holds reports whether the mirror has had all entries, in these very versions,
+// since before what is to be recovered was missed.
+func (k *keeping) holds(entries []*feedhistory.Entry) bool {
+	records := k.records(list(entries))
+	return !slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool {
+		r := records[e.ID]
+		return r == nil || r.State != mirror.Live || r.Copy.Digest != e.Digest() || !r.Changed.Before(k.since)
+	})
+}
+
+// records returns what the mirror has of entries. The store's error ends the walk.
+func (k *keeping) records(ids []string) map[string]*mirror.Record {
+	if k.err != nil {
+		return nil
+	}
+	records, err := k.m.Store.Records(k.ctx, k.feed.URL, ids)
+	k.err = err
+	return records
 }
 
 // asksAnArchive reports whether there is a method that None says nothing of.
 func (b *Backfill) asksAnArchive() bool {
-	for _, m := range b.methods() {
-		if _, ok := m.(Memento); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.methods(), func(m Method) bool {
+		_, ok := m.(Memento)
+		return ok
+	})
 }

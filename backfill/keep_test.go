@@ -2,7 +2,9 @@ package backfill
 
 import (
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,4 +115,148 @@ func TestKeepNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, changes)
 	require.Len(t, s.requests, asked)
+}
+
+// That a mirror is whole is so as of a count, which is asked for again after a
+// while: with one request, if it has not moved by anything but what polls have
+// brought; else what is missing is read, and nothing else.
+func TestKeepRecount(t *testing.T) {
+	for name, begin := range map[string]func() (*site, http.HandlerFunc, string, int){
+		"wordpress": func() (*site, http.HandlerFunc, string, int) {
+			b := &blog{site: newSite(95), size: 10}
+			b.guids = b.guid
+			return b.site, b.answer, "/feed/", 8
+		},
+		"blogger": func() (*site, http.HandlerFunc, string, int) {
+			b := newBlogspot(160)
+			b.guids = b.guid
+			return b.site, b.answer, "/feeds/posts/default?alt=rss", 14
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, answer, path, most := begin()
+			s.serve(t, answer)
+			url := s.url + path
+			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			b := &Backfill{HTTP: m.Client}
+			keep := func() (changes *mirror.Changes, requests int) {
+				before := len(s.requests)
+				changes, err := b.Keep(t.Context(), m, url)
+				require.NoError(t, err)
+				return changes, len(s.requests) - before
+			}
+			poll := func() *mirror.Feed {
+				_, err := m.Update(t.Context(), url)
+				require.NoError(t, err)
+				feed, err := m.Store.Feed(t.Context(), url)
+				require.NoError(t, err)
+				return feed
+			}
+			poll()
+			changes, _ := keep()
+			require.Equal(t, feedhistory.Whole, changes.Verdict)
+			require.False(t, changes.AsOf.IsZero())
+			asOf := poll().WholeAsOf()
+			require.Equal(t, changes.AsOf, asOf)
+
+			s.publish() // polls bring it
+			poll()
+			changes, requests := keep()
+			require.Nil(t, changes)
+			require.Zero(t, requests, "it was asked not long ago")
+			b.Recount = time.Nanosecond
+			for range 2 {
+				changes, requests = keep()
+				require.Nil(t, changes)
+				require.Equal(t, 1, requests, "%q", s.requests)
+				require.Equal(t, asOf, poll().WholeAsOf(), "a count that agrees is no proof")
+			}
+
+			s.backdate(50 * time.Minute) // no poll sees it
+			feed := poll()
+			require.Equal(t, int(feed.Entries), len(s.posts)-1)
+			require.Equal(t, asOf, feed.WholeAsOf())
+			changes, requests = keep()
+			require.Equal(t, 1, changes.Added)
+			require.Equal(t, feedhistory.Whole, changes.Verdict)
+			require.True(t, changes.AsOf.After(asOf))
+			require.LessOrEqual(t, requests, most, "%q", s.requests)
+			s.has(t, s.held(t, m, url), s.guids)
+
+			delete(s.posts, 17) // withdrawn: it stays in the mirror
+			asOf = changes.AsOf
+			changes, _ = keep()
+			require.Equal(t, feedhistory.Whole, changes.Verdict)
+			require.True(t, changes.AsOf.After(asOf))
+			_, requests = keep()
+			require.Equal(t, 1, requests)
+
+			b.Recount = -1
+			s.backdate(50 * time.Minute)
+			_, requests = keep()
+			require.Zero(t, requests)
+		})
+	}
+}
+
+// What polls have missed is read back to what is there, not all that there is;
+// also where the pages are not in the order of modification.
+func TestKeepRefill(t *testing.T) {
+	for name, set := range map[string]func(*blog){
+		"counted":     func(*blog) {},
+		"not counted": func(b *blog) { b.withoutAPI = true },
+		"unordered":   func(b *blog) { b.unordered = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBlog(t, 300, 10)
+			set(b)
+			url := b.url + "/feed/"
+			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			f := &Backfill{HTTP: m.Client}
+			_, err := m.Update(t.Context(), url)
+			require.NoError(t, err)
+			first, err := f.Keep(t.Context(), m, url)
+			require.NoError(t, err)
+			for range 3 {
+				for range 35 { // more than the feed shows
+					b.publish()
+				}
+				for id := 1; id <= 12; id++ {
+					b.edit(id)
+				}
+				changes, err := m.Update(t.Context(), url)
+				require.NoError(t, err)
+				require.Equal(t, feedhistory.Partial, changes.Verdict)
+				before := len(b.requests)
+				changes, err = f.Keep(t.Context(), m, url)
+				require.NoError(t, err)
+				require.Equal(t, 25, changes.Added)
+				require.Empty(t, changes.Gaps)
+				require.Equal(t, first.Verdict, changes.Verdict)
+				require.LessOrEqual(t, len(b.requests)-before, 14, "%s", strings.Join(b.requests[before:], "\n"))
+				require.Len(t, b.held(t, m, url).Entries, len(b.posts))
+			}
+		})
+	}
+}
+
+// A window that was missed, and of which there is only one more page that does
+// not reach back to what is there, stays a gap.
+func TestKeepRefillTooLate(t *testing.T) {
+	p := readPlatform(t, "testdata/platforms/mastodon.txtar")
+	p.site = newSite(30)
+	p.serve(t, p.answer)
+	url := p.url + p.server["path"]
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	b := &Backfill{HTTP: m.Client}
+	for range 2 {
+		_, err := m.Update(t.Context(), url)
+		require.NoError(t, err)
+		changes, err := b.Keep(t.Context(), m, url)
+		require.NoError(t, err)
+		require.Equal(t, len(p.requests) > 5, changes.Verdict == feedhistory.Partial, "%v", changes.Gaps)
+		for range 300 {
+			p.publish()
+		}
+	}
 }

@@ -54,7 +54,7 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 
 // Walk yields the snapshots, newest first. Between two that have no entry in
 // common others may be missing: there it yields a *feedhistory.Gap.
-func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, _ *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)
 		defer a.http.CloseIdle()
@@ -63,7 +63,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 			yield(nil, err)
 			return
 		}
-		a.yield, a.snapshots = yield, list
+		a.yield, a.snapshots, a.task = yield, list, newSource(ctx, c, doc, p).task
 		a.walk(doc)
 	}
 }
@@ -75,6 +75,7 @@ type archive struct {
 	http   *fetch.Client
 	limits feedhistory.Limits
 	yield  func(*feedhistory.Document, error) bool
+	task   *task
 
 	original  string // the feed's URL
 	snapshots []Snapshot

@@ -37,6 +37,8 @@ type site struct {
 	next     int
 	requests []string
 	before   func(n int) // before the nth request; nil: nothing
+	moments  []set       // what there was at each request, by guid
+	guids    func(post) string
 	handler  http.HandlerFunc
 	url      string
 }
@@ -65,8 +67,20 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.before != nil {
 		s.before(len(s.requests))
 	}
+	if s.guids != nil {
+		s.moments = append(s.moments, s.there())
+	}
 	w.Header().Set("Date", s.now.Add(time.Hour).Format(http.TimeFormat))
 	s.handler(w, r)
+}
+
+// there returns the guids of the posts that there are.
+func (s *site) there() set {
+	all := set{}
+	for _, p := range s.posts {
+		all[s.guids(p)] = true
+	}
+	return all
 }
 
 // RoundTrip answers without a network, in the goroutine that asks.
@@ -90,6 +104,23 @@ func (s *site) publish() {
 	s.next++
 	s.now = s.now.Add(time.Minute)
 	s.posts[s.next] = post{s.next, s.now, s.now, fmt.Sprintf("post %d", s.next)}
+}
+
+// schedule publishes a post that was written long ago: it is the newest, and
+// what was modified since is newer.
+func (s *site) schedule(age time.Duration) {
+	s.publish()
+	p := s.posts[s.next]
+	p.modified = s.now.Add(-age)
+	s.posts[s.next] = p
+}
+
+// backdate publishes a post that says it is old, in every respect.
+func (s *site) backdate(age time.Duration) {
+	s.schedule(age)
+	p := s.posts[s.next]
+	p.published = p.modified
+	s.posts[s.next] = p
 }
 
 func (s *site) edit(id int) {

@@ -16,7 +16,8 @@ func (p Platform) Name() string { return p.Label }
 
 // Recognise looks for the platform's marks in a plain feed.
 func (p Platform) Recognise(doc *feedhistory.Document) Sign {
-	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil {
+	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
+		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
 	}
 	h := readHead(doc)
@@ -37,7 +38,14 @@ func hasPrefixFold(s, prefix string) bool {
 
 // Probe asks for one page.
 func (p Platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
-	return p.series(newSource(ctx, c, doc, probe)).works()
+	works, err := p.series(newSource(ctx, c, doc, probe)).works()
+	if !works && err == nil {
+		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
+		if p.Only != "" {
+			probe.Reason += "; only these have pages: " + p.Only
+		}
+	}
+	return works, err
 }
 
 // Walk yields the pages after the first, and the first again if it has changed.
@@ -58,9 +66,13 @@ func (p Platform) pageURL(s *series) string {
 		}
 	}
 	fill := strings.NewReplacer("{n}", strconv.Itoa(s.n), "{last}", last).Replace
-	if param, ok := strings.CutPrefix(p.Page, "?"); ok {
-		name, value, _ := strings.Cut(param, "=")
-		return with(s.doc.URL, name, fill(value))
+	if query, ok := strings.CutPrefix(p.Page, "?"); ok {
+		var params []string
+		for param := range strings.SplitSeq(query, "&") {
+			name, value, _ := strings.Cut(param, "=")
+			params = append(params, name, fill(value))
+		}
+		return with(s.doc.URL, params...)
 	}
 	return beside(s.doc.URL, fill(p.Page))
 }
@@ -87,6 +99,9 @@ type series struct {
 	cursor bool                 // there is no page after one that cannot be read
 	url    func(*series) string // of page n
 
+	apart bool // the feed's own document is in another order
+
+	first  int                // the number of the page after the feed's own document
 	n      int                // of the page in hand
 	count  int                // of all entries so far
 	last   *feedhistory.Entry // the last of all so far
@@ -95,12 +110,37 @@ type series struct {
 	again  bool     // that was the one before it once more
 	barren int      // pages in a row that brought nothing new
 	stuck  bool     // the server sends the same over and over
+
+	until    int   // the walk may end after this page, where it reaches what is there
+	failed   place // the first page that could not be read
+	lastFail int   // the number of the last one
 }
 
 func (s *series) begin() {
 	s.seen = set{}
 	s.note(s.doc)
+	if s.apart {
+		s.count, s.last, s.before = 0, nil, nil
+	}
 	s.n++
+	s.first = s.n
+	s.until = s.task.place.Until
+	if at := s.task.place; at.Page > 0 || at.Entries > 0 {
+		s.n, s.count, s.before = max(at.Page, s.n), at.Entries, nil
+		s.last = &feedhistory.Entry{ID: at.Last}
+	} else if s.task.refill {
+		s.until = max(s.n-1, 1)
+	}
+	s.failed, s.lastFail = place{}, 0
+}
+
+// here is the place of the page in hand.
+func (s *series) here() place {
+	at := place{Page: s.n, Until: s.until, Entries: s.count}
+	if s.last != nil {
+		at.Last = s.last.ID
+	}
+	return at
 }
 
 // note takes in a page.
@@ -123,42 +163,105 @@ func (s *series) works() (bool, error) {
 	return a.err == nil && s.seen.add(a.doc.Entries) > 0, a.failure()
 }
 
+// walk reads the pages, from the place where an earlier walk ended.
 func (s *series) walk(yield func(*feedhistory.Document, error) bool) {
-	failed := false
-	for s.begin(); ; s.n++ {
+	s.begin()
+	switch s.pages(yield) {
+	case left:
+		return
+	case reached:
+		s.task.place = s.failed
+		if s.failed.begun() {
+			s.task.place.Until = s.lastFail
+		}
+	case broken:
+		s.task.place = s.failed
+	case hopeless:
+		s.task.place = place{}
+	}
+	closing(s.ctx, s.c, s.doc)(func(doc *feedhistory.Document, err error) bool {
+		gap, _ := errors.AsType[*feedhistory.Gap](err)
+		if gap != nil && gap.Reason != feedhistory.ReasonMissedWindow && !s.task.place.begun() {
+			s.task.place = place{Page: s.first, Until: s.first} // only this once more
+		}
+		return yield(doc, err)
+	})
+}
+
+// An outcome is how a walk over pages ended.
+type outcome uint8
+
+const (
+	left     outcome = iota // by whoever ranges over the documents
+	reached                 // at the last page, or at what is there already
+	broken                  // at pages that cannot be read
+	hopeless                // at a server that repeats itself
+)
+
+func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
+	failed := false // the page before
+	for ; ; s.n++ {
 		url := s.url(s)
 		a := s.get(url)
 		if a.missing() || a.err == nil && s.end == AtEmpty && len(a.doc.Entries) == 0 {
-			break
+			return reached
 		}
 		if a.err != nil {
-			if !yield(nil, a.gap(url, s.doc.URL)) {
-				return
+			if s.fail(); !yield(nil, a.gap(url, s.doc.URL)) {
+				return left
 			}
 			if failed || s.cursor || s.end == AtOnce {
-				break
+				return broken
 			}
 			failed = true
 			continue
 		}
 		failed = false
-		if again := s.repeats(a.doc); s.stuck {
+		again := s.repeats(a.doc)
+		if s.stuck {
 			reason := feedhistory.ReasonBarren
 			if again {
 				reason = feedhistory.ReasonLoop
 			}
 			if !yield(nil, repeating(url, reason)) {
-				return
+				return left
 			}
-			break
-		} else if !again && !yield(a.doc, nil) {
-			return
+			return hopeless
 		}
-		if s.note(a.doc); s.end == AtOnce {
-			break
+		if !s.take(a.doc, again, yield) {
+			return left
+		}
+		switch meets := s.until > 0 && s.task.overlaps(a.doc.Entries); {
+		case meets && s.n > s.until:
+			return reached
+		case s.end == AtOnce && s.task.refill && !meets:
+			yield(nil, overrun(url))
+			return hopeless
+		case s.end == AtOnce:
+			return reached
 		}
 	}
-	closing(s.ctx, s.c, s.doc)(yield)
+}
+
+// fail notes that the page in hand cannot be read: it is where the next walk
+// goes on.
+func (s *series) fail() {
+	if !s.failed.begun() {
+		s.failed = s.here()
+	}
+	s.lastFail = s.n
+	s.task.place = s.failed
+}
+
+// take yields a page, unless it is the one before once more.
+func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhistory.Document, error) bool) bool {
+	s.note(doc)
+	if !s.failed.begun() {
+		next := s.here()
+		next.Page++
+		s.task.place = next
+	}
+	return again || yield(doc, nil)
 }
 
 // repeats reports whether a page is the one before once more. The server is

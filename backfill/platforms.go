@@ -11,14 +11,24 @@ import "regexp"
 // Podlove and SoundCloud are for feeds whose links were lost on the way.
 var platforms = []Platform{
 	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: AtMissing},
-	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: AtMissing},
+	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: AtMissing, Only: "before version 3.0 (2019)"},
 	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: AtEmpty},
 	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: AtEmpty},
-	{Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: AtEmpty},
-	{Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: AtEmpty},
-	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: AtOnce},
+	{
+		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: AtEmpty,
+		Only: "latest.rss, since version 2.6 (2020); neither those of categories nor of users",
+	},
+	{
+		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: AtEmpty,
+		Only: "views with a full pager; the front page's rss.xml has none",
+	},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: AtOnce, Only: "accounts with more than 20 posts, and up to 200"},
 	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: AtEmpty},
 	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: AtEmpty},
+	{
+		Label: "lemmy", URL: regexp.MustCompile(`^https?://[^/]+/feeds/(all|local|[cu]/[^/?]+)\.xml(\?|$)`),
+		Page: "?page={n}&limit=50&sort=New", First: 0, End: AtEmpty, Only: "feeds of all posts, of communities and of users",
+	},
 }
 
 // A Platform is a kind of software, as plain data. It is a Method.
@@ -29,14 +39,19 @@ type Platform struct {
 	Generator string         // its generator begins so, whatever the case
 	Namespace string         // its root element declares this one
 	Entry     *regexp.Regexp // all its entries' IDs match, and there are some
+	URL       *regexp.Regexp // its URL matches
 
 	// Page is where another page is, relative to the feed's URL. After a ? it is
-	// one query parameter, beside those that the URL has. In it {n} stands for
-	// the page's number, and {last} for what the group in Entry matches of the
-	// last entry so far.
+	// query parameters, next to those that the URL has. In it {n} stands for the
+	// page's number, and {last} for what the group in Entry matches of the last
+	// entry so far.
 	Page  string
 	First int // the number of the page that the feed's own URL stands for
 	End   End // how a walk finds that there are no more
+
+	// Only says which feeds of which versions have pages, for a Probe that finds
+	// none. "": as far as is known, all.
+	Only string
 }
 
 // An End is what a server answers when it is asked for a page beyond the last.

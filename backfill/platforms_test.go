@@ -1,6 +1,7 @@
 package backfill
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,6 +53,7 @@ func (p *platform) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	from := 0
 	if value, ok := match(p.server["page"], uri); ok {
+		size = max(size, p.number("paged"))
 		from = (atoi(value) - p.number("first")) * size
 	} else if value, ok := match(p.server["limit"], uri); ok {
 		size = min(atoi(value), p.number("most"))
@@ -190,7 +192,36 @@ func TestPlatformsIgnored(t *testing.T) {
 		}
 		r := p.fetch(t, handler, p.server["path"])
 		require.Equal(t, feedhistory.Window, r.Verdict(), file)
-		require.Equal(t, Probe{Method: None}, r.Probe)
+		require.Equal(t, None, r.Probe.Method)
+		require.Contains(t, r.Probe.Reason, strings.TrimSuffix(filepath.Base(file), ".txtar"), "it says why")
 		require.LessOrEqual(t, len(p.requests), 3, "%s: %s", file, p.requests)
+	}
+}
+
+// Why a method that a feed seems to be for does not work is said, and remembered.
+func TestPlatformsReason(t *testing.T) {
+	for file, want := range map[string]string{
+		"ghost":     "before version 3.0 (2019)",
+		"discourse": "latest.rss",
+		"drupal":    "full pager",
+		"podlove":   "another page brings nothing else",
+	} {
+		p := readPlatform(t, filepath.Join("testdata", "platforms", file+".txtar"))
+		handler := func(w http.ResponseWriter, r *http.Request) { // as newer versions, or other feeds, answer
+			if r.URL.RequestURI() != p.server["path"] && file == "ghost" {
+				http.NotFound(w, r)
+				return
+			}
+			r.URL.RawQuery = ""
+			p.answer(w, r)
+		}
+		r := p.fetch(t, handler, p.server["path"])
+		require.Equal(t, None, r.Probe.Method)
+		require.Contains(t, r.Probe.Reason, want)
+		data, err := json.Marshal(r.Probe)
+		require.NoError(t, err)
+		var again Probe
+		require.NoError(t, json.Unmarshal(data, &again))
+		require.Equal(t, r.Probe, again)
 	}
 }

@@ -16,6 +16,9 @@ type run struct {
 	budget feedhistory.Budget
 	used   feedhistory.Budget
 	first  *feedhistory.Document
+
+	task    *task
+	reached place // that of the document which was yielded last
 }
 
 // withDefaults fills in what feedhistory.Budget says that zero stands for.
@@ -42,6 +45,7 @@ func (r *run) run() {
 				return
 			}
 			if method != nil {
+				r.by = method.Name()
 				break
 			}
 		}
@@ -73,10 +77,11 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	if r.probe.Method == None {
 		return nil, nil
 	}
-	r.probe = Probe{}
-	unknown := doc.Kind() != feedhistory.Plain
+	t := &task{has: r.task.has}
+	r.probe, *r.task, r.reached = Probe{}, *t, place{}
+	unknown, reason := doc.Kind() != feedhistory.Plain, ""
 	for _, m := range candidates {
-		p := Probe{Method: m.Name()}
+		p := Probe{Method: m.Name(), task: r.task}
 		works, err := m.Probe(r.ctx, r.http, doc, &p)
 		if r.ctx.Err() != nil {
 			return nil, r.ctx.Err()
@@ -86,10 +91,10 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 			r.probe = p
 			return m, nil
 		}
-		unknown = unknown || err != nil
+		unknown, reason = unknown || err != nil, cmp.Or(reason, p.Reason)
 	}
 	if !unknown {
-		r.probe.Method = None
+		r.probe.Method, r.probe.Reason = None, reason
 	}
 	return nil, nil
 }
@@ -98,6 +103,7 @@ func (r *run) pass(m Method) {
 	if !r.read(r.first) {
 		return
 	}
+	r.task.done = false
 	for doc, err := range m.Walk(r.ctx, r.http, r.first, &r.probe) {
 		if doc != nil && err == nil {
 			r.recovered = m.Name()
@@ -106,12 +112,15 @@ func (r *run) pass(m Method) {
 			return
 		}
 	}
+	r.task.done = !r.task.place.begun() && !r.task.again
 }
 
 // hand yields what a method does, within the budget, and reports whether the
-// method may go on.
+// method may go on. Where it may not, its place is that of the last document which
+// was yielded.
 func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	if r.ctx.Err() != nil {
+		r.task.place = r.reached
 		r.yield(nil, r.ctx.Err())
 		return false
 	}
@@ -120,9 +129,11 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 		if !ok {
 			gap = feedhistory.NewGap(r.first.URL, err)
 		}
+		r.reached = r.task.place
 		return r.yield(nil, gap)
 	}
 	if !r.affordable() {
+		r.task.place = r.reached
 		r.yield(nil, &feedhistory.Gap{
 			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
 			Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
@@ -132,6 +143,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 		return false
 	}
 	r.count(doc)
+	r.reached = r.task.place
 	return r.yield(doc, nil) && r.read(doc)
 }
 

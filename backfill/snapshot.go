@@ -6,24 +6,33 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
 
-// walk yields the snapshots, newest first. The oldest is asked for at once, so
-// that it can be seen what is between.
+// walk yields the snapshots, newest first, from where an earlier walk ended. The
+// oldest is asked for at once, so that it can be seen what is between.
 func (a *archive) walk(live *feedhistory.Document) {
 	a.original = cmp.Or(a.original, live.URL)
-	oldest, at := a.nearest(0, len(a.snapshots), 0)
-	if oldest == nil {
+	newest, high := live, len(a.snapshots)
+	if before := a.task.place.Before; !before.IsZero() {
+		high = slices.IndexFunc(append(a.snapshots, Snapshot{Time: endOfTime}), func(s Snapshot) bool { return s.Time.After(before) })
+		if newest, high = a.nearest(0, high, high-1); newest != nil && !newest.LastModified.Equal(before) && !a.hand(newest) {
+			return
+		}
+	}
+	oldest, at := a.nearest(0, high, 0)
+	if oldest != nil && !(a.between(newest, oldest, at+1, high) && a.hand(oldest)) || a.ended {
 		return
 	}
-	if a.between(live, oldest, at+1, len(a.snapshots)) {
-		a.yield(oldest, nil)
-	}
+	a.task.place = place{}
 }
+
+// endOfTime is after all snapshots.
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // between yields what the snapshots from low until high add to the documents
 // before and after them, and reports whether the walk goes on.
@@ -48,7 +57,9 @@ func (a *archive) between(newer, older *feedhistory.Document, low, high int) boo
 	return !a.ended
 }
 
+// hand yields a snapshot.
 func (a *archive) hand(doc *feedhistory.Document) bool {
+	a.task.place = place{Before: doc.LastModified}
 	a.ended = !a.yield(doc, nil)
 	return !a.ended
 }
@@ -74,6 +85,9 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 					return doc, at
 				}
 			} else if a.failed++; a.failed >= maxFailed || a.ctx.Err() != nil {
+				if (answer{err: err}).failure() == nil {
+					a.task.place = place{} // it would be the same the next time
+				}
 				a.yield(nil, answer{err: err}.gap(a.snapshots[at].URL, a.original))
 				a.ended = true
 				return nil, 0

@@ -49,13 +49,17 @@ type source struct {
 	c    *feedhistory.Client
 	doc  *feedhistory.Document // where the feed begins
 	kept map[string]answer
+	task *task
 }
 
 func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) *source {
 	if p.kept == nil {
 		p.kept = map[string]answer{}
 	}
-	return &source{ctx, c, doc, p.kept}
+	if p.task == nil {
+		p.task = &task{}
+	}
+	return &source{ctx, c, doc, p.kept, p.task}
 }
 
 // keep returns the answer to a request, which get will return again.
@@ -131,6 +135,18 @@ func (s set) add(entries []*feedhistory.Entry) (fresh int) {
 		}
 	}
 	return fresh
+}
+
+// and returns those of the IDs that are in the set, or were there before.
+func (s set) and(t *task, ids []string) map[string]bool {
+	found := map[string]bool{}
+	if t.has != nil {
+		found = t.has(ids)
+	}
+	for _, id := range ids {
+		found[id] = found[id] || s[id]
+	}
+	return found
 }
 
 func (s set) hasAny(entries []*feedhistory.Entry) bool {

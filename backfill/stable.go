@@ -8,16 +8,21 @@ import (
 )
 
 // A stable walk reads the pages of a WordPress feed in the order in which posts
-// were modified, the last first.
+// were modified, the last first. Then it settles what that has missed.
 type stable struct {
 	*source
 	yield func(*feedhistory.Document, error) bool
+	seen  set
 
-	seen   set
-	tail   []*feedhistory.Entry // the latest of all as they were first read, the latest first
+	tail   []*feedhistory.Entry // the latest of all as they were read, the latest first; nil: nobody knows
 	size   int                  // of a page
-	failed int                  // pages in a row
+	read   int                  // pages
 	barren int                  // pages in a row that brought nothing new
+
+	inRow    int    // pages in a row that failed
+	failed   place  // the first of all that did
+	lastFail int    // and the last
+	lost     answer // why it could not be found out which page is the last
 }
 
 // stablePage returns the URL of page n in the order of modification. The first
@@ -39,54 +44,111 @@ func (s *stable) works() bool {
 	return oldest.err == nil && reordered(list(s.doc.Entries), list(oldest.doc.Entries))
 }
 
-// walk reports whether it is proved that nothing is missing.
+// walk reads the pages, or the rest of them, and what was missed. It reports
+// whether it is proved that nothing is missing.
 func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven bool) {
-	s.yield, s.seen = yield, set{}
+	s.yield, s.seen = yield, ids(s.doc.Entries)
 	oldest := s.keep(stablePage(s.source, 1))
 	s.size = len(oldest.doc.Entries)
-	total := s.total(oldest.header)
-	for n := s.lastPage(total); n >= 1; n-- {
-		if !s.page(n) {
-			return false
+	posts := s.postsURL(oldest.header)
+	s.task.counter = counterURL(posts)
+	from := s.task.place
+	switch {
+	case from.Page > 0:
+		delete(s.kept, stablePage(s.source, 1))
+		if !s.exists(from.Page) {
+			from.Page = min(from.Page, s.lastPage(s.count(s.task.counter)))
 		}
+	case !from.begun() && !s.task.refill:
+		from.Page = s.lastPage(s.count(s.task.counter))
+		s.tail = []*feedhistory.Entry{}
 	}
-	return s.close() && total == len(s.seen)
+	if s.lost.err != nil {
+		s.task.again = true
+		s.yield(nil, s.lost.gap(stablePage(s.source, 1), s.doc.URL))
+		return false
+	}
+	return s.pages(from) && s.settle(posts, max(from.Latest, 1))
 }
 
-// page yields a page, if there is one, and reports whether to go on.
-func (s *stable) page(n int) bool {
+// pages reads the pages from a place down to the first; below its Until no
+// further than to what is there already. It reports whether to go on.
+func (s *stable) pages(from place) bool {
+	for n := from.Page; n >= 1; n-- {
+		goOn, meets := s.page(n, from.Until)
+		if !goOn {
+			return false
+		}
+		if meets && n < from.Until {
+			break
+		}
+	}
+	if s.failed.begun() {
+		s.failed.Until = s.lastFail
+		s.task.place = s.failed
+	}
+	return true
+}
+
+// page yields a page, if there is one, and reports whether to go on, and whether
+// all that it has is there already.
+func (s *stable) page(n, until int) (goOn, meets bool) {
 	url := stablePage(s.source, n)
 	a := s.get(url)
 	if a.err != nil {
-		s.failed++
-		if a.missing() && len(s.seen) == 0 && s.failed == 1 {
-			return true // there are fewer by now
+		s.inRow++
+		if a.missing() && s.read == 0 && s.inRow == 1 {
+			return true, false // there are fewer by now
 		}
-		return s.yield(nil, a.gap(url, s.doc.URL)) && s.failed == 1
+		s.fail(n, until)
+		return s.yield(nil, a.gap(url, s.doc.URL)) && s.inRow == 1, false
 	}
-	s.failed = 0
+	s.inRow = 0
+	s.read++
 	slices.Reverse(a.doc.Entries)
 	if s.barren++; s.seen.add(a.doc.Entries) > 0 {
 		s.barren = 0
 	}
 	if s.barren >= withDefaults(s.c.Budget).Barren {
+		s.task.place = place{}
 		s.yield(nil, repeating(url, feedhistory.ReasonBarren))
-		return false
+		return false, false
 	}
-	if len(s.tail) < s.size {
+	if s.tail != nil && len(s.tail) < s.size {
 		s.tail = append(s.tail, a.doc.Entries...)
 	}
-	return s.yield(a.doc, nil)
+	next := place{Page: n - 1, Until: until}
+	if n == 1 {
+		next = place{Latest: 1}
+	}
+	s.come(next)
+	return s.yield(a.doc, nil), until > 0 && s.task.overlaps(a.doc.Entries)
+}
+
+// fail notes that a page could not be read: there the next walk goes on.
+func (s *stable) fail(n, until int) {
+	if !s.failed.begun() {
+		s.failed = place{Page: n, Until: until}
+	}
+	s.lastFail = n
+	s.task.place = s.failed
+}
+
+// come notes how far the walk has come, unless something before has failed.
+func (s *stable) come(to place) {
+	if !s.failed.begun() {
+		s.task.place = to
+	}
 }
 
 // lastPage returns the number of the last page. The total may be that of other
-// posts than the feed has: then there is no such page, or close finds more.
+// posts than the feed has: then there is no such page, or settle finds more.
 func (s *stable) lastPage(total int) int {
 	n := (total + s.size - 1) / s.size
 	switch {
 	case n == 1:
 		return 1
-	case n < 1 || n > s.most():
+	case n < 1 || n > mostPages:
 		return s.search(0)
 	case s.exists(n):
 		delete(s.kept, stablePage(s.source, 1)) // in its turn: it may have changed by then
@@ -96,26 +158,35 @@ func (s *stable) lastPage(total int) int {
 	return s.search(n)
 }
 
+// mostPages is more than any site has.
+const mostPages = 1 << 20
+
 // search finds the last page by doubling and bisection; there is none at high,
 // if that is not zero. What comes is kept, and so does not cost a request more.
 // But a page that is read so early may have got another post by the time that
 // the page after it is read, if one was edited or deleted in between: that post
-// is then lost.
+// is then lost. Two pages in a row that cannot be read end the search.
 func (s *stable) search(high int) int {
-	low := 1
+	low, failed := 1, false
 	for high == 0 || high-low > 1 {
 		n := low + (high-low)/2
 		if high == 0 {
 			n = 2 * low
 		}
-		if n > s.most() {
+		if n > mostPages {
 			return low
 		}
-		if s.exists(n) {
-			low = n
-		} else {
+		if !s.exists(n) {
 			high = n
+			continue
 		}
+		low = n
+		a := s.keep(stablePage(s.source, n))
+		if a.err != nil && failed {
+			s.lost = a
+			return low
+		}
+		failed = a.err != nil
 	}
 	return low
 }
@@ -124,42 +195,4 @@ func (s *stable) search(high int) int {
 func (s *stable) exists(n int) bool {
 	a := s.keep(stablePage(s.source, n))
 	return !a.missing() && s.ctx.Err() == nil && (a.err != nil || len(a.doc.Entries) > 0)
-}
-
-// most is how many pages there may be.
-func (s *stable) most() int { return withDefaults(s.c.Budget).Documents }
-
-// close reads what was modified during the walk, and reports whether there is
-// nothing.
-func (s *stable) close() (unchanged bool) {
-	for n := 1; ; n++ {
-		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
-		a := s.get(url)
-		if a.missing() && n > 1 {
-			return false
-		}
-		if a.err != nil {
-			s.yield(nil, a.gap(url, s.doc.URL))
-			return false
-		}
-		latest := a.doc.Entries
-		if n == 1 && slices.EqualFunc(latest, s.tail[:min(len(latest), len(s.tail))], same) {
-			return true
-		}
-		if !s.yield(a.doc, nil) || len(latest) == 0 || s.reaches(latest[len(latest)-1]) {
-			return false
-		}
-	}
-}
-
-// reaches reports whether an entry is one of the latest as they were before.
-func (s *stable) reaches(e *feedhistory.Entry) bool {
-	return slices.ContainsFunc(s.tail, func(known *feedhistory.Entry) bool { return same(known, e) })
-}
-
-// same reports whether two copies of an entry say the same. Their XML may not
-// be, as it has the base of the page.
-func same(a, b *feedhistory.Entry) bool {
-	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
-		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
 }

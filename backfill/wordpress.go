@@ -2,7 +2,6 @@ package backfill
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"strconv"
@@ -16,12 +15,21 @@ import (
 // queries, feeds too, and answers 404 beyond the last.
 //
 // Where the server heeds the order, pages are asked for in the order in which
-// posts were modified, and read from the last to the first. There they are
-// stable: what is published or edited meanwhile is added to pages that have been
-// read, and what that or a deletion moves, moves to pages that are yet to be
-// read. How many pages there are is learnt from the REST API, which also proves
-// in the end that nothing is missing; without it, by doubling and bisection. Then
-// an edit or deletion during the search can still cost a post.
+// posts were modified, and read from the last to the first. What is published or
+// edited meanwhile is then added to pages that have been read, and what that or a
+// deletion moves, moves to pages that are yet to be read. Only a post that
+// appears with an old time of modification, as a scheduled one does, moves
+// another to a page that has been read.
+//
+// So last, the REST API is asked how many posts there are, and which, a hundred
+// at a time. Where one has not come, the page that it stands on is read, and the
+// API asked again. If each of the posts that were counted had come before, and
+// is listed after the count, they are all, whatever happened meanwhile: nothing
+// but a post that is withdrawn and put back within these seconds could make that
+// wrong. Where new ones come faster than that, the walk is lossy.
+//
+// How many pages there are is learnt from the API, too; without it, by doubling
+// and bisection, and nothing is proved.
 //
 // Where it does not, as behind a cache that leaves parameters out, they are read
 // from the first to the last, as a Platform's are.
@@ -67,21 +75,42 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 		p.Mode = modeModified
 		return true, nil
 	}
+	if err := oldest.failure(); err != nil {
+		return false, err // it may heed the order
+	}
 	p.Mode = modePaged
-	return w.series(s).works()
+	works, err := w.series(s).works()
+	if !works && err == nil {
+		p.Reason = "it is made by WordPress, but neither order nor paged brings anything else: it has one page, or a cache leaves them out"
+	}
+	return works, err
 }
 
 // Walk yields the pages.
 func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		s := newSource(ctx, c, doc, p)
+		oldest := stablePage(s, 1)
+		if p.Mode == modeModified && s.keep(oldest).failure() != nil {
+			s.task.again = true
+			yield(nil, s.keep(oldest).gap(oldest, doc.URL))
+			return
+		}
 		if walk := (&stable{source: s}); p.Mode == modeModified && walk.works() {
 			p.Proven = walk.walk(yield)
 			return
 		}
-		p.Mode = modePaged
+		if p.Mode != modePaged {
+			p.Mode, s.task.place = modePaged, place{} // places of another order
+		}
 		w.series(s).walk(yield)
 	}
+}
+
+// count asks how many posts there are.
+func (WordPress) count(ctx context.Context, c *feedhistory.Client, url string) (int, error) {
+	_, total, err := (&source{ctx: ctx, c: c}).list(url)
+	return total, err
 }
 
 // series is the walk from the first page to the last. The first is never asked
@@ -132,25 +161,6 @@ func reordered(usual, asked []string) bool {
 		last = i
 	}
 	return shared == 0 && len(asked) > 0 || shared == 1 && len(usual) > 1 && len(asked) > 1
-}
-
-// total asks the REST API how many posts there are; 0 if it does not say, or if
-// the feed is not the one of all posts.
-func (s *source) total(h http.Header) int {
-	root, ok := apiRoot(h)
-	if !ok || !mainFeed(s.doc.URL, root) {
-		return 0
-	}
-	query := "?"
-	if strings.Contains(root, "?") { // no permalinks: ?rest_route=/
-		query = "&"
-	}
-	_, _, header, err := s.c.Ask(s.ctx, root+"wp/v2/posts"+query+"per_page=1&_fields=id", nil)
-	if _, ok := errors.AsType[*feedhistory.ParseError](err); !ok {
-		return 0 // the answer should be there, if not a feed
-	}
-	n, _ := strconv.Atoi(header.Get("X-WP-Total"))
-	return n
 }
 
 // mainFeed reports whether a feed has all posts of the site that the API is of.

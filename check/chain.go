@@ -120,12 +120,13 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok {
 		n.names = append(n.names, self.Href)
 	}
+	now := time.Now()
 	for _, e := range doc.Entries {
 		t := timeOf(e)
 		if t.IsZero() {
 			continue
 		}
-		if t.After(n.newest) {
+		if t.After(n.newest) && !t.After(now) { // a date in the future says nothing of what came last
 			n.newest = t
 		}
 		if n.oldest.IsZero() || t.Before(n.oldest) {
@@ -285,7 +286,7 @@ func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), 
 // Gap reports a document that the walk could not have.
 func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
-	if g.Reason == feedhistory.ReasonMalformed && g.From == g.URL {
+	if _, ok := errors.AsType[*feedhistory.ParseError](g.Err); ok && g.From == g.URL {
 		return nil // the document has been read, and has findings of its own
 	}
 	c.detached = c.detached || g.Reason == feedhistory.ReasonDetached
@@ -306,6 +307,10 @@ func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
+	case feedhistory.ReasonMalformed:
+		if _, damaged := errors.AsType[*feedhistory.ParseError](g.Err); g.From == g.URL && !damaged {
+			return newFinding("older-link-unusable", g.URL, g.Err.Error())
+		}
 	case feedhistory.ReasonLoop:
 		return l.finding("cycle", "%s leads back: %v", to, g.Err)
 	case feedhistory.ReasonBarren:

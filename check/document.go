@@ -44,6 +44,13 @@ func (r *report) notes() {
 		if n.Line == 0 {
 			at = nowhere
 		}
+		if isStale(n) {
+			rel := feedhistory.RelCurrent
+			if r.doc.Kind() == feedhistory.Paged {
+				rel = feedhistory.RelFirst
+			}
+			_, at, _ = r.link(rel)
+		}
 		code := n.Code
 		if mended[code] {
 			code = "not-well-formed"
@@ -57,6 +64,10 @@ var mended = map[string]bool{
 	"content-before-root": true, "odd-attribute": true, "odd-end-tag": true, "odd-markup": true, "odd-tag": true,
 	"stray-end-tag": true, "unclosed-element": true,
 }
+
+// isStale recognises the note of a walk on a current, or a first, that leads to no
+// document where the feed begins.
+func isStale(n feedhistory.Note) bool { return n.Code == "beginning-not-there" }
 
 func (r *report) flags() {
 	for _, f := range r.out.flags {
@@ -83,14 +94,12 @@ func (r *report) flagAt(name string) int {
 	return nowhere
 }
 
-// link returns the first link with a relation, and its place.
+// link returns the link with a relation that counts, and its place.
 func (r *report) link(rel string) (link feedhistory.Link, at int, ok bool) {
-	for i, link := range r.doc.Links {
-		if link.Rel == rel {
-			return link, r.at[i], true
-		}
+	if link, ok = r.doc.Links.Rel(rel); !ok {
+		return link, nowhere, false
 	}
-	return feedhistory.Link{}, nowhere, false
+	return link, r.at[slices.Index(r.doc.Links, link)], true
 }
 
 func (r *report) has(rels ...string) bool {
@@ -153,7 +162,8 @@ func (r *report) archiveSigns() string {
 	}
 	current, _, ok := r.link(feedhistory.RelCurrent)
 	self, found := r.doc.Links.Rel(feedhistory.RelSelf)
-	if ok && found && r.has(feedhistory.RelPrevArchive) && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
+	stale := slices.ContainsFunc(r.doc.Notes, isStale)
+	if ok && found && !stale && r.has(feedhistory.RelPrevArchive) && !same(current.Href, self.Href) && !same(current.Href, r.doc.URL) {
 		return "there is a prev-archive, and current is another document"
 	}
 	return ""

@@ -90,7 +90,7 @@ func (e *ending) columns(host string) (set string, args []any) {
 	default:
 		return `tries = 0, due = CASE WHEN NOT $5 THEN $4::timestamptz END, gone = $5,
 				host = $6, verdict = $7, failures = $8, error = $9`,
-			[]any{e.due, f.Gone, host, f.Verdict.String(), f.Failures, text(e.err)}
+			[]any{e.due, f.Gone || f.Alias != "", host, f.Verdict.String(), f.Failures, text(e.err)}
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *session) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
 		return nil, err
 	}
 	s.feed = f
-	if s.again && f.Next.After(time.Now()) && (f.Failures > 0 || len(f.Pending) == 0) {
+	if s.again && !f.Due(time.Now()) {
 		return nil, errEarly
 	}
 	return f, nil
@@ -92,17 +92,24 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	changes, err := update(limited, m, t.url)
 	now := time.Now()
 	e := ending{feed: s.feed, changes: changes}
+	rest := now // when what is left is due
+	if s.feed != nil && s.feed.Waits(now) {
+		rest = s.feed.Wait
+	}
+	wait, waits := errors.AsType[*mirror.WaitError](err)
 	switch {
 	case errors.Is(err, errEarly):
 		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
+	case waits:
+		e.outcome, e.due, e.err = early, wait.Until, s.feed.Error
 	case errors.Is(err, mirror.ErrConflict):
 		e.outcome, e.due, e.feed = conflict, now.Add(time.Minute), nil
 	case err != nil && ctx.Err() != nil:
-		e.outcome, e.due = interrupted, now
+		e.outcome, e.due = interrupted, rest
 	case err == nil && s.feed.Documents > w.documents():
 		return ending{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
 	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
-		e.outcome, e.due = sliced, now
+		e.outcome, e.due = sliced, rest
 	case err == nil:
 		e.outcome, e.due = unchanged, changes.Next
 		if changes.Added+changes.Changed+changes.Deleted > 0 {

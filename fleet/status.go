@@ -16,7 +16,7 @@ type Status struct {
 	Late    int64 `json:"late"`    // feeds that have been for longer than StatusQuery.Late
 	New     int64 `json:"new"`     // feeds that have not been polled yet
 	Failing int64 `json:"failing"` // feeds whose last poll brought no subscription document, or no end
-	Gone    int64 `json:"gone"`    // feeds that their publishers have withdrawn (410)
+	Gone    int64 `json:"gone"`    // feeds that their publishers have withdrawn (410), or that have become another one that is mirrored
 	Dead    int64 `json:"dead"`    // dead letters
 
 	Verdicts map[string]int64 `json:"verdicts"` // feeds that have been read, by the verdict on their mirror

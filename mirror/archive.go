@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,12 +23,19 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	p.rank = rank
 	page := p.isPage(requested)
 	p.feed.takePending(requested)
-	p.feed.clearGaps(p.now, doc.URL, requested)
+	if p.isInstead(requested) {
+		p.feed.takePending(p.linked)
+	}
+	p.feed.clearGaps(doc.URL, requested)
 	if page {
 		return p.page(doc, rank)
 	}
 	return p.archive(doc, rank, known)
 }
+
+// isInstead reports whether a document was read as there is none at the first of
+// several links.
+func (p *poll) isInstead(url string) bool { return url != p.linked && slices.Contains(p.links, url) }
 
 // neighbour returns the rank that a document has but for its own time.
 func (p *poll) neighbour(url string, known *Document) Rank {
@@ -58,6 +66,9 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 		return err
 	}
 	p.held, p.fresh = &m.change, m.fresh
+	if m.refused > 0 {
+		return p.refuse(doc, m.refused, rank, true)
+	}
 	if p.fresh || p.whole || p.resumed {
 		return p.link(doc, feedhistory.Paged)
 	}
@@ -82,9 +93,19 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
+	if p.isInstead(d.URL) {
+		d.Names = append(d.Names, p.linked)
+	}
+	p.held, p.changed = &m.change, true
 	if known == nil {
+		if m.refused > 0 || !p.files(d, nil) {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		p.feed.Documents++
 	} else {
+		if m.refused > 0 {
+			return p.refuse(doc, m.refused, rank, false)
+		}
 		if known.Digest != d.Digest {
 			p.changes.Altered++
 		}
@@ -92,9 +113,12 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Concat(known.Names, d.Names)
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
+		p.files(d, known)
+	}
+	for _, name := range d.Names { // by another of which it may have been pending, too
+		p.feed.takePending(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	p.held, p.changed = &m.change, true
 	if renamed { // and so is what it links to
 		d.Known.Older = known.Known.Older
 		return p.err
@@ -170,7 +194,12 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 // link makes what a document links to pending, unless it has been processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
-	p.linked = url
+	p.linked, p.links = url, nil
+	for _, l := range doc.Links {
+		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
+			p.links = append(p.links, withoutFragment(l.Href))
+		}
+	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.err
 	}
@@ -184,7 +213,14 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		}
 		return p.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Gap: Gap{
+	if len(f.Pending) >= pendingLimit {
+		f.addGap(Gap{
+			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
+			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
+		})
+		return p.err
+	}
+	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Wait: p.waitAt(url), Gap: Gap{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
 	return p.err
@@ -207,7 +243,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	i := p.feed.pending(g.URL)
 	switch {
-	case i < 0 && g.Reason != feedhistory.ReasonLoop && p.document(g.URL) != nil:
+	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.document(g.URL) != nil:
 		if g.Reason == feedhistory.ReasonBudget && len(p.sought) > 0 {
 			p.feed.Search = g.URL
 		}
@@ -217,16 +253,21 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		return p.err
 	}
 	pending := &p.feed.Pending[i]
-	from := pending.From
+	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
 	pending.Gap = newGap(g)
+	pending.Poll = p.feed.Polls
 	pending.From = cmp.Or(pending.From, from)
 	if g.Reason != feedhistory.ReasonBudget {
 		pending.Tries++
 	}
 	pending.Missing = isMissing(g)
-	pending.Retry = time.Time{}
-	if !isPassing(g) && pending.Tries > 1 {
-		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 7*24*time.Hour))
+	pending.Retry, pending.Wait = time.Time{}, p.waitAt(g.URL)
+	switch {
+	case pending.isPassing() || pending.Tries < 2:
+	case g.Reason != feedhistory.ReasonLoop:
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
+	case again: // a redirect to what this walk has just read may be none for a walk that has not
+		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 24*time.Hour))
 	}
 	return nil
 }
@@ -237,13 +278,12 @@ func isWithin(g *feedhistory.Gap) bool {
 	return g.Reason == feedhistory.ReasonMalformed && g.From == g.URL
 }
 
+// longestRetry is how long a document that is refused for good rests at most.
+const longestRetry = 7 * 24 * time.Hour
+
 // isPassing reports whether the next poll may well succeed.
 func isPassing(g *feedhistory.Gap) bool {
-	switch g.Reason {
-	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
-		return false
-	}
-	return !isMissing(g)
+	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

@@ -18,7 +18,7 @@ func (p *poll) checkChain() error {
 		return err
 	}
 	seen := map[string]bool{}
-	from := f.Known.URL
+	from, lost := f.Known.URL, f.Known.Lost
 	for url := f.Known.Older; url != ""; {
 		d, ok := chain[url]
 		switch {
@@ -32,21 +32,27 @@ func (p *poll) checkChain() error {
 			return nil
 		}
 		seen[d.url] = true
-		from, url = d.url, d.older
+		from, url, lost = d.url, d.older, d.lost
+	}
+	if lost { // there is something older, and a gap
+		return nil
 	}
 	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
 			return false
 		}
-		return g.Found.Before(p.now) || g.From != "" && g.From != f.Known.URL && !seen[g.From]
+		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
 	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })
 	return nil
 }
 
 // A step is a document in the chain.
-type step struct{ url, older string }
+type step struct {
+	url, older string
+	lost       bool // its link cannot be used
+}
 
 // chain returns the documents by all of their names, those included that are
 // to be committed next.
@@ -55,7 +61,7 @@ func (p *poll) chain() (map[string]step, error) {
 	add := func(d *Document) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older}
+				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost}
 			}
 		}
 	}

@@ -16,6 +16,13 @@
 // budget or a kill, and a later one finishes it, even if newer archives have
 // come in between.
 //
+// # When it is due
+//
+// The state that is committed in the middle of a walk says that it is
+// Unfinished: whatever ends it there, the feed is Due at once, whatever its own
+// freshness, but for a Retry-After. What a Budget has left unread is Due as well,
+// though Next is some minutes away for those who keep polling.
+//
 // # What a poll means
 //
 // It depends on the kind of feed that the subscription document says it is:

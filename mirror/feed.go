@@ -3,6 +3,7 @@ package mirror
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,14 @@ type Feed struct {
 	// or from an archive to its subscription document (5005#13). "": at URL.
 	Address string `json:"address,omitempty"`
 
+	// Lost is the Address that the publisher has withdrawn (410) while URL did
+	// not answer. What URL answers next counts if it is the same feed. "": none.
+	Lost string `json:"lost,omitempty"`
+
+	// Alias is the URL of the mirrored feed that this one has become: it redirects
+	// there for good, is no longer due, and keeps its entries. "": it is none.
+	Alias string `json:"alias,omitempty"`
+
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
 	Verdict feedhistory.Verdict `json:"verdict"` // on the mirror as it stands; Partial until a document was read
@@ -35,15 +44,30 @@ type Feed struct {
 	Deleted   int64 `json:"deleted"`   // that were, and are not
 	Documents int64 `json:"documents"` // archive documents that have been processed
 
+	Usage Usage `json:"usage,omitzero"` // of the Quota
+	Full  Quota `json:"full,omitzero"`  // that was used up, so that there is something which has not been stored; zero: there is not
+
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // what the feed says of when to poll
 
 	Polls    int64     `json:"polls"`              // begun
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
-	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero: at any time
+	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero: at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
 	Failures int       `json:"failures,omitempty"` // of polls in a row that brought no subscription document
 	Error    string    `json:"error,omitempty"`    // of the last one; "" if it did
 	Gone     bool      `json:"gone,omitempty"`     // the publisher has withdrawn it (410): it is no longer due
+
+	// Unfinished says that a poll has begun and not ended: it is under way, or
+	// was interrupted, or its process or the store has failed. Next is then the
+	// time of its last commit, or zero if it was interrupted.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	// More says that the Budget ended the last poll before the history's end.
+	More bool `json:"more,omitempty"`
+
+	// Wait is until when the feed's host has asked to be left alone
+	// (Retry-After): Update does not ask it before. Zero: it has not.
+	Wait time.Time `json:"wait,omitzero"`
 
 	Pending []Pending `json:"pending,omitempty"` // documents that are still to be read
 	Gaps    []Gap     `json:"gaps,omitempty"`    // what is missing beside those
@@ -64,6 +88,12 @@ type Feed struct {
 	Source string          `json:"source,omitempty"`
 	Proven bool            `json:"proven,omitempty"` // the source has brought all there is
 	Mark   json.RawMessage `json:"mark,omitempty"`
+
+	// AsOf is when that had brought all there was, if it is proven but not by the
+	// feed's own documents, nor renewed at each poll; and Counted, how many entries
+	// were live then. Zero: nothing more is known than Verdict says.
+	AsOf    time.Time `json:"as_of,omitzero"`
+	Counted int64     `json:"counted,omitempty"`
 }
 
 // Document returns the head section of the feed's subscription document,
@@ -75,14 +105,30 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
+// WholeAsOf returns when the feed was Whole, if it is so by a server's count, which
+// polls do not repeat; else the zero time.
+func (f *Feed) WholeAsOf() time.Time {
+	if f.Verdict != feedhistory.Whole || f.Kind != feedhistory.Plain {
+		return time.Time{}
+	}
+	return f.AsOf
+}
+
 // Missing returns the gaps of the mirror: those of the pending documents that could
-// not be had, and of what else is missing.
+// not be had, and of what else is missing. That the Quota is used up is one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
+	full := false
+	add := func(g Gap) {
+		if !full || !g.Quota {
+			gaps = append(gaps, g.gap())
+		}
+		full = full || g.Quota
+	}
 	for _, p := range f.Pending {
-		gaps = append(gaps, p.gap())
+		add(p.Gap)
 	}
 	for _, g := range f.Gaps {
-		gaps = append(gaps, g.gap())
+		add(g)
 	}
 	return gaps
 }
@@ -96,6 +142,7 @@ type Pending struct {
 	Tries   int       `json:"tries"`             // that failed
 	Missing bool      `json:"missing,omitempty"` // the last one with 404 or 410 (5005#18)
 	Retry   time.Time `json:"retry,omitzero"`    // not before; zero: at the next poll
+	Wait    time.Time `json:"wait,omitzero"`     // until when its host has asked to be left alone (Retry-After); zero: it has not
 }
 
 // A Gap is a feedhistory.Gap that can be stored.
@@ -105,12 +152,16 @@ type Gap struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found it
+	Quota   bool               `json:"quota,omitempty"` // the Quota has made it
 }
 
 func (g Gap) gap() *feedhistory.Gap {
-	return &feedhistory.Gap{
-		URL: g.URL, From: g.From, Reason: g.Reason, Err: errors.New(g.Message), Found: g.Found,
+	err := errors.New(g.Message)
+	if g.Quota {
+		err = fmt.Errorf("%w: %s", ErrQuota, g.Message)
 	}
+	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
 // A Document is a processed archive document.
@@ -128,6 +179,11 @@ type Document struct {
 	Oldest, Newest time.Time // of its entries, by Record.Time; zero if it has none
 }
 
+// isCut reports whether the document may well be there, and nobody has asked.
+func (g Gap) isCut() bool {
+	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
+}
+
 func newGap(g *feedhistory.Gap) Gap {
 	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: g.Err.Error(), Found: g.Found}
 }
@@ -142,26 +198,33 @@ func (f *Feed) takePending(url string) {
 	f.Pending = slices.DeleteFunc(f.Pending, func(p Pending) bool { return p.URL == url })
 }
 
-// gapLimit is how many windows that were missed are remembered.
-const gapLimit = 100
+// How many windows that were missed are remembered, gaps in all, and pending
+// documents.
+const (
+	windowLimit  = 100
+	gapLimit     = 1000
+	pendingLimit = 1000
+)
 
 // addGap adds a gap, in place of an earlier one at the same place. Each window
 // that was missed is one of its own.
 func (f *Feed) addGap(g Gap) {
+	g.Poll = f.Polls
 	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
 	i := slices.IndexFunc(f.Gaps, same)
 	switch {
-	case i < 0 || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < gapLimit:
+	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
 		f.Gaps = append(f.Gaps, g)
+	case i < 0: // there are enough
 	case g.Reason != feedhistory.ReasonMissedWindow:
 		f.Gaps[i] = g
 	}
 }
 
-// clearGaps removes the gaps that were found before a poll at links of a
-// document which it has read anew, by any of its names.
-func (f *Feed) clearGaps(poll time.Time, names ...string) {
+// clearGaps removes the gaps that earlier polls found at links of a document
+// which this one has read, by any of its names.
+func (f *Feed) clearGaps(names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.Found.Before(poll) && slices.Contains(names, g.From)
+		return g.Poll < f.Polls && slices.Contains(names, g.From)
 	})
 }

@@ -88,6 +88,9 @@ func describe(site *feedtest.Site, c *mirror.Changes, err error) string {
 	if c.Moved != "" {
 		b.WriteString(", moved to " + site.Path(c.Moved))
 	}
+	if c.Alias != "" {
+		b.WriteString(", alias of " + site.Path(c.Alias))
+	}
 	if c.Gone {
 		b.WriteString(", gone")
 	}

@@ -54,7 +54,7 @@ func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 			return nil, errors.New("mirror: feeds are asked for with both Due and After")
 		}
 		for url, f := range m.feeds {
-			if url > q.After && (q.Due.IsZero() || !f.state.Gone && !f.state.Next.After(q.Due)) {
+			if url > q.After && (q.Due.IsZero() || !f.state.Gone && f.state.Alias == "" && !f.state.Next.After(q.Due)) {
 				found = append(found, f.state)
 			}
 		}
@@ -80,7 +80,8 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 	for _, id := range ids {
 		if r := f.records[id]; r != nil {
 			r = clone(r)
-			r.Content = Content{Format: r.Content.Format, Updated: r.Content.Updated, Published: r.Content.Published}
+			c := r.Content
+			r.Content = Content{Format: c.Format, Updated: c.Updated, Published: c.Published, Size: c.Size}
 			found[id] = r
 		}
 	}
@@ -131,7 +132,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				continue
 			}
 			for _, r := range f.records {
-				if q.has(r) && r.says(search) {
+				if q.has(r) && r.says(search, q.Prefix) {
 					found = append(found, r)
 				}
 			}
@@ -143,7 +144,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 // has reports whether the query asks for a record, but for Search.
 func (q *Query) has(r *Record) bool {
-	asked := r.State == Live || q.Deleted && r.Content.Format != 0
+	asked := r.State == Live && !q.Gone || r.State != Live && (q.Deleted || q.Gone) && r.Content.Format != 0
 	return asked && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.Changes == nil || r.Change > *q.Changes) &&
 		(q.Beyond == nil || q.compare(r.Cursor(), q.Beyond) > 0)
@@ -154,11 +155,15 @@ func (q *Query) compare(a, b *Cursor) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
+	if q.Oldest {
+		a, b = b, a
+	}
 	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 
-// says reports whether the title and the content have all of the words.
-func (r *Record) says(all []string) bool {
+// says reports whether the title and the content have all of the words; the last
+// one may be the beginning of a word.
+func (r *Record) says(all []string, prefix bool) bool {
 	if len(all) == 0 {
 		return true
 	}
@@ -167,7 +172,7 @@ func (r *Record) says(all []string) bool {
 	if e, err := r.Entry(); err == nil {
 		s.AddEntry(e)
 	}
-	return s.Contains(all)
+	return s.Contains(all, prefix)
 }
 
 // Versions implements Store.
@@ -262,10 +267,13 @@ func (f *memoryFeed) prune(id string, keep int) {
 	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
 		return current != nil && current.Copy.Digest == v.Copy.Digest
 	})
-	slices.SortFunc(kept, func(a, b *Version) int {
-		return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
-	})
+	slices.SortFunc(kept, compareVersions)
 	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
+}
+
+// compareVersions orders the versions of an entry, the newest first.
+func compareVersions(a, b *Version) int {
+	return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
 }
 
 // file stores the documents of a change.

@@ -122,6 +122,7 @@ type merged struct {
 	change  Change
 	records map[string]*Record // that the document is about, as they are now
 	fresh   bool               // it brought something new
+	refused int                // entries and tombstones that did not fit
 	known   map[string]bool    // entries of the document that were stored before
 }
 
@@ -142,6 +143,10 @@ func (p *poll) merge(s source) (*merged, error) {
 	m := &merged{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: p.keep}}
 	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
+	stored := make(map[string]bool, len(records))
+	for id := range records {
+		stored[id] = true
+	}
 	for _, id := range ids {
 		r := records[id]
 		if r == nil {
@@ -156,13 +161,19 @@ func (p *poll) merge(s source) (*merged, error) {
 			r.Tombstone = Tombstone{}
 		}
 	}
-	for _, e := range entries {
-		did := records[e.ID].take(s.copyOf(e), e, s)
-		did.touched = did.touched || effects[e.ID].touched
-		*effects[e.ID] = did
+	if err := p.takeAll(m, s, entries, effects, stored); err != nil {
+		return nil, err
 	}
 	for _, t := range s.doc.Deleted {
-		touched := records[t.Ref].bury(Tombstone{When: t.When, Rank: s.rank})
+		r := records[t.Ref]
+		if !stored[t.Ref] && r.Copy.Digest == "" {
+			if !p.entomb(t.Ref) {
+				m.refused++
+				continue
+			}
+			stored[t.Ref] = true
+		}
+		touched := r.bury(Tombstone{When: t.When, Rank: s.rank})
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
 	done := make(map[string]bool, len(ids))
@@ -172,7 +183,48 @@ func (p *poll) merge(s source) (*merged, error) {
 			p.settle(m, records[id], before[id], effects[id])
 		}
 	}
+	p.entering = 0
 	return m, nil
+}
+
+// takeAll has the records take the entries of a document. If those that are new
+// do not all fit, none is taken: what is known stays what came first, so that a
+// later poll can tell whether entries have come and gone.
+func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
+	usage, isFull := p.feed.Usage, p.full
+	type moment struct {
+		record  Record
+		touched bool
+	}
+	before := make(map[string]moment, len(entries))
+	for _, e := range entries {
+		before[e.ID] = moment{*m.records[e.ID], effects[e.ID].touched}
+	}
+	take := func() (refused bool, err error) {
+		for _, e := range entries {
+			r, was := m.records[e.ID], before[e.ID]
+			*r = was.record
+			did := r.take(s.copyOf(e), e, s)
+			fits, err := p.admit(&was.record, r, &did, stored[e.ID])
+			if err != nil {
+				return false, err
+			}
+			if !fits {
+				*r, did = was.record, effect{}
+				m.refused++
+				refused = refused || r.Copy.Digest == ""
+			}
+			did.touched = did.touched || was.touched
+			*effects[e.ID] = did
+		}
+		return refused, nil
+	}
+	if refused, err := take(); err != nil || !refused || isFull {
+		return err
+	}
+	p.feed.Usage, p.entering, m.refused = usage, 0, 0 // once more, now that it is full
+	_, err := take()
+	return err
 }
 
 // settle puts a record that a document was about into the change.

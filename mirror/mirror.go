@@ -34,6 +34,8 @@ type Mirror struct {
 	// bounds that, too, and the next Update begins anew.
 	Revalidate bool
 
+	Quota Quota // of each feed
+
 	client feedhistory.Client // if Client is nil
 }
 
@@ -42,6 +44,7 @@ type Changes struct {
 	URL     string              // of the feed, as it was subscribed to
 	Kind    feedhistory.Kind    // as its subscription document says
 	Verdict feedhistory.Verdict // on the mirror as it now stands
+	AsOf    time.Time           // of when that is, where it is Whole by a server's count: see Feed; else zero
 
 	Added, Changed, Deleted int // entries
 
@@ -49,10 +52,13 @@ type Changes struct {
 	Altered   int // archive documents of those whose entries are no longer what they were (5005#9)
 
 	Gaps []*feedhistory.Gap // what is missing, as it now stands
-	Next time.Time          // when the next poll is welcome
+	Next time.Time          // when the next poll is welcome; zero: at any time, but none of an Alias
 	More bool               // the Budget ended the poll: the next one goes on where it did
 
-	Moved string // where permanent redirects lead: the feed is asked for there from now on; "" if nowhere
+	// Moved is where the feed is asked for from now on, where permanent redirects
+	// lead, or, where that has failed for good, the URL once more. "": as before.
+	Moved string
+	Alias string // the mirrored feed that this one has become; "" if it is none. See Feed.Alias
 	Gone  bool   // the publisher has withdrawn the feed (410)
 }
 
@@ -60,17 +66,20 @@ type Changes struct {
 //
 // With an error, what was read until then is in the Store, and in the changes,
 // which are nil only if the Store could not be read. The error is that of the
-// subscription document, as Client.Get returns it, the Store's, or the
-// context's. Whatever else could not be read is among the Gaps.
+// subscription document, as Client.Get returns it, the Store's, the context's,
+// or a *WaitError if the host has asked to be left alone: then nothing was
+// requested. Whatever else could not be read is among the Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	for doc, err := range m.http().Walk(ctx, p.address(), p.options()) {
-		if err := p.take(doc, err); err != nil {
-			return p.stop(err)
-		}
+	if p.feed.Waits(p.now) {
+		return p.report(), &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+	}
+	p.polls, p.feed.Wait = true, time.Time{}
+	if err := p.walks(); err != nil {
+		return p.stop(err)
 	}
 	return p.finish()
 }
@@ -102,8 +111,10 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		changes: &Changes{URL: url},
 		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
 		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{},
+		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{}, waits: map[string]time.Time{},
+		ready: feed.Next, unfinished: feed.Unfinished,
 	}
+	p.fillsUp()
 	feed.Polls++
 	feed.Polled = p.now
 	p.rank = Rank{Time: p.now, Place: feed.Polls << 32}
@@ -112,7 +123,8 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	slices.SortStableFunc(feed.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
 	for _, pending := range feed.Pending {
-		if m.Revalidate || !pending.Retry.After(p.now) {
+		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
+		if (m.Revalidate || !rests) && !p.leavesAlone(&pending) {
 			p.resumes[pending.URL] = true
 			p.unread = p.unread || pending.Tries == 0
 		}

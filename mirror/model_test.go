@@ -2,10 +2,12 @@ package mirror_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const modelURL = "http://model.example/feed"
 
-var schedules = flag.Int("schedules", 300, "how many schedules of the model are tried")
+var schedules = flag.Int("schedules", 1000, "how many schedules of the model are tried")
 
 // newMirror returns a mirror that asks a handler directly.
 func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
@@ -46,75 +48,164 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 }
 
 // After any schedule of a publisher that edits, deletes, archives, splits its
-// log anew, changes the kind of its feed and fails, and of polls that are cut
-// short, one clean poll makes the mirror what is published.
+// log again, changes the kind of its feed, moves it about and fails, and of polls
+// that are cut short, some polls when they are due make the mirror what is
+// published, with nobody asking for them by name.
 func TestModel(t *testing.T) {
 	for seed := range uint64(*schedules) {
 		synctest.Test(t, func(t *testing.T) { testSchedule(t, seed) })
 	}
 }
 
+// A schedule is what happens in a test of the model.
+type schedule struct {
+	*testing.T
+	roads  *roads
+	random *rand.Rand
+	store  *mirror.Memory
+	story  []string
+}
+
+func (s *schedule) String() string { return fmt.Sprintf("%q", s.story) }
+
 func testSchedule(t *testing.T, seed uint64) {
-	model := feedtest.NewModel("/feed", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	store := &mirror.Memory{}
-	var story []string
+	s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, &mirror.Memory{}, []string{fmt.Sprint("seed ", seed)}}
+	model := s.roads.model
 	for range 5 + random.IntN(60) {
-		switch n := random.IntN(10); {
+		switch n := random.IntN(11); {
 		case n < 6:
-			story = append(story, model.Step())
+			s.story = append(s.story, model.Step())
 		case n == 6:
 			kind := []string{"archived", "archived", "complete", "paged", "plain"}[random.IntN(5)]
 			model.Become(kind)
-			story = append(story, "become "+kind)
+			s.story = append(s.story, "become "+kind)
+		case n == 7 && seed%3 == 0:
+			s.story = append(s.story, s.roads.move())
 		default:
 			model.Fail([]float64{0, 0.1, 0.5}[random.IntN(3)])
-			story = append(story, poll(t, store, model, random))
+			s.poll()
 		}
 	}
-	time.Sleep(time.Minute)
 	model.Fail(0)
+	s.roads.settle()
 	model.Become([]string{"archived", "complete"}[random.IntN(2)])
-	changes, err := newMirror(store, model).Update(t.Context(), modelURL)
-	require.NoError(t, err, "seed %d: %q", seed, story)
-	require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d: %q", seed, story)
-	require.Equal(t, feedhistory.Whole, changes.Verdict, "seed %d: %q %v", seed, story, changes.Gaps)
-	testCounts(t, store, fmt.Sprintf("seed %d: %q", seed, story))
+	s.ends()
+	testUsage(t, s.store, modelURL, s.String())
+	testCounts(t, s.store, s.String())
+}
+
+// ends has the feed polled as a sync without names does, until the mirror is
+// whole. A feed that is gone is asked for by its name.
+func (s *schedule) ends() {
+	var changes *mirror.Changes
+	for polls := 0; ; polls++ {
+		require.Less(s, polls, s.most(changes), "%v %v", s, changes)
+		time.Sleep(time.Minute)
+		f, err := s.store.Feed(s.Context(), modelURL)
+		if err == nil && !f.Gone && !f.Due(time.Now()) {
+			require.Less(s, time.Until(f.Next), 25*time.Hour, s)
+			time.Sleep(max(0, time.Until(f.Next)))
+			require.True(s, f.Due(time.Now()), s)
+		}
+		if changes, err = newMirror(s.store, s.roads).Update(s.Context(), modelURL); err != nil {
+			continue
+		}
+		if changes.Verdict == feedhistory.Whole {
+			break
+		}
+		require.NotEmpty(s, changes.Gaps, s)
+	}
+	require.Equal(s, s.roads.model.Published(), held(s, s.store, modelURL), s)
+	f := feedOf(s.T, s.store, modelURL)
+	require.False(s, f.Due(time.Now()) || f.Unfinished || f.More, s)
+}
+
+// most is how many polls it may take. A document by another name looks like a
+// loop to a walk that has just read it by the first, and has to wait for one
+// that has not.
+func (s *schedule) most(changes *mirror.Changes) int {
+	isLoop := func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonLoop }
+	if changes != nil && slices.ContainsFunc(changes.Gaps, isLoop) {
+		return 60
+	}
+	return 8
 }
 
 // poll is a poll that may be cut short: by its budget, its context, or a crash
-// after some commits.
-func poll(t *testing.T, store mirror.Store, model *feedtest.Model, random *rand.Rand) string {
-	time.Sleep(time.Minute)
-	ctx, cancel := context.WithCancel(t.Context())
+// after some commits; or that does not take place, as the feed is not due.
+func (s *schedule) poll() {
+	time.Sleep([]time.Duration{time.Minute, time.Hour, 26 * time.Hour}[s.random.IntN(3)])
+	before, err := s.store.Feed(s.Context(), modelURL)
+	if err == nil && s.random.IntN(2) == 0 && !before.Due(time.Now()) {
+		s.story = append(s.story, "not due")
+		return
+	}
+	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
-	m := newMirror(store, model)
-	m.Revalidate = random.IntN(10) == 0
+	m := newMirror(s.store, s.roads)
+	m.Revalidate = s.random.IntN(10) == 0
+	if s.random.IntN(5) == 0 {
+		m.Quota = mirror.Quota{Entries: int64(s.random.IntN(40)), Bytes: int64(s.random.IntN(20_000))}
+	}
 	how := "poll"
-	switch random.IntN(4) {
+	switch s.random.IntN(4) {
 	case 0:
-		m.Client.Budget.Documents = 1 + random.IntN(5)
+		m.Client.Budget.Documents = 1 + s.random.IntN(5)
 		how = "poll with a budget"
 	case 1:
-		m.Store = &crashing{Store: store, left: random.IntN(4)}
+		m.Store = &crashing{Store: s.store, left: s.random.IntN(4), reads: s.random.IntN(6)}
 		how = "poll that crashes"
 	case 2:
-		m.Store = &crashing{Store: store, left: random.IntN(4), then: cancel}
+		m.Store = &crashing{Store: s.store, left: s.random.IntN(4), reads: s.random.IntN(6), then: cancel}
 		how = "poll that is interrupted"
 	}
+	s.story = append(s.story, how)
 	changes, err := m.Update(ctx, modelURL)
-	if changes != nil && err == nil {
-		require.NotZero(t, changes.Next)
+	clear(s.roads.asked)
+	if m.Store != s.store || m.Quota != (mirror.Quota{}) { // it may have ended before it saw an answer
+		s.roads.quiet = [3]time.Time{}
 	}
-	return how
+	s.wasPolled(before, changes, err, ctx.Err() != nil)
 }
 
-// A crashing store stops after some commits: the process has died, or its
-// context has ended.
+// wasPolled checks what a poll says of when the next one is due.
+func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Changes, err error, interrupted bool) {
+	require.Empty(s, s.roads.impolite, s)
+	after, failed := s.store.Feed(s.Context(), modelURL)
+	if failed != nil || before != nil && before.Version == after.Version { // nothing has come of it
+		require.Error(s, err, s)
+		return
+	}
+	now := time.Now()
+	var waiting *mirror.WaitError
+	switch {
+	case errors.As(err, &waiting):
+		require.True(s, before.Waits(now), s)
+	case err == nil:
+		require.False(s, after.Unfinished, s)
+		require.True(s, changes.Next.Equal(after.Next) && after.Next.After(now), s)
+		require.Equal(s, after.More && !after.Waits(now) && !after.Gone, after.Due(now), s)
+	case after.Error == err.Error():
+		require.False(s, after.Unfinished || after.Due(now), s)
+	default: // it was cut short
+		require.True(s, after.Unfinished, s)
+		require.Equal(s, !after.Waits(now) && !after.Gone, after.Due(now), s)
+		require.Equal(s, !interrupted && !after.Waits(now), after.UnderWay(now), s)
+	}
+	if after.Verdict == feedhistory.Whole || after.Verdict == feedhistory.Lossy || after.Verdict == feedhistory.Window {
+		require.Empty(s, after.Pending, s)
+		require.Empty(s, after.Gaps, s)
+	}
+}
+
+// A crashing store stops after some commits, or before it is asked for records
+// so many times, if that is not zero: the process has died, or its context has
+// ended.
 type crashing struct {
 	mirror.Store
-	left int
-	then func()
+	left, reads int
+	then        func()
 }
 
 func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
@@ -126,6 +217,17 @@ func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
 	}
 	s.then()
 	return s.Store.Commit(ctx, c)
+}
+
+func (s *crashing) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
+	if s.reads--; s.reads != 0 {
+		return s.Store.Records(ctx, feed, ids)
+	}
+	if s.left = 0; s.then == nil {
+		return nil, fmt.Errorf("the process is dead")
+	}
+	s.then()
+	return nil, ctx.Err()
 }
 
 // testCounts checks what a feed's state says of its entries and documents.

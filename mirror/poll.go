@@ -22,16 +22,30 @@ type poll struct {
 	now     time.Time
 	changes *Changes
 	held    *Change
+	sound   *Feed                // the state as it was, while what has come is being taken
 	looked  map[string]*Document // what document found out
 	failure error                // of the subscription document
 	err     error                // the store's, in a callback
+	asks    string               // the address that the walk has asked for
+	waits   map[string]time.Time // until when hosts asked, in this poll, to be left alone
+	doubted bool                 // what answers there counts if it is the same feed
 
-	read    bool   // the subscription document has come
-	start   string // the URL that it was requested by
-	linked  string // what the document that came last links to
-	rank    Rank   // of the document that came last
-	changed bool   // the chain of archives may not be what it was
-	cut     bool   // the walk did not come to its end
+	quota    Quota
+	full     bool  // and used up
+	entering int64 // entries that are about to be counted
+	source   string
+
+	polls      bool      // it asks for the subscription document
+	ready      time.Time // when the next poll is welcome, once this one has ended
+	unfinished bool      // then there is still an earlier one that has not
+
+	read    bool     // the subscription document has come
+	start   string   // the URL that it was requested by
+	linked  string   // what the document that came last links to
+	links   []string // all that it links to, as there may be several links
+	rank    Rank     // of the document that came last
+	changed bool     // the chain of archives may not be what it was
+	cut     bool     // the walk did not come to its end
 
 	whole   bool            // pages are read to the end, not to what is known
 	fresh   bool            // the page that came last brought something new
@@ -82,21 +96,33 @@ func (p *poll) processed(url string) bool {
 	if p.m.Revalidate || len(p.sought) > 0 && !p.unread && (p.searches || p.feed.Search == "" || p.feed.Search == url) {
 		return false
 	}
+	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {
+		return p.leavesAlone(&p.feed.Pending[i])
+	}
 	d := p.document(url)
 	return d != nil && d.First < p.feed.Polls
+}
+
+// leavesAlone reports whether a pending document is not to be asked for now.
+func (p *poll) leavesAlone(pending *Pending) bool {
+	return isAsked(pending.Wait, p.now) || pending.Quota && p.full
 }
 
 // known returns what to make a request conditional with. The second page of
 // pages that have not changed is not asked for.
 func (p *poll) known(url string) feedhistory.Known {
-	if url == withoutFragment(p.address()) {
+	if url == withoutFragment(p.asks) {
 		known := p.feed.Known
+		if p.doubted || !p.full && slices.ContainsFunc(p.feed.Gaps, isShort) {
+			return feedhistory.Known{}
+		}
 		if p.feed.Kind == feedhistory.Paged {
 			known.Older = ""
 		}
 		return known
 	}
-	if d := p.document(url); d != nil {
+	i := p.feed.pending(url)
+	if d := p.document(url); d != nil && (i < 0 || !p.feed.Pending[i].Quota) {
 		return d.Known
 	}
 	return feedhistory.Known{}
@@ -131,7 +157,33 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 		return err
 	}
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	if isGap { // also at what is not wanted any more
+		p.waitFor(gap)
+	}
+	p.sound = p.feed.clone()
+	err = p.takeNext(doc, err)
+	if err == nil || errors.Is(err, errEnded) {
+		p.sound = nil
+	}
+	return err
+}
+
+// takeNext takes a document, or what came in its place. If it fails, what is held
+// and the feed's state are not sound any more.
+func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
+	if !p.read && (isUnchanged || err == nil) {
+		r := feedhistory.Response{}
+		if isUnchanged {
+			r = unchanged.Response
+		} else {
+			r = doc.Response
+		}
+		if err := p.first(doc, r); err != nil {
+			return err
+		}
+	}
 	switch {
 	case isGap && isWithin(gap):
 		if !p.dropped {
@@ -148,6 +200,8 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	case err != nil && (p.read || p.ctx.Err() != nil):
 		return err
 	case err != nil:
+		until, _ := p.asksUntil(err)
+		p.feed.Wait = later(p.feed.Wait, until)
 		return p.failed(doc, err)
 	case !p.read || doc.Response.Requested == p.start:
 		return p.subscription(doc)
@@ -162,19 +216,26 @@ func (p *poll) goesOn(url string) bool {
 	if url == p.feed.Search && len(p.sought) > 0 {
 		p.searches, p.dropped = true, false
 	} else if p.resumes[url] {
+		delete(p.resumes, url) // a gap may follow that names the document
 		p.resumed = true
 		p.dropped = p.feed.pending(url) < 0
 	}
 	return !p.dropped
 }
 
-// flush commits what is held.
+// flush commits what is held, in the middle of the poll.
 func (p *poll) flush(ctx context.Context) error {
+	p.begun()
+	return p.commit(ctx)
+}
+
+// commit commits what is held, with the feed's state.
+func (p *poll) commit(ctx context.Context) error {
 	if p.held == nil {
 		return nil
 	}
 	p.held.Feed = p.feed
-	p.feed.Verdict = p.verdict()
+	p.feed.Verdict = max(p.verdict(), p.feed.bound())
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
 	for _, d := range p.held.Documents {
 		for _, name := range d.Names {
@@ -182,7 +243,9 @@ func (p *poll) flush(ctx context.Context) error {
 		}
 	}
 	err := p.store.Commit(ctx, p.held)
-	p.held = nil
+	if err == nil {
+		p.held = nil
+	}
 	return err
 }
 
@@ -211,49 +274,36 @@ func (p *poll) readAt(r feedhistory.Response) {
 	if f.Address == address {
 		p.changes.Moved = ""
 	}
-	f.Failures, f.Error, f.Gone = 0, "", false
-	f.Next = p.later(f.Schedule.Next(r))
+	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
+	p.ready, p.unfinished = p.later(f.Schedule.Next(r)), false
 }
 
 // failed notes that there is no subscription document, or a damaged one, whose
 // entries count all the same.
 func (p *poll) failed(doc *feedhistory.Document, err error) error {
+	if p.failure != nil { // nor is there one at the address that was subscribed to
+		p.lost(err)
+		return nil
+	}
 	f := p.feed
 	f.Failures++
 	f.Error = err.Error()
 	p.failure, p.cut = err, true
-	f.Next = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour)))
-	if status, ok := errors.AsType[*feedhistory.StatusError](err); ok {
-		f.Gone = status.Gone
-		f.Next = later(f.Next, status.At)
-	}
+	p.ready, p.unfinished = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
+	f.Gone = isGone(err) || p.doubted && isAway(err) // the other address has been withdrawn
 	if doc == nil {
 		return nil
 	}
 	m, err := p.merge(source{doc: doc, rank: p.rankOf(doc, p.rank)})
 	if err == nil {
 		p.held = &m.change
+		p.short(doc, m)
 	}
 	return err
 }
 
 // later is when the next poll is welcome, given when the feed wants it.
 func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(p.m.every())) }
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// backoff doubles a wait with each try, up to a limit.
-func backoff(wait time.Duration, tries int, limit time.Duration) time.Duration {
-	for ; tries > 1 && wait < limit; tries-- {
-		wait *= 2
-	}
-	return min(wait, limit)
-}
 
 // rankOf returns the rank of a document with the given place, that has the time
 // of its newer neighbour if it has none of its own.
@@ -269,10 +319,22 @@ func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 
 // stop ends the poll with an error that is not the feed's own.
 func (p *poll) stop(err error) (*Changes, error) {
-	if p.ctx.Err() != nil && p.held != nil {
+	if p.sound != nil {
+		p.feed, p.held = p.sound, nil
+	}
+	begun := p.held != nil || p.feed.Version > p.from || len(p.waits) > 0
+	if begun {
+		p.interrupted()
+	} else {
+		p.feed.Next = p.ready
+	}
+	if p.ctx.Err() != nil && begun && !errors.Is(err, ErrConflict) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, p.flush(ctx))
+		if p.held == nil {
+			p.held = &Change{}
+		}
+		err = errors.Join(err, p.commit(ctx))
 	}
 	return p.report(), err
 }
@@ -288,16 +350,24 @@ func (p *poll) finish() (*Changes, error) {
 	if len(p.sought) == 0 {
 		p.feed.Search = ""
 	}
+	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
+		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // under another name
+	})
+	if p.err != nil {
+		return p.stop(p.err)
+	}
 	if p.changed && p.feed.Kind == feedhistory.Archived {
 		if err := p.checkChain(); err != nil {
 			return p.stop(err)
 		}
 	}
+	p.feed.declare()
 	if p.held == nil {
 		p.held = &Change{}
 	}
-	if err := p.flush(p.ctx); err != nil {
-		return p.report(), err
+	p.ended()
+	if err := p.commit(p.ctx); err != nil {
+		return p.stop(err)
 	}
 	return p.report(), p.failure
 }
@@ -321,5 +391,9 @@ func (p *poll) verdict() feedhistory.Verdict {
 func (p *poll) report() *Changes {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
+	c.AsOf = f.WholeAsOf()
+	if c.Alias != "" {
+		c.Next = time.Time{}
+	}
 	return c
 }

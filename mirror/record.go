@@ -87,9 +87,12 @@ type Content struct {
 	Title              string    // as plain characters
 	Link               string    // its alternate; "" if there is none
 	Updated, Published time.Time // zero if it says none
+
+	Size int64 // in bytes, as it counts for the Quota; zero if it was stored before there was one
 }
 
 func newContent(e *feedhistory.Entry) Content {
+	e = e.Signed() // its document will not be there to ask
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
 		Updated: e.Updated, Published: e.Published,
@@ -103,6 +106,7 @@ func newContent(e *feedhistory.Entry) Content {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok {
 		c.Link = link.Href
 	}
+	c.Size = int64(len(e.ID) + len(c.Data) + len(c.Base) + len(c.Title) + len(c.Link))
 	return c
 }
 

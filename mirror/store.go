@@ -46,7 +46,7 @@ type Store interface {
 
 	// Records returns what is known of entries, by their IDs, those included
 	// that are not live. IDs that are not known are missing in the result. Of
-	// their contents only Format, Updated and Published are there.
+	// their contents only Format, Updated, Published and Size are there.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
 	// Document returns the document that has a URL among its Names. The error
@@ -116,8 +116,8 @@ type Change struct {
 // A FeedQuery says which feeds are asked for. The zero value asks for all, in
 // the order of their URLs, by bytes.
 type FeedQuery struct {
-	// Due, if not zero, leaves out feeds that are Gone and those whose Next is
-	// later, and orders by Next, then URL.
+	// Due, if not zero, leaves out feeds that are Gone or an Alias and those whose
+	// Next is later, and orders by Next, then URL.
 	Due time.Time
 
 	// After, if not "", begins after this URL. It goes with the order by URL
@@ -141,16 +141,24 @@ type Query struct {
 	// text as people type it: no character in it is an operator.
 	Search string
 
+	// Prefix has the last word of Search find all words that begin with it, as
+	// somebody who is still typing wants it.
+	Prefix bool
+
 	// Changes, if not nil, asks for what changed after the given Version of the
 	// feed, in the order of Record.Change and then ID, both ascending. Feed must
 	// be set.
 	Changes *int64
 
-	// Beyond, if not nil, begins beyond a place: older than it, or, with
-	// Changes, changed after it.
+	// Beyond, if not nil, begins beyond a place: older than it, newer with
+	// Oldest, or, with Changes, changed after it.
 	Beyond *Cursor
 
+	// Oldest has the oldest entries come first. Changes have their own order.
+	Oldest bool
+
 	Deleted bool // also those that are not live, but have a Content
+	Gone    bool // only those that are not live, but have a Content
 	Limit   int  // how many at most; zero: all
 }
 

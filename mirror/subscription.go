@@ -27,7 +27,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.rank, p.held, p.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.whole = p.whole || f.Kind != feedhistory.Paged
-	f.clearGaps(p.now, doc.URL, doc.Response.Requested)
+	f.clearGaps(doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
 		if doc.Damage(feedhistory.Plain) == nil { // else what it lacks may have been there
@@ -36,10 +36,12 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	case feedhistory.Archived:
 		err = p.seek(doc)
 	case feedhistory.Plain:
-		if known && !p.read && !overlaps(doc, m.known) {
+		if known && !p.read && m.refused == 0 && !overlaps(doc, m.known) {
 			f.addGap(missedWindow(doc, p))
 		}
 	}
+	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
+	p.short(doc, m)
 	if kind != feedhistory.Archived {
 		f.Shown = nil
 		clear(p.sought)
@@ -63,6 +65,13 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
+// short notes that not all of a subscription document has been stored.
+func (p *poll) short(doc *feedhistory.Document, m *merged) {
+	if m.refused > 0 {
+		p.feed.addGap(p.quotaGap(doc, m.refused))
+	}
+}
+
 // headOf returns a document's head section as Atom.
 func headOf(doc *feedhistory.Document) string {
 	head := *doc
@@ -78,7 +87,7 @@ func headOf(doc *feedhistory.Document) string {
 // is forgotten: if the feed becomes an archived one again it is read again.
 func (p *poll) complete(m *merged) error {
 	f := p.feed
-	f.Pending, f.Gaps, f.Documents = nil, nil, 0
+	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
 	m.change.Forget = true
 	live := int64(0)
 	for _, r := range m.records {

@@ -87,7 +87,8 @@ func (it item) same(old item) bool {
 	if it.entry == nil || old.entry == nil {
 		return it.entry == old.entry && it.time.Equal(old.time)
 	}
-	return it.entry.Updated.Equal(old.entry.Updated) && bytes.Equal(it.entry.XML(), old.entry.XML())
+	return it.entry.Updated.Equal(old.entry.Updated) && (bytes.Equal(it.entry.XML(), old.entry.XML()) ||
+		bytes.Equal(it.entry.Signed().XML(), old.entry.XML())) // its feed had other authors than ours
 }
 
 // known returns what is published of the given items' ids, as far as that could

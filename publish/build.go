@@ -20,7 +20,7 @@ func (p *Publisher) publish(c change) error {
 		if s.doc == nil && len(accepted) == 0 && !p.Chronological {
 			return nil // a feed begins with its first entry
 		}
-		return p.build(s, accepted)
+		return p.build(s, accepted, time.Now())
 	})
 }
 
@@ -46,8 +46,8 @@ func (p *Publisher) exclusively(f func(*state) error) (err error) {
 	return f(s)
 }
 
-// build publishes items, the oldest first, on top of what is there.
-func (p *Publisher) build(s *state, items []item) error {
+// build publishes items, the oldest first, on top of what is there, at a time.
+func (p *Publisher) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (p *Publisher) build(s *state, items []item) error {
 	b.mark.before, b.mark.next, b.mark.erase = "", "", false
 	b.advance(items)
 	log, recent := p.supersede(s, items)
-	closed, open := p.cut(log, b.mark.archives)
+	closed, open := p.cut(log, b.mark.archives, now)
 	for _, part := range closed {
 		if err := b.close(part); err != nil {
 			return errors.Join(err, b.undo())
@@ -63,7 +63,7 @@ func (p *Publisher) build(s *state, items []item) error {
 		recent = slices.Concat(entriesOf(part.items), recent)
 		recent = recent[:min(len(recent), p.recent())]
 	}
-	if err := b.flush(); err != nil {
+	if err := b.finish(); err != nil {
 		return errors.Join(err, b.undo())
 	}
 	return b.commit(open, recent)
@@ -171,8 +171,8 @@ const (
 
 // cut cuts a log into archives to be closed, and what stays open. archives is
 // how many there are already: those split by size are numbered.
-func (p *Publisher) cut(log []item, archives int) (closed []part, open []item) {
-	chunks, rest := p.Split.Cut(standIns(log), archives+1)
+func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
+	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
 	for _, chunk := range chunks {
 		n := len(chunk.Entries)
 		closed = append(closed, portions(part{chunk.Name, log[:n:n]})...)
@@ -184,7 +184,7 @@ func (p *Publisher) cut(log []item, archives int) (closed []part, open []item) {
 	if open = log; len(rest) == 0 || !isLarge(open) {
 		return p.number(closed, archives), open
 	}
-	portion := portions(part{p.periodOf(open), open}) // a period too long to wait for its end
+	portion := portions(part{p.periodOf(open, now), open}) // a period too long to wait for its end
 	last := len(portion) - 1
 	return p.number(append(closed, portion[:last]...), archives), portion[last].items
 }
@@ -200,23 +200,33 @@ func (p *Publisher) number(parts []part, archives int) []part {
 }
 
 // periodOf names the period that a log belongs to, as if it had ended.
-func (p *Publisher) periodOf(log []item) string {
+func (p *Publisher) periodOf(log []item, now time.Time) string {
 	if p.Split.Period == 0 {
 		return ""
 	}
-	log = append(slices.Clone(log), item{time: endOfTime})
-	chunks, _ := p.Split.Cut(standIns(log), 1)
+	chunks, _ := p.Split.Cut(append(standIns(log, now), &feedhistory.Entry{Updated: endOfTime}), 1)
 	return chunks[0].Name
 }
 
 // standIns returns entries in the place of items, as a Split counts them:
-// deletions move into archives as entries do.
-func standIns(log []item) []*feedhistory.Entry {
+// deletions move into archives as entries do. What is dated in the future belongs
+// where it stands, to the period of what comes before it, or else after: by its
+// own no other period would ever end.
+func standIns(log []item, now time.Time) []*feedhistory.Entry {
+	at := now
+	if i := slices.IndexFunc(log, func(it item) bool { return !it.change().After(now) }); i >= 0 {
+		at = log[i].change()
+	}
 	entries := make([]*feedhistory.Entry, len(log))
 	for i, it := range log {
-		if entries[i] = it.entry; it.entry == nil {
+		switch entries[i] = it.entry; {
+		case it.change().After(now):
+			entries[i] = &feedhistory.Entry{ID: it.id, Updated: at}
+			continue
+		case it.entry == nil:
 			entries[i] = &feedhistory.Entry{ID: it.id, Updated: it.time}
 		}
+		at = it.change()
 	}
 	return entries
 }

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"time"
@@ -16,9 +15,11 @@ type builder struct {
 	head    *feedhistory.Document
 	mark    mark      // of the next subscription document
 	updated time.Time // when the feed last changed
-	written []string  // archives that nothing refers to yet
+	written []string  // archives that were not there before, and nothing refers to yet
 
 	name, text string // an archive that waits for the name of its successor
+	waiting    []file // archives that are to be written
+	held       int    // bytes of these
 }
 
 // advance takes the times of new items into account. The feed's time is never
@@ -90,25 +91,6 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 	}
 	b.name, b.text, b.mark.prev = name, text, name
 	return nil
-}
-
-// flush writes the archive that is waiting.
-func (b *builder) flush() error {
-	if b.name == "" {
-		return nil
-	}
-	name := b.name
-	b.name = ""
-	b.written = append(b.written, name)
-	return b.p.Output.Put(name, []byte(b.text))
-}
-
-// undo removes what nothing refers to.
-func (b *builder) undo() (err error) {
-	for _, name := range slices.Backward(b.written) {
-		err = errors.Join(err, b.p.Output.Remove(name))
-	}
-	return err
 }
 
 // subscription renders the subscription document.

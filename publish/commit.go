@@ -32,10 +32,11 @@ func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	} else {
 		err = b.p.note(withMark(text, b.mark))
 	}
-	if err == nil {
-		b.p.cache = s
+	if err != nil {
+		return err
 	}
-	return err
+	b.p.cache = s
+	return b.unlist()
 }
 
 // noteName is where the note stands: hidden, beside the subscription document.

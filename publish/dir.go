@@ -80,12 +80,17 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// Remove implements Output.
+// Remove implements Output. What a crash has left half-written under that name
+// goes as well.
 func (d Dir) Remove(name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
 	path := d.path(name)
+	dir, base := filepath.Split(path)
+	if err := removeIfThere(filepath.Join(dir, "."+base+tempSuffix)); err != nil {
+		return err
+	}
 	switch err := os.Remove(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

@@ -14,7 +14,8 @@
 //	feed.atom                        the subscription document
 //	feed/1-0f4c….atom                archives, by size; the digest is of their content
 //	feed/2003/11-93ab….atom          archives, by period
-//	.lock, .feed.atom.next, .*.tmp   nothing for readers
+//	.lock, .feed.atom.next,
+//	.feed.atom.new, .*.tmp           nothing for readers
 //
 // All state is there: a Publisher that is set up anew goes on where another
 // has ended, on whichever machine. What the documents themselves do not say
@@ -39,6 +40,7 @@
 // note of what is to be done, with which the call is decided: the link from
 // the preceding archive, and the subscription document. If a crash comes
 // between, the next call does the rest. So links lead nowhere at no time, and a
-// call is published whole or not at all. A crash leaves an unreferenced file
-// at worst.
+// call is published whole or not at all. A crash leaves unreferenced files at
+// worst: a list of them was written first, and the next call removes those that
+// nobody can know.
 package publish

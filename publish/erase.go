@@ -96,7 +96,7 @@ func (p *Publisher) erase(s *state, chain []string, first int, ids []string) err
 			return errors.Join(err, b.undo())
 		}
 	}
-	if err := b.flush(); err != nil {
+	if err := b.finish(); err != nil {
 		return errors.Join(err, b.undo())
 	}
 	gone := func(it item) bool { return it.entry != nil && slices.Contains(ids, it.id) }

@@ -68,7 +68,7 @@ func TestForeignEntries(t *testing.T) {
 				}
 				item, err := e.Decode()
 				require.NoError(t, err)
-				require.Contains(t, item.Content, `href="https://there.example/feeds/two"`)
+				require.Contains(t, item.Content+item.Description, `href="https://there.example/feeds/two"`)
 				require.Len(t, out.files, 2)
 			})
 		}
@@ -86,7 +86,7 @@ func TestDraftBase(t *testing.T) {
 		for _, e := range fetch(t, out, p.URL()).Entries {
 			item, err := e.Decode()
 			require.NoError(t, err)
-			require.Contains(t, item.Content, `href="`+base+`more"`)
+			require.Contains(t, item.Content+item.Description, `href="`+base+`more"`)
 		}
 	}
 }

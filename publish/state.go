@@ -82,11 +82,20 @@ func merge(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []item
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 
 // load returns what is published now, after it has carried out what an
-// interrupted call had decided on.
+// interrupted call had decided on, and removed what another has left.
 func (p *Publisher) load() (*state, error) {
 	if err := p.resume(); err != nil {
 		return nil, err
 	}
+	s, err := p.published()
+	if err != nil {
+		return nil, err
+	}
+	return s, p.clean(s)
+}
+
+// published reads the subscription document.
+func (p *Publisher) published() (*state, error) {
 	text, err := p.read(p.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return &state{}, nil

@@ -23,7 +23,8 @@ type Update struct {
 	DeleteMissing bool
 
 	// Now is the time of what the source gives no time, or not a newer one
-	// although it changed. Zero: the present, in whole seconds.
+	// although it changed; what is dated later is dated in the future. Zero: the
+	// present, in whole seconds.
 	Now time.Time
 }
 
@@ -36,6 +37,12 @@ type Updated struct {
 	Deleted   int
 	Missing   int // published, but not in the source, and kept
 	Archives  int // that were closed
+
+	// Restored are archives, by name, that were not there any more and have been
+	// written again, byte for byte, from the source's entries. Lost are those that
+	// could not be, as the source does not have what was in them: readers that
+	// begin now do not get beyond them.
+	Restored, Lost []string
 }
 
 // Update publishes what a source has and the feed has not, all or nothing. Of
@@ -45,7 +52,8 @@ type Updated struct {
 // Unlike Append, it does not need times to be right: a version that differs
 // from the published one and is not newer gets the time of the update, as
 // readers keep the older one else (5005#16, 5005#20); so do new entries that
-// have no time at all. To know what is published it reads all archives.
+// have no time at all. To know what is published it reads all archives; one that
+// is missing is written again, if the source still has just what was in it.
 func (p *Publisher) Update(u Update) (*Updated, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
@@ -57,7 +65,7 @@ func (p *Publisher) Update(u Update) (*Updated, error) {
 			return err // a feed begins with its first entry
 		}
 		before := s.archives
-		if err := p.build(s, items); err != nil {
+		if err := p.build(s, items, u.Now); err != nil {
 			return err
 		}
 		report.Archives = p.cache.archives - before
@@ -78,45 +86,63 @@ type version struct {
 
 type digest = [sha256.Size]byte
 
-// versions returns the newest version of all that is published: of one id that
-// which is found first, in the chain from the subscription document on.
-func (p *Publisher) versions(s *state) (map[string]version, error) {
-	known := map[string]version{}
-	add := func(items []item) {
-		for _, it := range items {
-			v := version{time: it.time, deleted: it.entry == nil}
-			if _, ok := known[it.id]; ok {
-				continue
-			}
-			if it.entry != nil {
-				v.words = words(string(it.entry.XML()))
-			}
-			known[it.id] = v
-		}
-	}
+// A published set is what the chain has.
+type publishedSet struct {
+	newest map[string]version // of each id: that which is found first, from the subscription document on
+	placed map[place]bool     // what has its place in the log, or in an archive that is there
+	lost   []lost
+}
+
+// A place is a version in the log.
+type place struct {
+	id   string
+	time int64
+}
+
+func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
+
+// versions reads what is published.
+func (p *Publisher) versions(s *state) (all *publishedSet, err error) {
+	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
-		add(s.items())
+		all.add(s.items())
 	}
-	for name := s.prev; name != ""; {
-		a, err := p.archive(name)
-		if isNotExist(err) {
-			break // taken away (5005#18)
-		}
-		if err != nil {
-			return nil, err
-		}
-		add(a.items())
-		name = a.prev
+	for _, it := range s.log {
+		all.placed[placeOf(it)] = true
 	}
-	return known, nil
+	all.lost, err = p.walk(s, func(a *archive) {
+		items := a.items()
+		all.add(items)
+		for _, it := range items {
+			all.placed[placeOf(it)] = true
+		}
+	})
+	return all, err
+}
+
+func (all *publishedSet) add(items []item) {
+	for _, it := range items {
+		if _, ok := all.newest[it.id]; ok {
+			continue
+		}
+		v := version{time: it.time, deleted: it.entry == nil}
+		if it.entry != nil {
+			v.words = words(string(it.entry.XML()))
+		}
+		all.newest[it.id] = v
+	}
 }
 
 // compare returns what an update is to publish, the oldest first.
 func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error) {
-	known, err := p.versions(s)
+	all, err := p.versions(s)
+	if err == nil {
+		err = p.restoreAll(s, all, u, report)
+	}
 	if err != nil {
 		return nil, err
 	}
+	known := all.newest
 	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
 	var items []item
 	for _, e := range u.Entries {
@@ -150,7 +176,7 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case old.words == words(string(settled.XML())) && !newer:
+	case !newer && (old.words == words(string(settled.XML())) || old.words == words(string(settled.Signed().XML()))):
 		report.Unchanged++
 		return item{}, nil
 	default:

@@ -18,8 +18,9 @@ func (s *Server) mayChange(r *http.Request) bool {
 	if s.Token == "" {
 		return true
 	}
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return same(s.proof(bearer), s.proof(s.Token))
+	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
+		return same(s.proof(strings.TrimSpace(bearer)), s.proof(s.Token))
 	}
 	cookie, err := r.Cookie(cookieName)
 	return err == nil && same(cookie.Value, s.proof(s.Token))

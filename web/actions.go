@@ -47,11 +47,37 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	if message != "" {
 		return wrong(message)
 	}
+	known, err := s.feeds.like(r.Context(), address)
+	if err != nil {
+		return err
+	}
+	if known != nil && known.URL != address && r.FormValue("all-the-same") == "" {
+		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: ShortName(known.URL)}}
+		return s.listFeeds(w, r, http.StatusConflict, v)
+	}
 	if _, err := s.add(r.Context(), address); err != nil {
 		return err
 	}
+	if page := r.FormValue("instead"); page != "" { // of the page that has this feed
+		if err := s.dropPage(r.Context(), page, address); err != nil {
+			return err
+		}
+	}
 	http.Redirect(w, r, "/feeds/"+ShortName(address), http.StatusSeeOther)
 	return nil
+}
+
+// dropPage removes a page that was added, as a feed of it was chosen.
+func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
+	page, err := s.feeds.feed(ctx, name)
+	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.polls.forget(page.URL)
+	return s.replace(ctx, page.URL, chosen)
 }
 
 func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.Outline) error {
@@ -59,6 +85,11 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	for _, o := range outlines {
 		address, wrong := feedAddress(o.URL)
 		if wrong != "" {
+			continue
+		}
+		if known, err := s.feeds.like(r.Context(), address); err != nil {
+			return err
+		} else if known != nil {
 			continue
 		}
 		added, err := s.add(r.Context(), address)
@@ -75,15 +106,16 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 
 // add adds a feed to the store, where it is due at once.
 func (s *Server) add(ctx context.Context, address string) (added bool, err error) {
+	if err := s.feeds.add(ctx, address); err != nil {
+		return false, err
+	}
 	feed := &mirror.Feed{URL: address, Verdict: feedhistory.Partial}
 	switch err := s.Store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
-		s.feeds.add(address)
 		return false, nil // it is there already
 	case err != nil:
 		return false, err
 	}
-	s.feeds.add(address)
 	s.polls.ask(feed)
 	return true, nil
 }
@@ -116,7 +148,7 @@ func feedAddress(typed string) (address, wrong string) {
 
 // pollNow has a feed polled.
 func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -127,7 +159,7 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
 
 // confirmRemoval asks whether to remove a feed.
 func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -137,15 +169,21 @@ func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
 
 // removeFeed removes a feed and what was published of it.
 func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
 	s.polls.forget(feed.URL)
+	name, err := s.published.name(r.Context(), feed.URL)
+	if err != nil {
+		return err
+	}
 	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	if err := s.published.remove(feed.URL); err != nil {
+	s.feeds.figures.drop(feed.URL)
+	s.documents.drop(feed.URL)
+	if err := s.published.remove(feed.URL, name); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/?said=removed", http.StatusSeeOther)

@@ -11,13 +11,17 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	devtools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
-var screenshots = flag.Bool("screenshots", false, "write those of the README")
+var (
+	screenshots = flag.Bool("screenshots", false, "write those of the README")
+	views       = flag.String("views", "", "a directory: write pictures of all pages, in all widths and themes")
+)
 
 // A tab is a page of a browser.
 type tab struct {
@@ -65,6 +69,14 @@ func newTab(t testing.TB) *tab {
 		require.Empty(t, b.troubles)
 	})
 	return b
+}
+
+// another opens a further tab of the same browser.
+func (b *tab) another() *tab {
+	ctx, stop := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(stop)
+	require.NoError(b.t, chromedp.Do(ctx))
+	return &tab{t: b.t, ctx: ctx}
 }
 
 // do carries out actions.
@@ -134,6 +146,30 @@ func (b *tab) scheme(name string) {
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	})
 	require.NoError(b.t, err)
+}
+
+// tap touches the middle of what a selector finds.
+func (b *tab) tap(selector string) {
+	b.t.Helper()
+	at := evaluate[[]float64](b, `(e => { e.scrollIntoView({block: "center", inline: "center"}); const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; })(document.querySelector(`+"`"+selector+"`"+`))`)
+	for _, kind := range []input.DispatchTouchEventType{input.DispatchTouchEventTypeTouchStart, input.DispatchTouchEventTypeTouchEnd} {
+		var points []*input.TouchPoint
+		if kind == input.DispatchTouchEventTypeTouchStart {
+			points = []*input.TouchPoint{{X: at[0], Y: at[1]}}
+		}
+		_, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+		require.NoError(b.t, err)
+	}
+}
+
+// view writes a picture of the whole page into the directory of -views.
+func (b *tab) view(name string) {
+	if *views == "" {
+		return
+	}
+	image, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(filepath.Join(*views, name+".png"), image, 0o644))
 }
 
 // shoot writes screenshots of the page, if they are wanted.

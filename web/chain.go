@@ -3,6 +3,7 @@ package web
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -19,6 +20,7 @@ type chain struct {
 // A link is a document of a chain, or a gap.
 type link struct {
 	kind     string
+	open     bool // how much it stands for is not known
 	href     string
 	what     string // it is
 	why      string // it is there, or not
@@ -34,6 +36,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 	missing := feed.Missing()
 	for i, g := range gaps {
 		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
+		l.open = missing[i].Reason == feedhistory.ReasonMissedWindow
 		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
 			before[from] = append(before[from], l)
 		} else {
@@ -59,8 +62,22 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 		c.links = append(c.links, before[gap.From]...)
 		delete(before, gap.From)
 	}
-	c.links = append(append(c.links, loose...), subscribed(feed))
+	if end := subscribed(feed); end.kind == "window" && len(c.links) == 0 {
+		c.openEnd = true
+		c.links = append([]link{past, end}, loose...)
+	} else {
+		c.links = append(append(c.links, loose...), end)
+	}
+	if c.openEnd && c.links[0].kind == "gap" {
+		c.links[0].open = true
+	}
 	return c
+}
+
+// past is what a feed that shows its latest entries had before it was known.
+var past = link{
+	kind: "past", open: true, what: "What came before",
+	why: "The feed does not say whether there was anything, so it may be missing.",
 }
 
 // subscribed returns what ends the chain.
@@ -97,17 +114,24 @@ func (c *chain) draw(s scale) []block {
 	for i, l := range c.links {
 		from, to, least := at, lineWidth, endBlock
 		afterArchive := i > 0 && c.links[i-1].kind == "archive"
-		switch l.kind {
-		case "window":
+		switch {
+		case l.kind == "past":
+			from, to, least = 0, s.left-blockSpace, leastGap
+		case l.kind == "window" && i > 0 && c.links[i-1].kind == "past": // what was seen
+			from = s.left
+		case l.kind == "window":
 			from = limit
-		case "gap":
+		case l.kind == "gap" && c.links[0].kind == "past": // in what was seen
+			from = min(max(s.left, s.x(l.from)-leastGap), limit)
+			to, least = from, leastGap
+		case l.kind == "gap":
 			if from, to, least = max(at, s.x(l.from)), at, leastGap; i == 0 || afterArchive {
 				from = at
 			}
 			if next := c.next(i); !next.IsZero() {
 				to = s.x(next) - blockSpace
 			}
-		case "archive":
+		case l.kind == "archive":
 			if to, least = min(s.x(l.to), limit), leastBlock; !afterArchive {
 				from = max(at, s.x(l.from))
 			}
@@ -115,7 +139,7 @@ func (c *chain) draw(s scale) []block {
 		if last := limit - least; l.kind == "gap" || l.kind == "archive" {
 			from = min(from, last)
 		}
-		blocks = append(blocks, block{Kind: l.kind, Href: l.href, Says: l.says(), X: from, Width: max(to-from, least)})
+		blocks = append(blocks, block{Kind: l.kind, Open: l.open, Href: l.href, Says: l.says(), X: tenth(from), Width: tenth(max(to-from, least))})
 		at = min(from+max(to-from, least)+blockSpace, limit)
 	}
 	return c.crowded(blocks)
@@ -167,7 +191,11 @@ func (c *chain) crowded(blocks []block) []block {
 func (l link) says() string {
 	text := l.what
 	if l.kind == "gap" {
-		return text + ": " + l.why
+		text += ": " + l.why
+		if l.open {
+			text = strings.TrimSuffix(text, ".") + ". How much is missing is not known."
+		}
+		return text
 	}
 	if l.entries > 0 {
 		text += ", " + plural(l.entries, "entry", "entries")

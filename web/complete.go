@@ -3,7 +3,10 @@ package web
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,73 +19,126 @@ import (
 // serveComplete answers with all entries of a feed in one document, the newest
 // first. It is marked as complete where the mirror is whole (5005#2).
 func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.toPublish(r)
+	feed, name, err := s.toPublish(r)
 	if err != nil {
 		return err
 	}
-	tag := fmt.Sprintf(`"%s-%d"`, ShortName(feed.URL), feed.Version)
-	h := w.Header()
-	h.Set("Etag", tag)
-	h.Set("Cache-Control", "no-cache")
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	before, after, err := s.completeHead(r.Context(), feed)
+	part := &part{feed: feed, format: feedhistory.Atom, self: s.base() + "feeds/" + name + "/complete.atom", query: mirror.Query{Feed: feed.URL}}
+	return s.servePart(w, r, part)
+}
+
+// A part of a feed is one that is made into a document of its own, or all of it.
+type part struct {
+	feed   *mirror.Feed
+	format feedhistory.Format
+	self   string // the document's URL
+	title  string // added to the feed's; "": it is all of it
+	query  mirror.Query
+}
+
+// servePart answers with a part of a feed.
+func (s *Server) servePart(w http.ResponseWriter, r *http.Request, p *part) error {
+	before, after, err := s.partHead(r.Context(), p)
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", "application/atom+xml; charset=utf-8")
-	h.Set("Content-Security-Policy", documentPolicy)
-	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.WriteString(before)
-	head, err := heading(feed, feedhistory.Atom, false)
-	if err == nil {
-		m := newMaterial(feed, head, feedhistory.Atom)
-		for record, err := range s.Store.Entries(r.Context(), mirror.Query{Feed: feed.URL}) {
-			if err != nil {
-				s.Logger.ErrorContext(r.Context(), "a document breaks off", "feed", feed.URL, "err", err)
-				panic(http.ErrAbortHandler) // readers can tell (RFC 9112 §8)
-			}
-			e, err := m.entry(record)
-			if err != nil {
-				s.Logger.ErrorContext(r.Context(), "an entry cannot be published", "feed", feed.URL, "entry", record.ID, "err", err)
-				continue
-			}
-			_, _ = out.Write(append(e.XML(), '\n'))
-		}
+	head, err := heading(p.feed, p.format, false)
+	if err != nil {
+		return err
 	}
-	_, _ = out.WriteString(after)
-	_ = out.Flush()
+	m := newMaterial(p.feed, head, p.format)
+	doc := &stream{
+		tag: s.tagOf(p.feed, p.self), mediaType: mediaTypeOf(p.format),
+		write: func(w io.Writer) error {
+			out := bufio.NewWriterSize(w, 64<<10)
+			_, _ = out.WriteString(before)
+			if err := s.writeEntries(r.Context(), out, m, p.query); err != nil {
+				return err
+			}
+			_, _ = out.WriteString(after)
+			return out.Flush()
+		},
+		unchanged: func() bool { return s.isVersion(r.Context(), p.feed) },
+	}
+	doc.deliver(w, r, &s.sizes)
 	return nil
 }
 
-// completeHead returns what comes before and after the entries.
-func (s *Server) completeHead(ctx context.Context, feed *mirror.Feed) (before, after string, err error) {
-	head, err := heading(feed, feedhistory.Atom, true)
+func mediaTypeOf(format feedhistory.Format) string {
+	if format == feedhistory.RSS {
+		return "application/rss+xml; charset=utf-8"
+	}
+	return "application/atom+xml; charset=utf-8"
+}
+
+// tagOf returns the tag of a document that is made of a feed as it is.
+func (s *Server) tagOf(feed *mirror.Feed, document string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", feedhistory.Version, s.base(), feed.URL, document, feed.Version))
+	return hex.EncodeToString(sum[:10])
+}
+
+// isVersion reports whether a feed is as it was.
+func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {
+	now, err := s.Store.Feed(ctx, feed.URL)
+	return err == nil && now.Version == feed.Version
+}
+
+// writeEntries writes the entries of a query as they are published again.
+func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *material, q mirror.Query) error {
+	for record, err := range s.Store.Entries(ctx, q) {
+		if err != nil {
+			s.Logger.ErrorContext(ctx, "a document breaks off", "feed", q.Feed, "err", err)
+			return err
+		}
+		e, err := m.entry(record)
+		if err != nil {
+			s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", q.Feed, "entry", record.ID, "err", err)
+			continue
+		}
+		if _, err := w.Write(append(e.XML(), '\n')); err != nil {
+			return err // nobody reads any more
+		}
+	}
+	return nil
+}
+
+// partHead returns what comes before and after the entries.
+func (s *Server) partHead(ctx context.Context, p *part) (before, after string, err error) {
+	feed := p.feed
+	head, err := heading(feed, p.format, true)
 	if err != nil {
 		return "", "", err
 	}
-	self := s.base() + "feeds/" + ShortName(feed.URL) + "/complete.atom"
-	d := feedhistory.NewComplete(head, nil, self)
+	d := feedhistory.NewComplete(head, nil, p.self)
 	d.Complete = feed.Verdict == feedhistory.Whole
 	f, err := s.feeds.figuresOf(ctx, feed)
 	if err != nil {
 		return "", "", err
 	}
 	d.Updated = slices.MaxFunc([]time.Time{time.Unix(0, 0), feed.Changed, f.newest}, time.Time.Compare).UTC()
+	if p.title != "" {
+		d.ID = p.self
+		d.Title += ", " + p.title
+	}
 	for _, gap := range feed.Missing() {
+		if p.title != "" {
+			break // what is missing is told where all is
+		}
 		e := gap.PseudoEntry()
 		d.Entries = append(d.Entries, e)
 		if e.Updated.After(d.Updated) {
 			d.Updated = e.Updated.UTC()
 		}
 	}
+	write, end := feedhistory.WriteAtom, "</feed>"
+	if p.format == feedhistory.RSS {
+		write, end = feedhistory.WriteRSS, "</channel>"
+	}
 	var b strings.Builder
-	if err := feedhistory.WriteAtom(&b, d); err != nil {
+	if err := write(&b, d); err != nil {
 		return "", "", err
 	}
 	text := b.String()
-	at := strings.LastIndex(text, "</feed>")
+	at := strings.LastIndex(text, end)
 	return text[:at], text[at:], nil
 }

@@ -1,11 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -14,20 +14,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// ShortName returns what stands for a feed in this server's URLs: the beginning
-// of a digest of its own URL, and so always the same.
-func ShortName(feed string) string {
-	sum := sha256.Sum256([]byte(feed))
-	return hex.EncodeToString(sum[:6])
-}
-
-// A directory finds feeds by their short names.
+// A directory finds feeds by their names.
 type directory struct {
 	store mirror.Store
 
 	mu   sync.Mutex
-	urls map[string]string // by short name, as far as they were met
+	urls map[string]string // by name, as far as they were met
 	read time.Time         // when all feeds were last looked at
+
+	alike      map[string]string // the URL of a feed, by the likeness of an address that leads to it
+	successors map[string]string // the names of feeds, by those of others that they replaced
 
 	figures cache[string, figures] // by URL
 }
@@ -35,41 +31,74 @@ type directory struct {
 // lookAgain bounds how often names that nobody knows cost a look at all feeds.
 const lookAgain = time.Second
 
-// feed returns the feed with a short name. The error matches
-// mirror.ErrNotFound if there is none.
+// feed returns the feed with a name. The error matches mirror.ErrNotFound if
+// there is none, or several.
 func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
-		d.read = time.Now()
-		d.urls = map[string]string{}
-		for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
-			if err != nil {
-				d.read = time.Time{}
-				return nil, err
-			}
-			d.urls[ShortName(feed.URL)] = feed.URL
-		}
-	}
-	url, ok := d.urls[name]
-	if !ok {
-		return nil, fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	url, err := d.url(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	feed, err := d.store.Feed(ctx, url)
 	if errors.Is(err, mirror.ErrNotFound) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		delete(d.urls, name)
 	}
 	return feed, err
 }
 
-// add notes a feed that is new.
-func (d *directory) add(url string) {
+// url returns the URL of the feed with a name.
+func (d *directory) url(ctx context.Context, name string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.urls == nil {
-		d.urls = map[string]string{}
+	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
+		if err := d.look(ctx); err != nil {
+			return "", err
+		}
 	}
-	d.urls[ShortName(url)] = url
+	url, ok := d.urls[name]
+	if !ok || url == shared {
+		return "", fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
+	}
+	return url, nil
+}
+
+// look looks at all feeds.
+func (d *directory) look(ctx context.Context) error {
+	d.read, d.urls, d.alike = time.Now(), map[string]string{}, map[string]string{}
+	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			d.read = time.Time{}
+			return err
+		}
+		d.note(feed.URL)
+		d.resemble(feed.URL, feed.URL)
+		d.resemble(feed.Address, feed.URL)
+	}
+	return nil
+}
+
+// add notes a feed that is about to be added. It refuses one whose name another
+// feed has.
+func (d *directory) add(ctx context.Context, url string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read.IsZero() {
+		if err := d.look(ctx); err != nil {
+			return err
+		}
+	}
+	if d.collides(url) {
+		return errNameTaken
+	}
+	d.note(url)
+	d.resemble(url, url)
+	return nil
+}
+
+var errNameTaken = &problem{
+	http.StatusConflict, "Another feed has this feed’s name",
+	"Names of feeds are made of their addresses, and these two happen to have the same. Add the feed by another of its addresses.",
 }
 
 // Figures are what is worth knowing of a feed's entries as a whole.
@@ -103,20 +132,26 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 		f.newest = r.Time()
 	}
 	var err error
-	if f.months, err = monthsOf(ctx, d.store, feed.URL); err == nil {
+	if f.months, err = monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
 		d.figures.put(feed.URL, f)
 	}
 	return f, err
 }
 
-// monthsOf counts a feed's entries by month: the database does if it can.
-func monthsOf(ctx context.Context, store mirror.Store, feed string) (months []sqlstore.Month, err error) {
-	if counter, ok := store.(interface {
+// monthsOf counts by month the entries of a feed that a query asks for: the
+// database does if it can.
+func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []sqlstore.Month, err error) {
+	counter, ok := store.(interface {
 		Months(ctx context.Context, feed string) ([]sqlstore.Month, error)
-	}); ok {
-		return counter.Months(ctx, feed)
+		MonthsOf(ctx context.Context, q mirror.Query) ([]sqlstore.Month, error)
+	})
+	switch {
+	case ok && q == (mirror.Query{Feed: q.Feed}):
+		return counter.Months(ctx, q.Feed)
+	case ok:
+		return counter.MonthsOf(ctx, q)
 	}
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed}) {
+	for r, err := range store.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -139,12 +174,10 @@ func monthOf(t time.Time) time.Time {
 // A cache keeps what was last put into it, and some of what was before. The
 // zero value is ready to use.
 type cache[K comparable, V any] struct {
+	half     int // how many values it keeps at least; zero: 2,000
 	mu       sync.Mutex
 	new, old map[K]V
 }
-
-// cacheHalf is how many values a cache keeps at least.
-const cacheHalf = 2000
 
 func (c *cache[K, V]) get(key K) (V, bool) {
 	c.mu.Lock()
@@ -165,8 +198,15 @@ func (c *cache[K, V]) put(key K, v V) {
 	c.set(key, v)
 }
 
+func (c *cache[K, V]) drop(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.new, key)
+	delete(c.old, key)
+}
+
 func (c *cache[K, V]) set(key K, v V) {
-	if len(c.new) >= cacheHalf || c.new == nil {
+	if len(c.new) >= cmp.Or(c.half, 2000) || c.new == nil {
 		c.old, c.new = c.new, map[K]V{}
 	}
 	c.new[key] = v

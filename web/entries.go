@@ -1,47 +1,118 @@
 package web
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 const entriesPerPage = 50
 
 // An entriesView is a list of entries, and what it was asked for by.
 type entriesView struct {
-	Items   []entryItem
-	Search  string
-	Month   string    // "2003-11": its first month; "" for all
-	Span    int       // how many months
-	From    time.Time // when that begins
-	To      time.Time // the last day of it
-	Deleted bool      // those included that are not part of the feed any more
-	First   bool      // nothing comes before
-	Next    string    // the query of the next page; "" for none
-	Newest  string    // the query of the first page
-	Wrong   string    // why there is no answer
-	River   bool      // of all feeds
+	Items  []entryItem
+	Search string
+	Month  string    // "2003-11": its first month; "" for all
+	Span   int       // how many months
+	From   time.Time // when that begins
+	To     time.Time // the last day of it
+	Gone   bool      // only those that are not part of the feed any more
+	Oldest bool      // the oldest come first
+	First  bool      // nothing comes before
+	Next   string    // the query of the next page; "" for none
+	Newest string    // the query of the first page
+	Wrong  string    // why there is no answer
+	River  bool      // of all feeds
+
+	hits []sqlstore.Month // how many there are in each month, if not all are asked for
 }
 
 // Asked reports whether the list is a part of all entries.
-func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" }
+func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" || v.Gone }
+
+// A filter is a condition that a list is asked for by.
+type filter struct {
+	Says    string
+	Without string // the query of the list without it
+}
+
+// Filters returns all of them.
+func (v *entriesView) Filters() (all []filter) {
+	without := func(drop func(*entriesView)) string {
+		other := *v
+		drop(&other)
+		return other.page("")
+	}
+	if v.Search != "" {
+		all = append(all, filter{"With “" + v.Search + "”", without(func(v *entriesView) { v.Search = "" })})
+	}
+	if v.Month != "" {
+		says := "From " + v.From.Format("January 2006")
+		switch {
+		case v.Span == 12 && v.From.Month() == time.January:
+			says = "From " + v.From.Format("2006")
+		case v.Span > 1:
+			says += " to " + v.To.Format("January 2006")
+		}
+		all = append(all, filter{says, without(func(v *entriesView) { v.Month, v.Span = "", 0 })})
+	}
+	if v.Gone {
+		all = append(all, filter{"No longer part of the feed", without(func(v *entriesView) { v.Gone = false })})
+	}
+	return all
+}
+
+// Hits returns how many entries a feed has of those that are asked for, at all
+// times; -1 if that is not counted.
+func (v *entriesView) Hits() int64 {
+	if v.hits == nil || v.Month != "" {
+		return -1
+	}
+	all := int64(0)
+	for _, m := range v.hits {
+		all += m.Entries
+	}
+	return all
+}
+
+// period returns the query of the same list from some months only.
+func (v *entriesView) period(from time.Time, months int) string {
+	other := *v
+	other.Month, other.Span = from.Format("2006-01"), months
+	return other.page("")
+}
+
+// contains reports whether the list is of months that these are among.
+func (v *entriesView) contains(from time.Time, months int) bool {
+	return v.Month != "" && !from.Before(v.From) && !from.AddDate(0, months, 0).After(v.To.AddDate(0, 0, 1))
+}
+
+// isPeriod reports whether the list is of just these months.
+func (v *entriesView) isPeriod(from time.Time, months int) bool {
+	return v.Month != "" && v.From.Equal(from) && v.Span == months
+}
 
 // An entryItem is an entry of a list.
 type entryItem struct {
 	Feed    string // its short name
 	Of      string // the feed's title, where they are of several
 	ID      string
-	Title   string
-	Snippet string
+	Title   template.HTML // as are snippets, with the words of a search marked
+	Lang    string        // of the title; "" if it is not said
+	Snippet template.HTML
 	Time    time.Time
 	State   mirror.State
 }
@@ -59,9 +130,14 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 // it is nil, of all.
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
 	v, query := entriesQuery(r.URL.Query())
-	titles := map[string]string{}
+	titles, words := map[string]string{}, foldedWords(v.Search)
 	if v.River = feed == nil; !v.River {
 		query.Feed = feed.URL
+	}
+	if !v.River && (v.Search != "" || v.Gone) && v.Wrong == "" {
+		if err := s.countHits(r.Context(), v, query); err != nil {
+			return nil, err
+		}
 	}
 	for record, err := range s.Store.Entries(r.Context(), query) {
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -75,7 +151,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			v.Next = v.page(token(query.Beyond))
 			break
 		}
-		item := newItem(record)
+		item := newItem(record, words)
 		if feed == nil {
 			item.Of, err = s.titled(r, titles, record.Feed)
 			if err != nil {
@@ -86,6 +162,15 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 		query.Beyond = record.Cursor()
 	}
 	return v, nil
+}
+
+// countHits counts by month what a list of a feed has.
+func (s *Server) countHits(ctx context.Context, v *entriesView, q mirror.Query) (err error) {
+	v.hits, err = monthsOf(ctx, s.Store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // the list says so
+	}
+	return err
 }
 
 // titled returns the title of a feed, once it was read from what was read before.
@@ -107,8 +192,8 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 // entriesQuery reads what a URL's query asks for. What it says wrongly is as if
 // it did not say it.
 func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
-	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Deleted: q.Get("deleted") != ""}
-	query := mirror.Query{Search: v.Search, Deleted: v.Deleted, Limit: entriesPerPage + 1}
+	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
+	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: v.Oldest, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		v.Month, v.From, v.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
@@ -135,13 +220,33 @@ func (v *entriesView) page(before string) string {
 	if v.Span > 1 {
 		q.Set("span", strconv.Itoa(v.Span))
 	}
-	if v.Deleted {
+	if v.Gone {
 		q.Set("deleted", "1")
+	}
+	if v.Oldest {
+		q.Set("order", "oldest")
 	}
 	if before != "" {
 		q.Set("before", before)
 	}
 	return "?" + q.Encode()
+}
+
+// Turned returns the query of the same list in the other order.
+func (v *entriesView) Turned() string {
+	other := *v
+	other.Oldest = !v.Oldest
+	return other.page("")
+}
+
+// All returns the query of all entries, in the same order.
+func (v *entriesView) All() string { return (&entriesView{Oldest: v.Oldest}).page("") }
+
+// isBeginning reports whether a search ends with what may be the beginning of a
+// word: whoever types has not finished it. One or two letters begin too many.
+func isBeginning(search string) bool {
+	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
+	return utf8.RuneCountInString(last) > 2
 }
 
 // token writes a place for a URL.
@@ -170,15 +275,15 @@ const (
 	snippetLength   = 220
 )
 
-func newItem(r *mirror.Record) entryItem {
+func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{
-		Feed: ShortName(r.Feed), ID: r.ID, Title: strings.TrimSpace(r.Content.Title), Time: r.Time(), State: r.State,
+		Feed: ShortName(r.Feed), ID: r.ID, Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item
 	}
 	if e, err := r.Entry(); err == nil {
-		item.Snippet = snippet(e)
+		item.Lang, item.Snippet = e.Title().Lang, marked(snippet(e, words), words)
 	}
 	return item
 }
@@ -193,13 +298,14 @@ func plain(t feedhistory.Text) string {
 	return t.Plain()
 }
 
-// snippet returns the beginning of what an entry says.
-func snippet(e *feedhistory.Entry) string {
+// snippet returns the beginning of what an entry says, or what stands around the
+// first word of a search.
+func snippet(e *feedhistory.Entry, words []string) string {
 	text := plain(e.Summary())
 	if text == "" {
 		text = plain(e.Content())
 	}
-	text = strings.Join(strings.Fields(text), " ")
+	text = around(strings.Join(strings.Fields(text), " "), words)
 	if utf8.RuneCountInString(text) <= snippetLength {
 		return text
 	}
@@ -208,4 +314,21 @@ func snippet(e *feedhistory.Entry) string {
 		cut = cut[:space]
 	}
 	return strings.TrimRight(cut, " .,;:") + " …"
+}
+
+// around cuts what comes long before the first word of a search.
+func around(text string, words []string) string {
+	if len(words) == 0 {
+		return text
+	}
+	fields := strings.Split(text, " ")
+	at := slices.IndexFunc(fields, func(field string) bool {
+		field = fold(strings.TrimLeftFunc(field, func(r rune) bool { return !isWordRune(r) }))
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(field, w) })
+	})
+	const before = 8 // words that are shown
+	if at <= 2*before {
+		return text
+	}
+	return "… " + strings.Join(fields[at-before:], " ")
 }

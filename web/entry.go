@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -20,21 +21,40 @@ type entryPage struct {
 	Removed time.Time // when it was, if it is not part of the feed any more
 	wording
 	Added, Changed time.Time
-	Link           string   // of the original; "" if there is none
-	Enclosures     []string // further links of it
+	Link           string // of the original; "" if there is none
+	Enclosures     []enclosure
+	Play, Images   bool // enclosures can be played, images are shown
+	HasImages      bool
+	Older, Newer   *neighbour
 	Versions       []wording
+}
+
+// On is the entry's day, for the URL of that day in all years.
+func (p *entryPage) On() string {
+	at := p.Updated
+	if at.IsZero() {
+		at = p.Published
+	}
+	if at.IsZero() {
+		at = p.Added
+	}
+	return at.UTC().Format("01-02")
 }
 
 // A wording is what an entry says, or said.
 type wording struct {
 	Title              string
+	TitleLang, Lang    string // of the title and of the content; "" if it is not said
 	Updated, Published time.Time
 	Authors            string
 	Summary            template.HTML // "" if there is a content
 	Content            template.HTML
-	Cut                bool   // it was too long to be shown whole
-	Elsewhere          string // where the content is, if not here
-	Damaged            bool   // what is stored cannot be read
+	Cut                bool          // it was too long to be shown whole
+	Elsewhere          string        // where the content is, if not here
+	Damaged            bool          // what is stored cannot be read
+	Changes            template.HTML // what the next version has changed
+
+	plain string // its title and its text
 }
 
 // Empty reports whether there is nothing to show.
@@ -45,7 +65,7 @@ func (w *wording) Empty() bool {
 // showEntry shows an entry with its earlier versions.
 func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	feed, err := s.feeds.feed(ctx, r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
@@ -54,9 +74,12 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	e, err := record.Entry()
+	q := r.URL.Query()
+	images := q.Has("images")
 	p := &entryPage{
+		Play: q.Has("play"), Images: images,
 		Feed: ShortName(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
-		wording: newWording(record.Content, e, err), Added: record.Added, Changed: record.Changed,
+		wording: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
 	if p.State != mirror.Live {
@@ -66,18 +89,26 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if e != nil {
-		for _, l := range e.Links {
-			if l.Rel == feedhistory.RelEnclosure && webLink(l.Href) != "" {
-				p.Enclosures = append(p.Enclosures, webLink(l.Href))
-			}
-		}
+		p.Enclosures = enclosuresOf(e)
 	}
 	for v, err := range s.Store.Versions(ctx, feed.URL, record.ID) {
 		if err != nil {
 			return err
 		}
 		e, err := v.Entry()
-		p.Versions = append(p.Versions, newWording(v.Content, e, err))
+		p.Versions = append(p.Versions, newWording(v.Content, e, err, false))
+	}
+	after := &p.wording
+	for i := range p.Versions {
+		p.Versions[i].Changes = difference(p.Versions[i].plain, after.plain)
+		after = &p.Versions[i]
+	}
+	if p.Older, p.Newer, err = s.neighbours(ctx, record); err != nil {
+		return err
+	}
+	p.HasImages = strings.Contains(string(p.Content+p.Summary), ">[Image")
+	if p.Play || p.Images {
+		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	}
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
@@ -104,16 +135,18 @@ func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, e
 	return nil, fmt.Errorf("entry %q: %w", id, mirror.ErrNotFound)
 }
 
-func newWording(c mirror.Content, e *feedhistory.Entry, err error) wording {
+func newWording(c mirror.Content, e *feedhistory.Entry, err error, images bool) wording {
 	w := wording{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil}
 	if err != nil {
 		return w
 	}
 	content, summary := e.Content(), e.Summary()
-	w.Content, w.Cut = sanitise(content)
+	w.plain = w.Title + "\n" + cmp.Or(plain(content), plain(summary))
+	w.TitleLang, w.Lang = e.Title().Lang, content.Lang
+	w.Content, w.Cut = sanitise(content, images)
 	if w.Content == "" {
-		w.Elsewhere = webLink(content.Src)
-		w.Summary, w.Cut = sanitise(summary)
+		w.Elsewhere, w.Lang = webLink(content.Src), summary.Lang
+		w.Summary, w.Cut = sanitise(summary, images)
 	}
 	if item, err := e.Decode(); err == nil && item != nil {
 		var names []string

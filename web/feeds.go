@@ -34,7 +34,7 @@ func (v *feedView) Fresh() bool { return v.Known.URL == "" && v.Feed.Entries == 
 func (v *feedView) Failure() string { return reason(cmp.Or(v.Address, v.URL), v.Error) }
 
 // Due reports whether the feed will be polled as soon as its turn comes.
-func (v *feedView) Due() bool { return !v.Gone && !v.Next.After(time.Now()) }
+func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }
 
 func titleOf(f *mirror.Feed) string {
 	_, address, _ := strings.Cut(f.URL, "://")
@@ -59,8 +59,9 @@ type feedsView struct {
 	After   string // where the page begins; "" for the first one
 	Next    string // where the next one begins; "" for none
 	Said    string
-	Address string // that was typed in
-	Wrong   string // what is wrong with it
+	Address string    // that was typed in
+	Wrong   string    // what is wrong with it
+	Known   *feedView // the feed that it is likely to lead to; nil for none
 }
 
 // Many reports whether there are so many feeds that one is looked for.
@@ -75,6 +76,7 @@ func (v *feedsView) refresh() bool {
 var said = map[string]string{
 	"removed": "The feed is removed, with everything that belonged to it.",
 	"opml":    "The feeds of the OPML file are here. Each is read for the first time as its turn comes.",
+	"leads":   "The address that was added leads to this feed.",
 	"none":    "The OPML file has no feed that was not here already.",
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html/template"
 	"net/url"
 	"strings"
 	"testing"
@@ -30,7 +31,18 @@ func FuzzSanitise(f *testing.F) {
 		if xhtml {
 			text.Type = feedhistory.TextXHTML
 		}
-		shown, _ := sanitise(text)
+		withImages, _ := sanitise(text, true)
+		for root := range fragment(t, withImages).Descendants() {
+			if root.Data == "img" && root.Type == html.ElementNode {
+				require.Contains(t, []string{"src", "alt"}, root.Attr[0].Key)
+				u, err := url.Parse(root.Attr[0].Val)
+				require.NoError(t, err)
+				require.Contains(t, []string{"", "http", "https"}, u.Scheme)
+				continue
+			}
+			require.NotContains(t, []string{"script", "style", "svg", "iframe", "object", "form", "video", "audio"}, root.Data)
+		}
+		shown, _ := sanitise(text, false)
 		context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 		nodes, err := html.ParseFragment(strings.NewReader(string(shown)), context)
 		require.NoError(t, err)
@@ -67,4 +79,16 @@ func FuzzToken(f *testing.F) {
 			require.Equal(t, []string{c.Feed, c.ID}, []string{again.Feed, again.ID})
 		}
 	})
+}
+
+// fragment parses markup as the content of a div.
+func fragment(t *testing.T, markup template.HTML) *html.Node {
+	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
+	nodes, err := html.ParseFragment(strings.NewReader(string(markup)), context)
+	require.NoError(t, err)
+	root := &html.Node{Type: html.DocumentNode}
+	for _, n := range nodes {
+		root.AppendChild(n)
+	}
+	return root
 }

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // Namespace is that of the element mirror, by which the head of a feed that is
-// published again says how much of it the mirror has.
-const Namespace = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
+// published again says how much of it the mirror has: its feedhistory.Coverage.
+const Namespace = feedhistory.CoverageNamespace
 
 // heading returns the head of what is published again of a feed. That of its
 // archives, which never change, has no verdict.
@@ -30,40 +29,26 @@ func heading(feed *mirror.Feed, format feedhistory.Format, verdict bool) (*feedh
 	}
 	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate })
 	head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: feed.URL})
-	if !verdict {
-		return reread(head, format, "")
+	if head.Coverage = nil; !verdict {
+		return reread(head, format)
 	}
 	if head.Subtitle != "" {
 		head.Subtitle += " – "
 	}
 	head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", feed.URL, feed.Verdict, verdictText(feed.Verdict))
-	return reread(head, format, verdictElement(feed))
+	head.Coverage = &feedhistory.Coverage{Of: feed.URL, Kind: feed.Kind, Verdict: feed.Verdict, Gaps: feed.Missing()}
+	return reread(head, format)
 }
 
-// verdictElement returns the element that says what the subtitle says, and what
-// is missing.
-func verdictElement(feed *mirror.Feed) string {
+// reread returns a head as one that was read in the format.
+func reread(head *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<m:mirror xmlns:m="%s" of="%s" kind="%v" verdict="%v">`, Namespace, escape(feed.URL), feed.Kind, feed.Verdict)
-	for _, gap := range feed.Missing() {
-		fmt.Fprintf(&b, `<m:gap reason="%v" href="%s"/>`, gap.Reason, escape(fetch.Redact(gap.URL)))
-	}
-	b.WriteString("</m:mirror>")
-	return b.String()
-}
-
-// reread returns a head as one that was read in the format, so that it has the
-// further element wherever it is written.
-func reread(head *feedhistory.Document, format feedhistory.Format, element string) (*feedhistory.Document, error) {
-	var b strings.Builder
-	write, end := feedhistory.WriteAtom, "</feed>"
+	write := feedhistory.WriteAtom
 	if format == feedhistory.RSS {
-		write, end = feedhistory.WriteRSS, "</channel>"
+		write = feedhistory.WriteRSS
 	}
 	if err := write(&b, head); err != nil {
 		return nil, err
 	}
-	text := b.String()
-	at := strings.LastIndex(text, end)
-	return feedhistory.Parse(strings.NewReader(text[:at]+element+text[at:]), "")
+	return feedhistory.Parse(strings.NewReader(b.String()), "")
 }

@@ -61,11 +61,16 @@ func (m *material) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 			return nil, err
 		}
 	}
+	return m.with(element, m.lacking(element, r), r.ID)
+}
+
+// with returns an entry with further elements.
+func (m *material) with(element, more, id string) (*feedhistory.Entry, error) {
 	end := strings.LastIndex(element, "</")
 	if end < 0 {
-		return nil, fmt.Errorf("entry %q: there is nothing in it", r.ID)
+		return nil, fmt.Errorf("entry %q: there is nothing in it", id)
 	}
-	return feedhistory.ReadEntry(m.format, element[:end]+m.lacking(element, r)+element[end:], "")
+	return feedhistory.ReadEntry(m.format, element[:end]+more+element[end:], "")
 }
 
 // isNative reports whether an element can stand in the format as it is.

@@ -22,7 +22,11 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		}
 		o := opml.Outline{Text: titleOf(feed), URL: cmp.Or(feed.Address, feed.URL), Site: siteOf(feed)}
 		if mirrored {
-			o.URL = s.base() + "feeds/" + ShortName(feed.URL) + "/index.atom"
+			var name string
+			if name, err = s.published.name(r.Context(), feed.URL); err != nil {
+				break
+			}
+			o.URL = s.base() + "feeds/" + name + "/index.atom"
 		}
 		err = list.Add(o)
 	}

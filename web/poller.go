@@ -35,6 +35,7 @@ type poller struct {
 	store  mirror.Store
 	log    *slog.Logger
 	wake   chan struct{}
+	polled func(ctx context.Context, before *mirror.Feed, err error) // is told of the end of a poll
 
 	mu      sync.Mutex
 	jobs    []*job               // that wait or run, in the order in which they are to begin
@@ -89,6 +90,9 @@ func (p *poller) due(ctx context.Context) {
 				p.log.ErrorContext(ctx, "what is due cannot be read", "err", err)
 			}
 			return
+		}
+		if feed.UnderWay(now) { // in another process, unless it is one of ours
+			continue
 		}
 		p.mu.Lock()
 		if p.resting[feed.URL].Before(now) && p.find(feed.URL) == nil {
@@ -199,6 +203,7 @@ func (p *poller) next(ctx context.Context) (*job, context.Context) {
 // poll polls a feed. What becomes of it is in the store.
 func (p *poller) poll(ctx context.Context, j *job) {
 	defer j.cancel()
+	before, _ := p.store.Feed(ctx, j.url)
 	changes, err := p.mirror.Update(ctx, j.url)
 	stored := err == nil
 	if err != nil && ctx.Err() == nil {
@@ -210,6 +215,9 @@ func (p *poller) poll(ctx context.Context, j *job) {
 		p.log.InfoContext(ctx, "polled", "feed", j.url, "verdict", changes.Verdict, "documents", changes.Documents,
 			"added", changes.Added, "changed", changes.Changed, "deleted", changes.Deleted)
 		p.index(ctx)
+	}
+	if before != nil && ctx.Err() == nil {
+		p.polled(ctx, before, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

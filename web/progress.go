@@ -40,18 +40,29 @@ const (
 	aliveEvery = 15 * time.Second // so that nothing between takes the stream for dead
 )
 
-// watch tells of a poll as it goes on, by server-sent events, until it ends.
+// tell tells once how far a poll is.
+func (s *Server) tell(w http.ResponseWriter, feed *mirror.Feed) error {
+	waits, runs := s.polls.isBusy(feed.URL)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
+}
+
+// watch tells of a poll as it goes on, by server-sent events, until it ends;
+// with ?now, once.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
+	feed, err := s.feedOf(r)
 	if err != nil {
 		return err
 	}
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
+	if r.URL.Query().Has("now") {
+		return s.tell(w, feed)
+	}
+	leave, ok := s.streams.enter(r)
+	if !ok {
 		return &problem{http.StatusServiceUnavailable, "Too many are watching", "Load the page again to see how far it is."}
 	}
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")

@@ -25,12 +25,11 @@ type publication struct {
 	head   *feedhistory.Document // without a verdict
 }
 
-func (p *republisher) publication(feed *mirror.Feed, format feedhistory.Format) (*publication, error) {
+func (p *republisher) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
 	head, err := heading(feed, format, false)
 	if err != nil {
 		return nil, err
 	}
-	name := ShortName(feed.URL)
 	return &publication{
 		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
 		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},
@@ -65,13 +64,15 @@ func readRecord(out fs.FS, format feedhistory.Format) (done published, err error
 // Changes come after what is published, but for those of the past: where a gap
 // was closed, or so many old entries were found that the subscription document
 // would lack the newest (5005#8), the chain is laid anew. Archives of the old one
-// stay where they are.
+// stay where they are. An entry that is dated in the future does not count for
+// that: it would be the newest for ever, and leave the document all the same.
 func (p *publication) update(ctx context.Context) error {
 	done, err := readRecord(p.out, p.format)
 	first := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !first {
 		return err
 	}
+	now := time.Now()
 	told, closed := p.compareGaps(done.Gaps)
 	anew := first || len(closed) > 0
 	newest := time.Time{}
@@ -79,22 +80,22 @@ func (p *publication) update(ctx context.Context) error {
 		if err := p.changes(ctx, done.Version); err != nil {
 			return err
 		}
-		f, err := p.s.feeds.figuresOf(ctx, p.feed)
+		known, err := p.newestKnown(ctx, now)
 		if err != nil {
 			return err
 		}
 		least := done.Newest
-		if f.newest.Before(least) {
-			least = f.newest.Truncate(time.Second)
+		if known.Before(least) {
+			least = known.Truncate(time.Second)
 		}
-		newest = p.newest()
+		newest = p.newest(now)
 		anew = newest.Before(least)
 	}
 	if anew {
 		if err := p.begin(ctx, closed); err != nil {
 			return err
 		}
-		done.Gaps, newest = nil, p.newest()
+		done.Gaps, newest = nil, p.newest(now)
 	}
 	if err := p.tell(told, done.Gaps); err != nil {
 		return err
@@ -129,9 +130,21 @@ func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	}
 }
 
-// newest returns the time of the newest entry of the subscription document; the
-// zero time if there is none.
-func (p *publication) newest() (newest time.Time) {
+// newestKnown returns the time of the newest entry that the mirror has, but for
+// those dated in the future; the zero time if there is none.
+func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time, error) {
+	for r, err := range p.s.Store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
+		if err != nil {
+			return time.Time{}, err
+		}
+		return r.Time(), nil
+	}
+	return time.Time{}, nil
+}
+
+// newest returns the time of the newest entry of the subscription document, but
+// for those dated in the future; the zero time if there is none.
+func (p *publication) newest(now time.Time) (newest time.Time) {
 	f, err := p.out.Open(indexName(p.format))
 	if err != nil {
 		return newest
@@ -142,7 +155,7 @@ func (p *publication) newest() (newest time.Time) {
 		return newest
 	}
 	for _, e := range doc.Entries {
-		if at := cmp.Or(e.Updated, e.Published); at.After(newest) {
+		if at := cmp.Or(e.Updated, e.Published); at.After(newest) && !at.After(now) {
 			newest = at
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +31,24 @@ type problem struct {
 // Error returns what is wrong.
 func (p *problem) Error() string { return p.Title }
 
-func noPage(http.ResponseWriter, *http.Request) error {
+// noPage says that there is no such page, or not by that method.
+func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
+	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return &problem{http.StatusMethodNotAllowed, "That cannot be done with this page", "Only " + strings.Join(allowed, ", ") + " can. Begin at the list of feeds."}
+	}
 	return &problem{http.StatusNotFound, "There is no such page", "Begin at the list of feeds."}
+}
+
+// methods returns those that a page has.
+func (s *Server) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
+		if pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // answer makes a handler of a page.
@@ -47,7 +63,15 @@ func (s *Server) answer(h page) http.Handler {
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, ok := errors.AsType[*problem](err)
+	elsewhere, isMoved := errors.AsType[*moved](err)
 	switch {
+	case isMoved:
+		status := http.StatusTemporaryRedirect
+		if elsewhere.forGood {
+			status = http.StatusPermanentRedirect
+		}
+		http.Redirect(w, r, elsewhere.path, status)
+		return
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // nobody waits for an answer
 	case errors.Is(err, mirror.ErrNotFound):
@@ -58,6 +82,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			http.StatusInternalServerError, "Something went wrong here",
 			"Try again in a moment. If it stays, the server's log says more.",
 		}
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
 	}
 	if err := s.render(w, r, p.Status, "problem", p.Title, p); err != nil {
 		s.Logger.ErrorContext(r.Context(), "a page cannot be written", "page", "problem", "err", err)
@@ -71,7 +98,7 @@ var templateFiles embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"asset":   func(name string) string { return assets.path(name) },
 	"count":   count,
-	"day":     func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+	"day":     day,
 	"month":   func(t time.Time) string { return t.UTC().Format("January 2006") },
 	"moment":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -90,6 +117,8 @@ type layout struct {
 	May     bool // it has been shown, if it is needed
 	Refresh bool // without script, the page is to be loaded again soon
 	View    any
+
+	Alternates []address // feeds that the page is about
 }
 
 // render answers with a page, all of it or nothing.
@@ -99,6 +128,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	}
 	if refresher, ok := view.(interface{ refresh() bool }); ok {
 		l.Refresh = refresher.refresh()
+	}
+	if offers, ok := view.(interface{ alternates() []address }); ok {
+		l.Alternates = offers.alternates()
 	}
 	var body, all bytes.Buffer
 	if err := templates.ExecuteTemplate(&body, name+".html", l); err != nil {
@@ -113,10 +145,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(all.Len()))
 	h.Set("Cache-Control", "no-cache")
-	w.WriteHeader(status)
-	_, _ = w.Write(all.Bytes())
+	h.Add("Vary", "Cookie") // what may be changed
+	deliver(w, r, status, all.Bytes())
 	return nil
 }
 

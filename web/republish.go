@@ -21,9 +21,11 @@ type republisher struct {
 	s       *Server
 	out     publish.Output
 	handler *publish.Handler
+	names   cache[string, string]      // of directories, by the feeds' URLs
+	orders  cache[string, frozenOrder] // of replays
 
 	mu     sync.Mutex
-	feeds  map[string]*sync.Mutex // by short name: one at a time works on a feed
+	feeds  map[string]*sync.Mutex // by name: one at a time works on a feed
 	users  int                    // who hold the Output's lock, together
 	unlock func() error
 }
@@ -76,9 +78,9 @@ func (p *republisher) share() (release func() error, err error) {
 }
 
 // remove removes what is published of a feed.
-func (p *republisher) remove(feed string) error {
-	name := ShortName(feed)
+func (p *republisher) remove(feed, name string) error {
 	defer p.lock(name)()
+	defer p.names.drop(feed)
 	var files []string
 	err := fs.WalkDir(p.out, name, func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -99,37 +101,34 @@ func (p *republisher) remove(feed string) error {
 
 // serveIndex answers with a feed as it is published again, up to date.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) error {
-	format := feedhistory.Atom
-	if r.URL.Path[len(r.URL.Path)-4:] == ".rss" {
-		format = feedhistory.RSS
-	}
-	feed, err := s.toPublish(r)
+	format := formatOf(r)
+	feed, name, err := s.toPublish(r)
 	if err != nil {
 		return err
 	}
-	if err := s.published.update(r.Context(), feed, format); err != nil {
+	if err := s.published.update(r.Context(), feed, name, format); err != nil {
 		return err
 	}
-	if _, err := fs.Stat(s.published.out, ShortName(feed.URL)+"/"+indexName(format)); errors.Is(err, fs.ErrNotExist) {
-		return s.serveEmpty(w, feed, format)
+	if _, err := fs.Stat(s.published.out, name+"/"+indexName(format)); errors.Is(err, fs.ErrNotExist) {
+		return s.serveEmpty(w, feed, name, format)
 	}
 	return s.serveArchive(w, r)
 }
 
 // serveEmpty answers with a feed that has no entry yet: what is published begins
 // with the first one.
-func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, format feedhistory.Format) error {
+func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, name string, format feedhistory.Format) error {
 	head, err := heading(feed, format, true)
 	if err != nil {
 		return err
 	}
-	d := feedhistory.NewSubscription(head, nil, s.base()+"feeds/"+ShortName(feed.URL)+"/"+indexName(format), "")
+	d := feedhistory.NewSubscription(head, nil, s.base()+"feeds/"+name+"/"+indexName(format), "")
 	d.Complete, d.Updated = feed.Verdict == feedhistory.Whole, feed.Polled.UTC().Truncate(time.Second)
-	write, mediaType := feedhistory.WriteAtom, "application/atom+xml"
+	write := feedhistory.WriteAtom
 	if format == feedhistory.RSS {
-		write, mediaType = feedhistory.WriteRSS, "application/rss+xml"
+		write = feedhistory.WriteRSS
 	}
-	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Type", mediaTypeOf(format))
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Content-Security-Policy", documentPolicy)
 	return write(w, d)
@@ -139,29 +138,28 @@ func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, format fee
 // might show must not act.
 const documentPolicy = "default-src 'none'; sandbox"
 
-// toPublish returns the feed that is asked for, if it can be published.
-func (s *Server) toPublish(r *http.Request) (*mirror.Feed, error) {
-	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
+// toPublish returns the feed that is asked for, if it can be published, and the
+// name under which it is.
+func (s *Server) toPublish(r *http.Request) (feed *mirror.Feed, name string, err error) {
+	if feed, err = s.feeds.feed(r.Context(), r.PathValue("id")); err != nil {
+		return nil, "", err
+	}
+	if name, err = s.published.name(r.Context(), feed.URL); err != nil {
+		return nil, "", err
 	}
 	if feed.Head == "" {
-		return nil, &problem{
-			http.StatusServiceUnavailable, "There is nothing of this feed yet",
-			"It has never been read. Its page says why, or how far it is.",
-		}
+		return nil, "", errUnread
 	}
-	return feed, nil
+	return feed, name, at(r, name)
 }
 
 // update brings what is published up to date. While the feed is being read for
 // the first time there is nothing to be published, as archives are to begin with
 // the oldest entry.
-func (p *republisher) update(ctx context.Context, feed *mirror.Feed, format feedhistory.Format) error {
-	if done, err := readRecord(below{p.out, ShortName(feed.URL)}, format); err == nil && done.Version == feed.Version {
+func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
+	if done, err := readRecord(below{p.out, name}, format); err == nil && done.Version == feed.Version {
 		return nil
 	}
-	name := ShortName(feed.URL)
 	defer p.lock(name)()
 	if _, runs := p.s.polls.isBusy(feed.URL); runs {
 		if p.isPublished(name, format) {
@@ -173,7 +171,7 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, format feed
 	if err != nil {
 		return err
 	}
-	publication, err := p.publication(feed, format)
+	publication, err := p.publication(feed, name, format)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 const mostShown = 1 << 20
 
 // sanitise returns a text as markup that cannot do anything, and whether it was
-// cut. What it would load by itself, such as images, which tells others who
-// reads it, becomes a link.
-func sanitise(t feedhistory.Text) (markup template.HTML, cut bool) {
+// cut. What it would load by itself, which tells others who reads it, becomes a
+// link; images do unless they are asked for.
+func sanitise(t feedhistory.Text, images bool) (markup template.HTML, cut bool) {
 	body := t.Body
 	if cut = len(body) > mostShown; cut {
 		body = strings.ToValidUTF8(body[:mostShown], "")
@@ -28,18 +28,29 @@ func sanitise(t feedhistory.Text) (markup template.HTML, cut bool) {
 	case strings.TrimSpace(body) == "":
 		return "", false
 	case t.Type == feedhistory.TextHTML || t.Type == feedhistory.TextXHTML:
-		body = linked(body, t.Base)
+		body = linked(body, t.Base, images)
 	case t.Type == feedhistory.TextPlain || t.Type == "" || strings.HasPrefix(t.Type, "text/"):
 		body = "<pre>" + html.EscapeString(body) + "</pre>"
 	default:
 		return "", false // data of some other kind
 	}
-	return template.HTML(strings.TrimSpace(harmless.Sanitize(body))), cut
+	policy := harmless
+	if images {
+		policy = withImages
+	}
+	return template.HTML(strings.TrimSpace(policy.Sanitize(body))), cut
 }
 
 // harmless has what text is made of. There are no ids or classes, by which it
 // could pass for a part of the page.
 var harmless = newPolicy()
+
+// withImages has images, too, for those who ask for them.
+var withImages = func() *bluemonday.Policy {
+	p := newPolicy()
+	p.AllowAttrs("src", "alt").OnElements("img")
+	return p
+}()
 
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
@@ -61,7 +72,7 @@ func newPolicy() *bluemonday.Policy {
 }
 
 // linked makes references absolute, and links of what would be loaded.
-func linked(body, base string) string {
+func linked(body, base string, images bool) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(body), context)
 	if err != nil {
@@ -76,7 +87,7 @@ func linked(body, base string) string {
 		root := &html.Node{Type: html.DocumentNode}
 		root.AppendChild(n)
 		for d := range root.Descendants() {
-			relink(d, at)
+			relink(d, at, images)
 		}
 		if html.Render(&b, root) != nil {
 			return html.EscapeString(body)
@@ -90,8 +101,12 @@ var loaded = map[string]string{
 	"img": "Image", "video": "Video", "audio": "Audio", "iframe": "Embedded page", "embed": "Embedded", "object": "Embedded",
 }
 
-func relink(n *html.Node, base *url.URL) {
+func relink(n *html.Node, base *url.URL, images bool) {
 	if n.Type != html.ElementNode {
+		return
+	}
+	if source := sourceOf(n); images && n.Data == "img" && source != "" {
+		n.Attr = []html.Attribute{{Key: "src", Val: absolute(base, source)}, {Key: "alt", Val: attribute(n, "alt")}}
 		return
 	}
 	name, isLoaded := loaded[n.Data]

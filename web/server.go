@@ -2,14 +2,14 @@ package web
 
 import (
 	"cmp"
+	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -28,10 +28,16 @@ type Server struct {
 	// Base it is published anew. Zero: DefaultBase.
 	Base string
 
-	// Token is what a person, or program, must show to change anything. Zero:
-	// nothing must be shown; then requests are only answered if they are
-	// addressed to this machine itself, or to the host of Base.
+	// Token is what a person, or program, must show to change anything. Whoever
+	// reaches the server can read without it, as feed readers have to. Zero:
+	// nothing must be shown.
 	Token string
+
+	// Names are further host names that the server is reached by. Requests are
+	// only answered if they are addressed to one of them, to the host of Base,
+	// to this machine by its own name, or to a loopback address; with a Token,
+	// to any IP address.
+	Names []string
 
 	// Output is where what is published again is kept; where it is lost, URIs
 	// change. Zero: in memory, until the program ends.
@@ -39,7 +45,8 @@ type Server struct {
 
 	Logger *slog.Logger // is told of polls and of what goes wrong; nil: nobody is
 
-	size int // entries of an archive; zero: 100
+	size  int              // entries of an archive; zero: 100
+	clock func() time.Time // of replays; nil: time.Now
 
 	once      sync.Once
 	mux       *http.ServeMux
@@ -47,10 +54,14 @@ type Server struct {
 	polls     *poller
 	feeds     *directory
 	published *republisher
-	streams   chan struct{} // holds those who watch a walk
+	streams   watchers
+	sizes     sizes
+	timelines cache[string, template.HTML]
+	documents cache[string, knownDocuments]
+	plans     cache[string, plan]
+	places    cache[string, knownPlaces]
+	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
 }
-
-const mostStreams = 100
 
 func (s *Server) setUp() {
 	if s.Logger == nil {
@@ -62,21 +73,30 @@ func (s *Server) setUp() {
 	}
 	s.origin = http.NewCrossOriginProtection()
 	s.polls = newPoller(m, s.Store, s.Logger)
+	s.polls.polled = s.polled
 	s.feeds = &directory{store: s.Store}
 	s.published = newRepublisher(s)
-	s.streams = make(chan struct{}, mostStreams)
+	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines
+	s.places.half, s.published.orders.half = mostOrders, mostOrders
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                      s.showFeeds,
 		"GET /entries":                  s.showRiver,
 		"GET /feeds/{id}":               s.showFeed,
 		"GET /feeds/{id}/entry":         s.showEntry,
+		"GET /feeds/{id}/random":        s.showRandom,
+		"GET /feeds/{id}/day":           s.showDay,
 		"GET /feeds/{id}/progress":      s.watch,
 		"GET /feeds/{id}/remove":        s.confirmRemoval,
 		"GET /feeds/{id}/index.atom":    s.serveIndex,
 		"GET /feeds/{id}/index.rss":     s.serveIndex,
 		"GET /feeds/{id}/index/{name}":  s.serveArchive,
 		"GET /feeds/{id}/complete.atom": s.serveComplete,
+		"GET /feeds/{id}/slice.atom":    s.serveSlice,
+		"GET /feeds/{id}/slice.rss":     s.serveSlice,
+		"GET /feeds/{id}/replay.atom":   s.serveReplay,
+		"GET /feeds/{id}/subscribe":     s.showSubscribe,
+		"GET /feeds/{id}/replay.rss":    s.serveReplay,
 		"GET /feeds.opml":               s.exportOPML,
 		"GET /static/{name}":            s.serveStatic,
 		"GET /token":                    s.askToken,
@@ -84,7 +104,7 @@ func (s *Server) setUp() {
 		"POST /feeds":                   s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":         s.change(s.pollNow),
 		"POST /feeds/{id}/remove":       s.change(s.removeFeed),
-		"/":                             noPage,
+		"/":                             s.noPage,
 	} {
 		s.mux.Handle(pattern, s.answer(h))
 	}
@@ -97,6 +117,18 @@ func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, Defaul
 // entry would load besides is replaced by links.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// policyWith is the policy of an entry's page with what somebody has asked for.
+func policyWith(play, images bool) string {
+	p := policy
+	if play {
+		p += "; media-src http: https:"
+	}
+	if images {
+		p = strings.Replace(p, "img-src 'self'", "img-src 'self' http: https:", 1)
+	}
+	return p
+}
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !s.isAddressed(r):
 		s.fail(w, r, &problem{
 			http.StatusMisdirectedRequest, "This server is not known by that name",
-			"Use " + s.base() + ", or start the server with --base and the address that you use.",
+			"Use " + s.base() + ", or start the server with --name and the name that you use, or with --base.",
 		})
 	case s.origin.Check(r) != nil:
 		s.fail(w, r, &problem{
@@ -123,29 +155,4 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.mux.ServeHTTP(w, r)
 	}
-}
-
-// isAddressed reports whether a request is meant for this server. Where there
-// is no token, a name that somebody else has made lead here is none of its own.
-func (s *Server) isAddressed(r *http.Request) bool {
-	if s.Token != "" {
-		return true
-	}
-	if base, err := url.Parse(s.base()); err == nil && strings.EqualFold(base.Host, r.Host) {
-		return true
-	}
-	return IsLocal(r.Host)
-}
-
-// IsLocal reports whether a host, with or without a port, is this machine
-// itself: localhost or a loopback address.
-func IsLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.IsLoopback()
 }

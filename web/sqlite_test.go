@@ -37,7 +37,7 @@ func TestSQLite(t *testing.T) {
 		w.requireSame("/feeds/"+ShortName(w.feedURL(path)), w.feedURL(path))
 	}
 	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
-	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "Storm petrels")
+	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
 	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
 	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")
@@ -46,10 +46,19 @@ func TestSQLite(t *testing.T) {
 	}
 	f, err := w.Store.Feed(t.Context(), w.feedURL("/blog/feed.atom"))
 	require.NoError(t, err)
-	counted, err := monthsOf(t.Context(), w.Store, f.URL)
+	counted, err := monthsOf(t.Context(), w.Store, mirror.Query{Feed: f.URL})
 	require.NoError(t, err)
-	walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, f.URL)
+	walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, mirror.Query{Feed: f.URL})
 	require.NoError(t, err)
 	require.Equal(t, walked, counted)
+	for _, q := range []mirror.Query{{Search: "storm pet", Prefix: true}, {Search: "fog"}, {Gone: true}, {Search: "zebra"}} {
+		q.Feed = f.URL
+		counted, err := monthsOf(t.Context(), w.Store, q)
+		require.NoError(t, err)
+		walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, q)
+		require.NoError(t, err)
+		require.Equal(t, walked, counted)
+		require.Equal(t, q.Search == "fog" || q.Prefix, len(counted) > 0)
+	}
 	require.Equal(t, feedhistory.Whole, f.Verdict)
 }

@@ -55,9 +55,9 @@ func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {
 		if a.name == r.PathValue("name") {
 			w.Header().Set("Content-Type", a.mediaType)
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-			_, _ = w.Write(a.data)
+			deliver(w, r, http.StatusOK, a.data)
 			return nil
 		}
 	}
-	return noPage(w, r)
+	return s.noPage(w, r)
 }

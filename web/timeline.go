@@ -18,12 +18,18 @@ type timeline struct {
 	Axis          float64 // where the years are written
 	Chain, Lane   float64 // where the blocks are, and how high
 	Top           float64 // of the highest bar
-	Most          string  // what the highest bar stands for
+	Marks         []mark
+	Root          bool // heights are as the square roots
 	Bars          []bar
 	Blocks        []block
-	Years         []tick
+	Ticks         []tick
+	Years         []year
+	Here          *bar // what is shown of it; nil: nothing, or all
+	HereSays      string
 	Kinds         []string // of the blocks, each once
 	Summary       string
+
+	scale scale
 }
 
 // Plot is how high the highest bar is.
@@ -34,12 +40,20 @@ type bar struct {
 	X, Y, Width, Height float64
 	Query               string // of the list of these entries
 	Says                string
+	Chosen              bool // it is the list that is shown
+}
+
+// A mark says how many entries a height stands for.
+type mark struct {
+	Y     float64
+	Label string
 }
 
 // A block is a document, or several, or a gap.
 type block struct {
 	X, Width float64
-	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap"
+	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap", "past"
+	Open     bool   // how much it stands for is not known
 	Href     string // the document or the place of the page that says more; "" for none
 	Says     string
 }
@@ -48,6 +62,14 @@ type block struct {
 type tick struct {
 	X     float64
 	Label string // "" for none
+}
+
+// A year is one that has entries.
+type year struct {
+	Year    int
+	Entries int64
+	Query   string // of the list of these entries
+	Chosen  bool
 }
 
 const (
@@ -72,7 +94,7 @@ type scale struct {
 func (s scale) x(t time.Time) float64 {
 	span := s.end.Sub(s.start).Hours()
 	share := min(max(t.Sub(s.start).Hours()/span, 0), 1)
-	return math.Round(10*(s.left+share*(lineWidth-s.left))) / 10
+	return tenth(s.left + share*(lineWidth-s.left))
 }
 
 // newScale returns the scale that has room for all months, and the present.
@@ -105,6 +127,9 @@ func (s scale) months() int {
 	return (s.end.Year()-s.start.Year())*12 + int(s.end.Month()) - int(s.start.Month())
 }
 
+// tenth rounds a length to what can be seen.
+func tenth(x float64) float64 { return math.Round(10*x) / 10 }
+
 func clamp(t, from, to time.Time) time.Time {
 	if t.Before(from) {
 		return from
@@ -115,8 +140,9 @@ func clamp(t, from, to time.Time) time.Time {
 	return t
 }
 
-// newTimeline draws a feed's history.
-func newTimeline(feed *mirror.Feed, months []sqlstore.Month, documents []*mirror.Document, gaps []gapView) *timeline {
+// newTimeline draws a feed's history, with the entries of each month that a list
+// is asked for.
+func newTimeline(feed *mirror.Feed, months []sqlstore.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {
@@ -124,11 +150,16 @@ func newTimeline(feed *mirror.Feed, months []sqlstore.Month, documents []*mirror
 	}
 	s := newScale(months, feed, left)
 	t := &timeline{
+		scale: s,
 		Width: lineWidth, Top: barsTop, Base: barsTop + barsHeight, Axis: barsTop + barsHeight + 17,
 		Chain: barsTop + barsHeight + 30, Lane: laneHeight, Height: barsTop + barsHeight + 30 + laneHeight + 4,
 	}
-	t.drawBars(s, months)
-	t.drawYears(s)
+	if list.hits != nil || list.Search != "" || list.Gone {
+		months = list.hits
+	}
+	t.drawBars(s, months, list)
+	t.drawTicks(s)
+	t.listYears(months, list)
 	t.Blocks = chain.draw(s)
 	for _, b := range t.Blocks {
 		if !slices.Contains(t.Kinds, b.Kind) {
@@ -137,21 +168,79 @@ func newTimeline(feed *mirror.Feed, months []sqlstore.Month, documents []*mirror
 	}
 	t.Summary = fmt.Sprintf("%s from %s to %s", plural(feed.Entries, "entry", "entries"),
 		s.start.Format("January 2006"), s.end.AddDate(0, 0, -1).Format("January 2006"))
+	if n := list.Hits(); n >= 0 {
+		t.Summary = plural(n, "entry", "entries") + " of " + t.Summary
+	}
 	if n := len(gaps); n > 0 {
 		t.Summary += ", with " + plural(n, "gap", "gaps")
 	}
 	return t
 }
 
-func (t *timeline) drawBars(s scale, months []sqlstore.Month) {
+// here marks what of the timeline is shown.
+func (t *timeline) here(from, to time.Time, says string) {
+	x := t.scale.x(from)
+	t.Here = &bar{X: min(x, lineWidth-4), Width: tenth(max(t.scale.x(to)-x, 4))}
+	t.HereSays = says
+}
+
+// bursts is how much higher than most bars the highest one must be for the
+// heights to be square roots: a single burst would flatten everything else.
+const bursts = 6
+
+// A heights maps numbers of entries to heights.
+type heights struct {
+	most int64
+	root bool
+}
+
+func newHeights(bins []int64) heights {
+	some := slices.DeleteFunc(slices.Clone(bins), func(n int64) bool { return n == 0 })
+	if len(some) == 0 {
+		return heights{}
+	}
+	slices.Sort(some)
+	h := heights{most: some[len(some)-1]}
+	h.root = h.most > bursts*some[len(some)/2]
+	return h
+}
+
+func (h heights) of(n int64) float64 {
+	share := float64(n) / float64(h.most)
+	if h.root {
+		share = math.Sqrt(share)
+	}
+	return max(math.Round(barsHeight*share), 2)
+}
+
+// marks names the highest bar and about half its height.
+func (h heights) marks(unit string) []mark {
+	if h.most == 0 {
+		return nil
+	}
+	at := func(n int64) mark {
+		return mark{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
+	}
+	marks := []mark{at(h.most)}
+	half := h.most / 2
+	if h.root {
+		half = h.most / 4
+	}
+	if half > 0 && half < h.most {
+		marks = append(marks, at(half))
+	}
+	return marks
+}
+
+func (t *timeline) drawBars(s scale, months []sqlstore.Month, list *entriesView) {
 	bins := make([]int64, (s.months()+s.step-1)/s.step)
-	most := int64(0)
 	for _, m := range months {
 		at := clamp(m.Start, s.start, s.end.AddDate(0, -1, 0))
-		i := ((at.Year()-s.start.Year())*12 + int(at.Month()) - int(s.start.Month())) / s.step
-		bins[i] += m.Entries
-		most = max(most, bins[i])
+		bins[((at.Year()-s.start.Year())*12+int(at.Month())-int(s.start.Month()))/s.step] += m.Entries
 	}
+	h := newHeights(bins)
+	t.Root = h.root
+	t.Marks = h.marks(map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step])
 	for i, n := range bins {
 		if n == 0 {
 			continue
@@ -160,24 +249,32 @@ func (t *timeline) drawBars(s scale, months []sqlstore.Month) {
 		to := from.AddDate(0, s.step, 0)
 		x := s.x(from)
 		b := bar{
-			X: min(x+0.5, lineWidth-2), Width: max(s.x(to)-x-1, 2), Height: max(math.Round(barsHeight*float64(n)/float64(most)), 2),
-			Query: "?month=" + from.Format("2006-01"), Says: from.Format("January 2006"),
+			X: min(x+0.5, lineWidth-2), Width: tenth(max(s.x(to)-x-1, 2)), Height: h.of(n),
+			Query: list.period(from, s.step), Says: from.Format("January 2006"), Chosen: list.contains(from, s.step),
 		}
 		if s.step > 1 {
-			b.Query += fmt.Sprintf("&span=%d", s.step)
 			b.Says += " to " + to.AddDate(0, 0, -1).Format("January 2006")
 		}
 		b.Says += ": " + plural(n, "entry", "entries")
 		b.Y = t.Base - b.Height
 		t.Bars = append(t.Bars, b)
 	}
-	if most > 0 {
-		t.Most = plural(most, "entry", "entries") + map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step]
+}
+
+// listYears lists the years that have entries.
+func (t *timeline) listYears(months []sqlstore.Month, list *entriesView) {
+	for _, m := range months {
+		if n := len(t.Years); n > 0 && t.Years[n-1].Year == m.Start.Year() {
+			t.Years[n-1].Entries += m.Entries
+			continue
+		}
+		first := time.Date(m.Start.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+		t.Years = append(t.Years, year{first.Year(), m.Entries, list.period(first, 12), list.isPeriod(first, 12)})
 	}
 }
 
-// drawYears marks the years, and names as many as there is room for.
-func (t *timeline) drawYears(s scale) {
+// drawTicks marks the years, and names as many as there is room for.
+func (t *timeline) drawTicks(s scale) {
 	years := s.end.Year() - s.start.Year() + 1
 	every := 1
 	for _, n := range []int{2, 5, 10} {
@@ -194,6 +291,6 @@ func (t *timeline) drawYears(s scale) {
 		if year%every == 0 && k.X < lineWidth-30 {
 			k.Label = at.Format("2006")
 		}
-		t.Years = append(t.Years, k)
+		t.Ticks = append(t.Ticks, k)
 	}
 }

@@ -49,8 +49,18 @@ func TestTimeline(t *testing.T) {
 			at += rapid.IntRange(1, 30).Draw(t, "step")
 			total += m.Entries
 		}
-		drawn := newTimeline(feed, months, documents, gapsOf(feed))
+		drawn := newTimeline(feed, months, documents, gapsOf(feed), &entriesView{})
 
+		for _, m := range drawn.Marks {
+			require.GreaterOrEqual(t, m.Y, drawn.Top)
+			require.Less(t, m.Y, drawn.Base)
+		}
+		require.Equal(t, total > 0, len(drawn.Marks) > 0)
+		counted := int64(0)
+		for _, y := range drawn.Years {
+			counted += y.Entries
+		}
+		require.Equal(t, total, counted)
 		require.LessOrEqual(t, len(drawn.Bars), mostBars+1)
 		require.Equal(t, total > 0, len(drawn.Bars) > 0)
 		last := 0.0

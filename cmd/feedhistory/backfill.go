@@ -71,11 +71,15 @@ func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	by := "Recovered by " + r.RecoveredBy
 	switch {
 	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
-		return verdictText(v) + " No way to them was found."
+		text := verdictText(v) + " No way to them was found"
+		if r.Probe.Reason != "" {
+			text += ": " + r.Probe.Reason
+		}
+		return text + "."
 	case r.RecoveredBy == "":
 		return verdictText(v)
 	case v == feedhistory.Whole:
-		return by + ": every entry that the server counts is here."
+		return by + ": every entry that the server counted is here."
 	case v == feedhistory.Lossy:
 		return by + ", which the feed itself does not declare: entries may have slipped through."
 	}

@@ -112,3 +112,68 @@ func TestSyncBackfill(t *testing.T) {
 		t.Errorf("status %d\n%s", status, stdout)
 	}
 }
+
+// counted is a WordPress blog of 25 posts, ten a page, whose API counts them.
+func counted(t *testing.T) string {
+	var url string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/feed/", func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("paged"))
+		w.Header().Set("Link", "<"+url+`/wp-json/>; rel="https://api.w.org/"`)
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>A blog</title><generator>https://wordpress.org/?v=6.7</generator>`)
+		for i := 10 * (max(page, 1) - 1); i < min(10*max(page, 1), 25); i++ {
+			id := 25 - i
+			if r.URL.Query().Get("order") == "ASC" {
+				id = i + 1
+			}
+			fmt.Fprintf(w, "<item><guid>urn:%d</guid><title>Post %d</title></item>", id, id)
+		}
+		fmt.Fprint(w, `</channel></rss>`)
+	})
+	mux.HandleFunc("/wp-json/wp/v2/posts", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-WP-Total", "25")
+		var posts []string
+		for id := 1; id <= 25; id++ {
+			posts = append(posts, fmt.Sprintf(`{"id":%d,"guid":{"rendered":"urn:%d"},"modified":"2026-01-01T00:00:%02d"}`, id, id, id))
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(posts, ","))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	url = server.URL
+	return url
+}
+
+// A whole that a server's count says is one as of that count, wherever it is
+// shown.
+func TestSyncAsOf(t *testing.T) {
+	url := counted(t) + "/feed/"
+	db := "--db=" + t.TempDir() + "/feeds.db"
+	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json", url)
+	if status != exitOK || !strings.Contains(stdout, `"verdict":"whole","as_of":"20`) || !strings.Contains(stderr, "25 new · whole as of 20") {
+		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+	for want, args := range map[string][]string{
+		"Every entry that the server counted on 20": {"list", db, url},
+		`"as_of":"20`: {"list", db, "--json"},
+	} {
+		status, stdout, _ := call(t.Context(), "", args...)
+		if status != exitOK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("status %d\n%s", status, stdout)
+		}
+	}
+}
+
+// What a budget has cut short is partial, and the next sync goes on.
+func TestSyncBackfillGoesOn(t *testing.T) {
+	url := counted(t) + "/feed/"
+	db := "--db=" + t.TempDir() + "/feeds.db"
+	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--max-documents=2", "--json", url)
+	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync goes on there") {
+		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+	status, stdout, stderr = call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json") // though it is not due
+	if status != exitOK || !strings.Contains(stdout, `"verdict":"whole"`) {
+		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+}

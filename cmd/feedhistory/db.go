@@ -77,11 +77,24 @@ func (d *database) isPostgres() bool {
 // An openStore is a store with the database that it is in.
 type openStore struct {
 	*sqlstore.Store
-	db *sql.DB
+	db   *sql.DB
+	file string      // that was opened as one nobody writes to; "" if there is none
+	info os.FileInfo // of that
 }
 
-// Close closes the database.
-func (s *openStore) Close() error { return s.db.Close() }
+// Close closes the database. The error says that somebody did write to a file
+// that was opened as one nobody writes to.
+func (s *openStore) Close() error {
+	err := s.db.Close()
+	if s.file == "" {
+		return err
+	}
+	info, failed := os.Stat(s.file)
+	if failed == nil && (!info.ModTime().Equal(s.info.ModTime()) || info.Size() != s.info.Size()) || hasLog(s.file) {
+		failed = errors.New(s.file + ": it was written to meanwhile, so that what was read may be wrong: do it again")
+	}
+	return errors.Join(err, failed)
+}
 
 // create opens the database, and makes it if it is not there.
 func (d *database) create(w *world) (*openStore, error) {
@@ -98,15 +111,106 @@ func (d *database) create(w *world) (*openStore, error) {
 
 // open opens a database that is there.
 func (d *database) open(w *world) (*openStore, error) {
-	if err := d.locate(); err != nil {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	return d.connect(w.ctx)
+}
+
+// find locates a database that must be there.
+func (d *database) find() error {
+	if err := d.locate(); err != nil || d.isPostgres() {
+		return err
+	}
+	if _, err := os.Stat(d.DB); errors.Is(err, fs.ErrNotExist) {
+		return errors.New(d.DB + ": there is no such database yet: feedhistory sync URL makes it")
+	}
+	return nil
+}
+
+// read opens a database that is there, and writes nothing to it, unless an
+// earlier program has made it: then it is brought up to date.
+func (d *database) read(w *world) (store *openStore, err error) {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	if d.isPostgres() {
+		store, err = d.reader(w.ctx, d.DB)
+	} else {
+		store, err = d.readFile(w.ctx)
+	}
+	if errors.Is(err, sqlstore.ErrOutdated) {
+		if store, err = d.connect(w.ctx); err != nil {
+			err = fmt.Errorf("%w (an earlier feedhistory has made it, and it has to be brought up to date)", err)
+		}
+		return store, err
+	}
+	return store, d.failure(err)
+}
+
+// readFile opens a file for reading. At first no other file is made: it may
+// be another program's. Then SQLite may make what it reads a log by, which it
+// removes again, so that others may write meanwhile; where it cannot, as the
+// directory is read-only, the first way will do.
+func (d *database) readFile(ctx context.Context) (*openStore, error) {
+	info, err := os.Stat(d.DB)
+	if err == nil && info.IsDir() {
+		err = errDirectory
+	}
+	if err != nil {
+		return nil, err
+	}
+	alone := !hasLog(d.DB)
+	first, err := d.reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, alone))
+	if err != nil {
+		return nil, err
+	}
+	second, err := d.reader(ctx, sqlstore.SQLiteDSN(d.DB)+"&_pragma=query_only(ON)")
+	if err == nil {
+		return second, first.db.Close()
+	}
+	if alone {
+		first.file, first.info = d.DB, info
+	}
+	return first, nil
+}
+
+var errDirectory = errors.New("a directory")
+
+// hasLog reports whether a file has a write-ahead log, with something in it.
+func hasLog(file string) bool {
+	info, err := os.Stat(file + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+func (d *database) reader(ctx context.Context, source string) (*openStore, error) {
+	driver, dialect := d.driver()
+	return d.openStore(ctx, driver, source, dialect, sqlstore.OpenReader)
+}
+
+func (d *database) driver() (string, sqlstore.Dialect) {
+	if d.isPostgres() {
+		return "pgx", sqlstore.PostgreSQL
+	}
+	return "sqlite", sqlstore.SQLite
+}
+
+func (d *database) openStore(
+	ctx context.Context, driver, source string, dialect sqlstore.Dialect,
+	open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error),
+) (*openStore, error) {
+	db, err := sql.Open(driver, source)
+	if err != nil {
 		return nil, err
 	}
 	if !d.isPostgres() {
-		if _, err := os.Stat(d.DB); errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.New(d.DB + ": there is no such database yet: feedhistory sync URL makes it")
-		}
+		db.SetMaxOpenConns(4) // each has a cache of its own
 	}
-	return d.connect(w.ctx)
+	store, err := open(ctx, db, dialect)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &openStore{Store: store, db: db}, nil
 }
 
 // locate fills in where the database is if it was not said.
@@ -120,23 +224,37 @@ func (d *database) locate() error {
 	return nil
 }
 
+// connect opens the database for reading and writing. A file is read first, so
+// that one which is another program's is not touched.
 func (d *database) connect(ctx context.Context) (*openStore, error) {
-	driver, source, dialect := "sqlite", sqlstore.SQLiteDSN(d.DB), sqlstore.SQLite
-	if d.isPostgres() {
-		driver, source, dialect = "pgx", d.DB, sqlstore.PostgreSQL
-	}
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		return nil, d.failure(err)
-	}
+	driver, dialect := d.driver()
+	source := d.DB
 	if !d.isPostgres() {
-		db.SetMaxOpenConns(4) // each has a cache of its own
+		source = sqlstore.SQLiteDSN(d.DB)
+		if err := d.checkFile(ctx); err != nil {
+			return nil, d.failure(err)
+		}
 	}
-	store, err := sqlstore.Open(ctx, db, dialect)
-	if err != nil {
-		return nil, errors.Join(d.failure(err), db.Close())
+	store, err := d.openStore(ctx, driver, source, dialect, sqlstore.Open)
+	return store, d.failure(err)
+}
+
+// checkFile refuses a file that is there and another program's.
+func (d *database) checkFile(ctx context.Context) error {
+	switch info, err := os.Stat(d.DB); {
+	case err != nil || info.Size() == 0:
+		return nil
+	case info.IsDir():
+		return errDirectory
 	}
-	return &openStore{store, db}, nil
+	store, err := d.reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
+	switch {
+	case err == nil:
+		return store.db.Close()
+	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
+		return nil
+	}
+	return err
 }
 
 // An unknownError is a feed that is not in the database.
@@ -174,6 +292,14 @@ func (d *database) failure(err error) error {
 // storeProblem says what is wrong with a database, and what to do; "" if the
 // error is none of a database.
 func storeProblem(err error) string {
+	switch {
+	case errors.Is(err, sqlstore.ErrForeign):
+		return "this is another program's database, and has been left as it was"
+	case errors.Is(err, errDirectory):
+		return "the file cannot be opened: it is a directory"
+	case errors.Is(err, sqlstore.ErrNone):
+		return "there is no mirror in it yet: feedhistory sync URL makes one"
+	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return sqliteProblem(e)
 	}

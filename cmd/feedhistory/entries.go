@@ -42,12 +42,12 @@ func (c *entriesCommand) Validate() error {
 }
 
 // Run shows the entries.
-func (c *entriesCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *entriesCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
 	}

@@ -39,12 +39,12 @@ func (c *exportCommand) Validate() error {
 }
 
 // Run exports the feeds.
-func (c *exportCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *exportCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	feeds, err := c.feeds(w, store)
 	if err != nil {
 		return err

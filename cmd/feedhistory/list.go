@@ -17,14 +17,14 @@ import (
 type listCommand struct {
 	database
 	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
-	Due     bool   `help:"Only feeds that are due to be polled."`
+	Due     bool   `help:"Only feeds that are due to be polled: whose time has come, or of which an earlier poll has left something unread."`
 	Partial bool   `help:"Only feeds of which something is known to be missing."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *listCommand) Help() string {
-	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has; window, the feed " +
+	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has, or that its server counted at the time shown; window, the feed " +
 		"shows its latest entries and does not say what came before; lossy, its pages may have let entries slip through; " +
 		"partial, something is known to be missing, with the number of gaps."
 }
@@ -38,12 +38,12 @@ func (c *listCommand) Validate() error {
 }
 
 // Run lists the feeds, or shows one.
-func (c *listCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *listCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
 	if c.URL != "" {
@@ -80,15 +80,11 @@ func (c *listCommand) one(l *listing) error {
 }
 
 func (c *listCommand) all(l *listing) error {
-	query := mirror.FeedQuery{}
-	if c.Due {
-		query.Due = l.now
-	}
-	for f, err := range l.store.Feeds(l.ctx, query) {
+	for f, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err
 		}
-		if c.Partial && f.Verdict != feedhistory.Partial {
+		if c.Partial && (f.Verdict != feedhistory.Partial || f.Alias != "") || c.Due && !f.Due(l.now) {
 			continue
 		}
 		newest, err := l.newest(f)
@@ -149,7 +145,10 @@ func (l *listing) newest(f *mirror.Feed) (*mirror.Record, error) {
 
 // verdictOf is a feed's verdict in a word, with the number of gaps.
 func verdictOf(f *mirror.Feed) string {
-	if gaps := len(f.Pending) + len(f.Gaps); gaps > 0 {
+	if f.Alias != "" {
+		return "alias"
+	}
+	if gaps := len(f.Missing()); gaps > 0 {
 		return fmt.Sprintf("%s (%d)", f.Verdict, gaps)
 	}
 	return f.Verdict.String()
@@ -169,7 +168,9 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 		return "gone"
 	case isHarvested(f):
 		return "harvest"
-	case !f.Next.After(now):
+	case f.Alias != "":
+		return "-"
+	case f.Due(now):
 		return "due"
 	}
 	return span(f.Next.Sub(now))
@@ -200,6 +201,7 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	p.line("")
 	p.field("feed", f.URL)
 	p.field("moved to", f.Address)
+	p.field("alias of", f.Alias)
 	p.field("kind", f.Kind.String())
 	p.field("source", f.Source)
 	p.field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
@@ -214,6 +216,8 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 		p.field("next poll", "none: the publisher has withdrawn the feed for good")
 	case isHarvested(f):
 		p.field("next poll", "none: feedhistory harvest keeps it current")
+	case f.Alias != "":
+		p.field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
 	case next == "due":
 		p.field("next poll", "due")
 	default:
@@ -221,6 +225,9 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 	}
 	if f.Failures > 0 {
 		p.field("failed", failuresOf(f))
+	}
+	if f.Waits(now) {
+		p.field("wait", "its host asks to be left alone until "+timeText(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
@@ -236,6 +243,10 @@ func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
 // meaning says what a feed's verdict means.
 func meaning(f *mirror.Feed) string {
 	switch {
+	case !f.WholeAsOf().IsZero():
+		return "Every entry that the server counted on " + timeText(f.WholeAsOf()) + " is here, and what polls have brought since."
+	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
+		return "All that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
 	case f.Known.URL == "":
@@ -267,9 +278,11 @@ func stamp(t, now time.Time) string {
 type jsonFeed struct {
 	URL       string    `json:"url"`
 	Address   string    `json:"address,omitempty"` // where it is asked for, if elsewhere
+	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
+	AsOf      string    `json:"as_of,omitempty"` // of when a whole is, that is so by a server's count
 	Source    string    `json:"source,omitempty"`
 	Entries   int64     `json:"entries"`
 	Deleted   int64     `json:"deleted"`
@@ -278,6 +291,8 @@ type jsonFeed struct {
 	Changed   string    `json:"changed,omitempty"`
 	Polled    string    `json:"polled,omitempty"`
 	NextPoll  string    `json:"next_poll,omitempty"`
+	Wait      string    `json:"wait,omitempty"` // its host asks to be left alone until then
+	Due       bool      `json:"due,omitempty"`
 	Gone      bool      `json:"gone,omitempty"`
 	Failures  int       `json:"failures,omitempty"`
 	Error     string    `json:"error,omitempty"`
@@ -286,12 +301,13 @@ type jsonFeed struct {
 
 func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
 	j := jsonFeed{
-		URL: f.URL, Address: f.Address, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
+		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: secondJSON(f.Changed), Polled: secondJSON(f.Polled), NextPoll: secondJSON(f.Next),
-		Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
+		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
 		Gaps: each(f.Missing(), storedGapJSON),
 	}
+	j.AsOf = secondJSON(f.WholeAsOf())
 	if newest != nil {
 		j.Newest = timeJSON(newest.Time())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -52,6 +53,8 @@ func scripts(newDB func() string) testscript.Params {
 			"reach":  reach,
 			"fill":   fill,
 
+			"bookmarks": bookmarks,
+
 			"collection": collection,
 			"entities":   entities,
 		},
@@ -63,6 +66,7 @@ func scripts(newDB func() string) testscript.Params {
 // path there may be files that change the answer:
 //
 //	PATH.status    the status to answer with
+//	PATH.wait      the Retry-After to answer with
 //	PATH.redirect  where to redirect to
 //	PATH.moved     where to redirect to for good
 //	PATH.type      the Content-Type
@@ -96,6 +100,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if kind, ok := read(".type"); ok {
 			w.Header().Set("Content-Type", strings.TrimSpace(kind))
+		}
+		if wait, ok := read(".wait"); ok {
+			w.Header().Set("Retry-After", strings.TrimSpace(wait))
 		}
 		if text, ok := read(".status"); ok {
 			code, err := strconv.Atoi(strings.TrimSpace(text))
@@ -166,6 +173,18 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// bookmarks FILE makes a SQLite database as another program would.
+func bookmarks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: bookmarks FILE")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec("PRAGMA journal_mode = wal; CREATE TABLE bookmarks (url TEXT)")
+	ts.Check(err)
+	ts.Check(db.Close())
 }
 
 // await FILE waits until the file exists.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // detail says what an error is about without the URL: that is named beside.
@@ -89,6 +90,10 @@ func refusalDetail(e *feedhistory.RefusedError) string {
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
 	switch {
+	case errors.Is(g.Err, mirror.ErrQuota):
+		s += " (sync --quota, --quota-entries)"
+	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
+		return "run the same command again: it goes on there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
 	case isPrivate(g.Err):

@@ -68,7 +68,7 @@ func (c *publishCommand) Run(w *world) error {
 		return c.failure(err)
 	}
 	(&page{w: w.stderr}).published(c, p, in, done)
-	if in.partial {
+	if in.partial || len(done.Lost) > 0 {
 		return statusError(exitPartial)
 	}
 	return nil
@@ -115,6 +115,9 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 	if !isNew && c.Title+c.Author+c.ID == "" {
 		return nil, nil
 	}
+	if in.head != nil {
+		head.Coverage = in.head.Coverage // which may have changed
+	}
 	if c.ID != "" && head.ID != "" && !isNew && head.ID != c.ID {
 		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
 	}
@@ -148,6 +151,14 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 			p.para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
 		}
 	}
+	dir := strings.TrimSuffix(c.Out, "/") + "/"
+	for _, name := range done.Restored {
+		p.para("  - ", "    ", dir+name+" was missing, and has been written again as it was")
+	}
+	for _, name := range done.Lost {
+		p.para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
+			"now do not get at what is older; restore the file from a backup, or from where the site is deployed")
+	}
 	if done.Missing > 0 {
 		p.para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
 			" not in the source; --delete-missing would publish the deletion")
@@ -156,7 +167,7 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 		p.para("", "", "there is nothing to publish: a feed begins with its first entry")
 		return
 	}
-	p.para("", "", "the feed: "+to.URL()+" ("+strings.TrimSuffix(c.Out, "/")+"/"+c.name()+")")
+	p.para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }

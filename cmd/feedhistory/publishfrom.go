@@ -132,9 +132,12 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	return fromHistory(r.History), nil
 }
 
+// fromHistory hands on what is known to be missing, in the head.
 func fromHistory(h *feedhistory.History) *input {
+	head := *h.Head
+	head.Coverage = h.Coverage()
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: h.Head,
+		entries: h.Entries, deleted: h.Deleted, head: &head,
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: h.Verdict() == feedhistory.Partial,
 	}

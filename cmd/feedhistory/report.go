@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -27,7 +28,11 @@ func (p *page) outcome(h *feedhistory.History, v feedhistory.Verdict, text strin
 
 func (p *page) gap(g *feedhistory.Gap) {
 	p.para("  - ", "    ", g.URL)
-	if g.From != "" && g.From != g.URL {
+	if by, ok := strings.CutPrefix(g.From, "source:"); ok {
+		if by != "" {
+			p.para("    ", "    ", "asked for by "+by)
+		}
+	} else if g.From != "" && g.From != g.URL {
 		p.para("    ", "    ", "linked from "+g.From)
 	}
 	p.para("    ", "    ", g.Reason.String()+": "+detail(g.Err))

@@ -35,7 +35,9 @@ func (c *serveCommand) Help() string {
 	return "A directory's documents are served until it is interrupted: with their media types, ETags, compression, " +
 		"and archives that caches may keep for good.\n\n" +
 		"The history server shows the feeds of a database as pages, publishes each again with its whole history, " +
-		"and polls them as they fall due. The database may be new: feeds are added on the first page."
+		"and polls them as they fall due. The database may be new: feeds are added on the first page. " +
+		"The token guards what changes anything. Reading needs none, as feed readers have none: " +
+		"where that is too much, put a server in front that asks for a password."
 }
 
 // How long the steps of a request may take, so that nobody holds a connection

@@ -19,17 +19,18 @@ import (
 
 // The flags of the history server.
 type historyFlags struct {
-	Base      string `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
-	Published string `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: beside the database)."`
-	Token     string `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything (default: nothing if it listens on this machine only, else a random one, which is printed)."`
+	Base      string   `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
+	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: beside the database)."`
+	Name      []string `placeholder:"HOST" help:"A further name that the history server is reached by. Requests that are addressed to other names are refused, but for localhost, this machine's own name, the host of --base and, with a token, IP addresses; may be repeated."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything; whoever reaches the server can read (default: nothing if it listens on this machine only, else a random one, which is printed)."`
 }
 
 // Validate refuses what readers could not reach.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.Dir != "" && (c.Base != "" || c.Published != ""):
-		return errors.New("--base and --published are for the history server, which serves no directory")
+	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0):
+		return errors.New("--base, --name and --published are for the history server, which serves no directory")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
@@ -57,7 +58,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	site := "http://" + address(listener) + "/"
 	server := &web.Server{
 		Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.client(w.stderr)},
-		Base: site, Token: c.Token, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
+		Base: site, Token: c.Token, Names: c.Name, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
 	}
 	if c.Base != "" {
 		server.Base = c.Base
@@ -65,7 +66,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	w.say("the feeds of " + c.name() + " at " + site)
 	if server.Token == "" && !web.IsLocal(listener.Addr().String()) {
 		server.Token = rand.Text()
-		w.say("others can reach it; to change anything, the token is " + server.Token)
+		w.say("others can reach it, and read; to change anything, the token is " + server.Token)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup

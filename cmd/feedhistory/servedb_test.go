@@ -116,9 +116,19 @@ func TestServeHistory(t *testing.T) {
 func TestServeHistoryToken(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "feeds.db")
-	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0")
+	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0", "--name", "mirror.example")
 	token := regexp.MustCompile(`the token is (\S+)`).FindStringSubmatch(says.String())
 	require.NotNil(t, token, says)
+	require.Contains(t, says.String(), "others can reach it, and read")
+	for host, want := range map[string]int{"mirror.example:1": http.StatusOK, "192.0.2.1": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
+		require.NoError(t, err)
+		r.Host = host
+		resp, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, host)
+	}
 	for bearer, want := range map[string]int{"": http.StatusUnauthorized, token[1]: http.StatusUnprocessableEntity} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"feeds", nil)
 		require.NoError(t, err)
@@ -144,6 +154,7 @@ func TestServeUsage(t *testing.T) {
 		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: the root of a host"},
 		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: the root of a host"},
 		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "which serves no directory"},
+		{[]string{t.TempDir(), "--name", "example.org"}, exitUsage, "which serves no directory"},
 		{[]string{"--db", "https://example.org"}, exitUsage, "--db: a file, or a postgres:// URL"},
 		{[]string{"--db", t.TempDir()}, exitFailed, "the file cannot be opened"},
 		{[]string{"--db", file, "--listen", taken.Addr().String()}, exitFailed, "address already in use"},

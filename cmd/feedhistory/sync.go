@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +15,17 @@ import (
 // The verb sync.
 type syncCommand struct {
 	database
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due, or that an earlier sync has not read to the end."`
 	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Poll the feeds of a subscription list, too; - is standard input (repeatable)."`
-	All        bool          `help:"Poll all feeds of the database, also those that are not due."`
+	All        bool          `help:"Poll all feeds of the database, also those that are not due; not those that are gone, or whose host asks to be left alone."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Feeds to poll at the same time, each of another host (default: ${default})."`
 	Revalidate bool          `help:"Ask for every archive document anew, to see whether it has been changed."`
 	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
+
+	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Bytes of a feed to store at most, earlier versions included (default: ${default})."`
+	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Entries of a feed to store at most (default: ${default})."`
 
 	budgetFlags
 	backfillFlags
@@ -30,8 +34,10 @@ type syncCommand struct {
 // Help is what --help says beyond the flags.
 func (c *syncCommand) Help() string {
 	return "The first poll reads a feed's whole history, later ones what is new and whatever an earlier one could not get. " +
-		"It may be ended at any time: what was read is kept, and the next sync goes on there. " +
-		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more.\n\n" +
+		"It may be ended at any time: what was read is kept, and the next sync goes on there, whether the feed is due or not; " +
+		"likewise when --max-documents or --max-bytes end a poll, after which --every waits five minutes, or --interval if that is less. " +
+		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more. " +
+		"A host that asks to be left alone (Retry-After) is, also by a later sync.\n\n" +
 		"The exit status is 1 if a poll failed, else 3 if something is known to be missing of a feed that was polled, else 0. " +
 		"With --every, each feed's last poll counts."
 }
@@ -43,6 +49,10 @@ func (c *syncCommand) Validate() error {
 		return errors.New("--interval: at least 1s")
 	case c.Parallel < 1:
 		return errors.New("--parallel: at least 1")
+	case c.Quota < 1:
+		return errors.New("--quota: at least 1")
+	case c.QuotaEntries < 1:
+		return errors.New("--quota-entries: at least 1")
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
@@ -63,7 +73,11 @@ func (c *syncCommand) Run(w *world) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store, store.Index)
-	if err := c.fill(w.ctx, s, given); err != nil {
+	err = s.subscribe(w.ctx, given)
+	if err == nil {
+		err = c.fill(w.ctx, s, given)
+	}
+	if err != nil {
 		return c.failure(err)
 	}
 	if s.lanes.waiting == 0 && !c.Every {
@@ -84,10 +98,13 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(contex
 	client.Budget = c.budget()
 	counted := &countedStore{Store: store}
 	return &syncing{
-		mirror:   &mirror.Mirror{Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate},
+		mirror: &mirror.Mirror{
+			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
+			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
+		},
 		backfill: c.backfill(client),
 		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
-		given: map[string]bool{}, held: map[string]time.Time{}, index: index,
+		held: map[string]time.Time{}, quiet: map[string]time.Time{}, index: index,
 		report: &syncReport{
 			json: c.JSON, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
 		},
@@ -143,17 +160,17 @@ func feedName(arg string) string {
 }
 
 // fill has the feeds wait that are to be polled at once. With --every that is
-// none that is in the database already and not due.
+// none of those that are not due.
 func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
-	store := s.mirror.Store
+	now := time.Now()
 	for _, url := range given {
-		f, err := store.Feed(ctx, url)
+		f, err := s.mirror.Store.Feed(ctx, url)
 		switch {
-		case errors.Is(err, mirror.ErrNotFound):
-			f, s.given[url] = &mirror.Feed{URL: url}, true
+		case errors.Is(err, mirror.ErrNotFound): // it has just been removed
+			continue
 		case err != nil:
 			return err
-		case c.Every && (f.Gone || f.Next.After(time.Now())):
+		case c.Every && s.dueAt(ctx, f, now).After(now):
 			continue
 		}
 		s.lanes.add(url, hostOf(f))
@@ -161,28 +178,37 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	if len(given) > 0 || len(c.OPML) > 0 || c.Every {
 		return nil // what is due is looked for later
 	}
-	query := mirror.FeedQuery{Due: time.Now()}
-	if c.All {
-		query = mirror.FeedQuery{}
-	}
-	for f, err := range store.Feeds(ctx, query) {
+	var feeds []*mirror.Feed
+	for f, err := range s.mirror.Store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err
 		}
-		if !f.Gone && !isHarvested(f) {
-			s.lanes.add(f.URL, hostOf(f))
+		if f.Waits(now) {
+			s.quiet[hostOf(f)] = f.Wait
 		}
+		if c.All && !f.Gone && f.Alias == "" && !isHarvested(f) || f.Due(now) || s.isLost(ctx, f, now) {
+			feeds = append(feeds, &mirror.Feed{URL: f.URL, Address: f.Address, Next: f.Next})
+		}
+	}
+	slices.SortStableFunc(feeds, func(a, b *mirror.Feed) int { return a.Next.Compare(b.Next) })
+	for _, f := range feeds {
+		s.lanes.add(f.URL, hostOf(f))
 	}
 	return nil
 }
 
 // nothing says why no feed is polled.
 func (c *syncCommand) nothing(w *world, store mirror.Store) error {
-	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: time.Now().AddDate(100, 0, 0), Limit: 1}) {
+	now := time.Now()
+	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: now.AddDate(100, 0, 0), Limit: 1}) {
 		if err != nil {
 			return c.failure(err)
 		}
-		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, time.Now()) + "; --all polls them all the same")
+		hint := "--all polls them all the same"
+		if f.Waits(now) {
+			hint = "its host asks to be left alone until then"
+		}
+		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")

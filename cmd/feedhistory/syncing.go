@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -20,10 +21,11 @@ type syncing struct {
 	index func(context.Context) error // makes what was added ready to be searched
 	added bool                        // something was, since it last did
 
-	given map[string]bool      // feeds that the store gets if it does not have them
 	every bool                 // go on with whatever is due
 	look  time.Time            // when to look for that next
+	scan  time.Time            // when to look at all feeds next
 	held  map[string]time.Time // feeds that are due, but not to be polled before this
+	quiet map[string]time.Time // hosts that ask to be left alone until this, as feeds of theirs say
 	rest  time.Time            // no poll begins before, for the store has failed
 }
 
@@ -33,7 +35,8 @@ type outcome struct {
 	changes *mirror.Changes // nil: there was no poll
 	err     error
 	kind    outcomeKind
-	forget  bool // the feed was never read, so that its address may be wrong
+	forget  bool      // the feed was never read, so that its address may be wrong
+	until   time.Time // when the host that asks to be left alone may be asked again
 }
 
 type outcomeKind uint8
@@ -45,6 +48,7 @@ const (
 	interrupted             // before its end
 	broken                  // by the store
 	removed                 // another process has removed the feed before its turn came
+	waiting                 // the host asks to be left alone: nothing was requested
 )
 
 // run polls the feeds that wait, and with every those that fall due, until the
@@ -73,9 +77,7 @@ func (s *syncing) run(ctx context.Context) (err error) {
 				break
 			}
 			running++
-			isNew := s.given[t.feed]
-			delete(s.given, t.feed)
-			go func() { outcomes <- s.poll(ctx, t, isNew) }()
+			go func() { outcomes <- s.poll(ctx, t) }()
 		}
 		if running == 0 && s.lanes.waiting == 0 {
 			if err := s.idle(ctx); err != nil || !s.every {
@@ -131,29 +133,73 @@ func (s *syncing) alarm(now time.Time) <-chan time.Time {
 
 const (
 	lookEvery = time.Minute // for feeds that another process has added, at least
+	scanEvery = time.Hour   // for feeds that are due though their time has not come
 	holdFor   = time.Minute // a feed that another mirror is at work on, or all if the store fails
 )
+
+// subscribe has the store have all feeds that are given, before any is polled:
+// a sync that is interrupted forgets none.
+func (s *syncing) subscribe(ctx context.Context, given []string) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, url := range given {
+		feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
+		err := s.mirror.Store.Commit(ctx, &mirror.Change{Feed: feed})
+		if err != nil && !errors.Is(err, mirror.ErrConflict) { // else it is there already
+			return err
+		}
+	}
+	return nil
+}
 
 // due has the feeds wait that are due, and sets when to look again.
 func (s *syncing) due(ctx context.Context, now time.Time) {
 	s.look = now.Add(lookEvery)
-	for f, err := range s.mirror.Store.Feeds(ctx, mirror.FeedQuery{Due: s.look}) {
+	query := mirror.FeedQuery{Due: s.look}
+	if !s.scan.After(now) {
+		query, s.scan = mirror.FeedQuery{}, now.Add(scanEvery)
+	}
+	for f, err := range s.mirror.Store.Feeds(ctx, query) {
 		if err != nil {
 			if ctx.Err() == nil {
 				s.report.trouble(err)
 			}
 			return
 		}
-		if f.Next.After(now) {
-			s.wakeFor(f.Next, now)
-			return
-		}
-		if s.held[f.URL].After(now) {
+		if at := s.dueAt(ctx, f, now); at.After(now) {
+			s.wakeFor(at, now)
 			continue
 		}
 		delete(s.held, f.URL)
 		s.lanes.add(f.URL, hostOf(f))
 	}
+}
+
+// dueAt returns when a feed is to be polled, by a sync that goes on: now, if it
+// is not later. What another mirror seems to be at work on is left to it.
+func (s *syncing) dueAt(ctx context.Context, f *mirror.Feed, now time.Time) time.Time {
+	switch {
+	case s.isLost(ctx, f, now):
+		return now
+	case f.Gone, f.Alias != "":
+		return never
+	case s.held[f.URL].After(now):
+		return s.held[f.URL]
+	case f.UnderWay(now):
+		return f.Next.Add(holdFor)
+	case f.Due(now) && !f.More:
+		return now
+	}
+	return f.Next
+}
+
+// isLost reports whether a feed is an alias of one that cannot stand for it any
+// more, as it was removed or fails.
+func (s *syncing) isLost(ctx context.Context, f *mirror.Feed, now time.Time) bool {
+	if f.Alias == "" || f.Gone || f.Waits(now) || f.Failures > 0 && f.Next.After(now) {
+		return false
+	}
+	other, err := s.mirror.Store.Feed(ctx, f.Alias)
+	return errors.Is(err, mirror.ErrNotFound) || err == nil && !other.CanStandFor(f)
 }
 
 // wakeFor has the look come in time for a feed that is due then, but not at
@@ -167,20 +213,32 @@ func (s *syncing) wakeFor(next, now time.Time) {
 	}
 }
 
-// poll polls a feed. Unless it is new, the store must have it.
-func (s *syncing) poll(ctx context.Context, t turn, isNew bool) outcome {
+// poll polls a feed.
+func (s *syncing) poll(ctx context.Context, t turn) outcome {
 	o := outcome{turn: t}
-	if !isNew {
-		_, o.err = s.mirror.Store.Feed(ctx, t.feed)
-	}
-	if o.err == nil {
+	f, err := s.mirror.Store.Feed(ctx, t.feed)
+	if o.err = err; err == nil {
+		if until := s.quiet[hostOf(f)]; until.After(time.Now()) {
+			o.kind, o.until = waiting, until
+			o.changes = &mirror.Changes{URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), Next: f.Next}
+			return o
+		}
 		o.changes, o.err = s.mirror.Update(ctx, t.feed)
-		if o.err == nil && s.backfill != nil {
+		if o.err == nil && s.backfill != nil && o.changes.Alias == "" {
 			o.changes, o.err = s.recover(ctx, o.changes)
 		}
 	}
+	o.judge(ctx, s.mirror.Store)
+	return o
+}
+
+// judge says what kind of error a poll has ended with, if it has.
+func (o *outcome) judge(ctx context.Context, store mirror.Store) {
+	wait, isWait := errors.AsType[*mirror.WaitError](o.err)
 	switch {
 	case o.err == nil:
+	case isWait:
+		o.kind, o.until = waiting, wait.Until
 	case ctx.Err() != nil:
 		o.kind = interrupted
 	case errors.Is(o.err, mirror.ErrNotFound):
@@ -189,12 +247,11 @@ func (s *syncing) poll(ctx context.Context, t turn, isNew bool) outcome {
 		o.kind = busy
 	default:
 		o.kind = broken
-		f, err := s.mirror.Store.Feed(ctx, t.feed)
+		f, err := store.Feed(ctx, o.feed)
 		if err == nil && f.Error == o.err.Error() { // it is the feed's own, and noted
 			o.kind, o.forget = failed, f.Known.URL == ""
 		}
 	}
-	return o
 }
 
 // recover adds to what a poll brought what the feed does not declare.
@@ -223,6 +280,8 @@ func (s *syncing) end(o outcome) error {
 	case o.kind == busy:
 		s.held[o.feed] = now.Add(holdFor)
 		s.wakeFor(s.held[o.feed], now)
+	case o.kind == waiting:
+		s.held[o.feed] = o.until
 	case o.kind == broken && !s.every:
 		return o.err
 	case o.kind == broken:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -28,6 +29,7 @@ type testWeb struct {
 	most     int            // hosts at the same time
 	indexed  int            // times that the store was
 	status   map[string]int // by URL; others are answered with a feed
+	body     map[string]string
 }
 
 type request struct {
@@ -49,6 +51,7 @@ func (w *testWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.most = max(w.most, busy)
 	status := cmp.Or(w.status[url], http.StatusOK)
+	body := cmp.Or(w.body[url], `<rss version="2.0"><channel><title>Feed</title><item><guid>`+url+`</guid></item></channel></rss>`)
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
@@ -62,8 +65,7 @@ func (w *testWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r, StatusCode: status,
-		Body: io.NopCloser(strings.NewReader(
-			`<rss version="2.0"><channel><title>Feed</title><item><guid>` + url + `</guid></item></channel></rss>`)),
+		Body: io.NopCloser(strings.NewReader(body)),
 	}, nil
 }
 
@@ -87,8 +89,14 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 		func(context.Context) error { web.indexed++; return nil })
 	s.mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	s.report.every = every
+	sound := s
+	if faulty, ok := store.(*faultyStore); ok {
+		sound = &syncing{mirror: &mirror.Mirror{Store: faulty.Store}}
+	}
+	if err := sound.subscribe(context.Background(), feeds); err != nil {
+		panic(err)
+	}
 	for _, feed := range feeds {
-		s.given[feed] = true
 		s.lanes.add(feed, hostOf(&mirror.Feed{URL: feed}))
 	}
 	return s, web, &stderr
@@ -230,6 +238,67 @@ func TestSyncStoreFails(t *testing.T) {
 	})
 }
 
+// With --every, a budget that is spent is followed by another after some
+// minutes, until the history has been read; then the feed has its own time again.
+func TestSyncEveryWithBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, web, _ := newTestSync(&mirror.Memory{}, true, "http://a.example/4")
+		web.body = map[string]string{}
+		for n := range 5 {
+			web.body[fmt.Sprint("http://a.example/", n)] = fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom">`+
+				`<link rel="prev-archive" href="/%d"/><entry><id>urn:%d</id></entry></feed>`, n-1, n)
+		}
+		web.body["http://a.example/0"] = strings.ReplaceAll(web.body["http://a.example/0"], "prev-archive", "alternate")
+		s.mirror.Client.Budget.Documents = 2
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		require.Equal(t, []time.Duration{0, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 75 * time.Minute},
+			rounded(web.times("http://a.example/4", began)))
+		for n := range 4 {
+			require.Len(t, web.times(fmt.Sprint("http://a.example/", n), began), 1)
+		}
+	})
+}
+
+// What another mirror seems to be at work on is left to it for a minute.
+func TestSyncEveryGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, store := time.Now(), &mirror.Memory{}
+		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial, Unfinished: true, Next: began}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		s, web, _ := newTestSync(store, true)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		require.Equal(t, []time.Duration{time.Minute}, rounded(web.times("http://a.example/", began)))
+	})
+}
+
+// A feed that was polled by a clock that was wrong is due, and so is one whose
+// substitute is gone.
+func TestSyncEveryScans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, now := &mirror.Memory{}, time.Now()
+		for _, feed := range []*mirror.Feed{
+			{URL: "http://a.example/", Polled: now.AddDate(1, 0, 0), Next: now.AddDate(1, 0, 1)},
+			{URL: "http://b.example/", Alias: "http://removed.example/"},
+			{URL: "http://c.example/", Alias: "http://a.example/"},
+			{URL: "http://d.example/", Gone: true},
+		} {
+			require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		}
+		s, web, _ := newTestSync(store, true)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		require.NoError(t, s.run(ctx))
+		require.Len(t, web.asked, 2)
+		require.Len(t, web.times("http://a.example/", now), 1)
+		require.Len(t, web.times("http://b.example/", now), 1)
+	})
+}
+
 // Another mirror at work on a feed is said, and no failure.
 func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,8 +312,9 @@ func TestSyncBusy(t *testing.T) {
 // A feed that is removed while it waits stays so.
 func TestSyncRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, web, stderr := newTestSync(&mirror.Memory{}, false, "http://a.example/")
-		s.given = nil
+		store := &mirror.Memory{}
+		s, web, stderr := newTestSync(store, false, "http://a.example/")
+		require.NoError(t, store.Remove(t.Context(), "http://a.example/"))
 		require.NoError(t, s.run(t.Context()))
 		s.report.end(0)
 		require.Empty(t, web.asked)

@@ -153,7 +153,7 @@ func (o *outcome) status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.changes.Gone):
 		return exitFailed
-	case o.kind != busy && o.changes.Verdict == feedhistory.Partial:
+	case o.kind != busy && o.changes.Alias == "" && o.changes.Verdict == feedhistory.Partial:
 		return exitPartial
 	}
 	return exitOK
@@ -179,14 +179,18 @@ func changesText(added, changed, deleted int) string {
 // outcomeOfPoll shows what a poll came to.
 func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 	p.line(clean(o.text(c)))
-	if c.Moved != "" {
+	switch c.Moved {
+	case "":
+	case c.URL:
+		p.para("  ", "  ", "it is back at the address that was subscribed to")
+	default:
 		p.para("  ", "  ", "it has moved for good: "+c.Moved)
 	}
 	if c.Altered > 0 {
 		p.para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
 			" been altered, though archives should never change; what is new there has been added")
 	}
-	if o.kind == polled || o.kind == interrupted {
+	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
 		p.missing(c.URL, c.Gaps)
 	}
 }
@@ -195,14 +199,25 @@ func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 func (o *outcome) text(c *mirror.Changes) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	result := fmt.Sprintf("%s: %s · %s", o.feed, changes, c.Verdict)
+	if !c.AsOf.IsZero() {
+		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
+	}
 	switch o.kind {
 	case polled:
+		if c.Alias != "" {
+			return o.feed + ": it has become " + c.Alias + ", which is polled in its place; what it had is kept"
+		}
 		if c.More {
 			result += " · the budget is spent; the next sync goes on there"
 		}
 		return result
 	case interrupted:
+		if c.Next.After(time.Now()) { // nothing has come of it
+			return result + " · interrupted"
+		}
 		return result + " · interrupted; the next sync goes on there"
+	case waiting:
+		return fmt.Sprintf("%s: its host asks to be left alone until %s", o.feed, timeText(o.until))
 	case busy:
 		return o.feed + ": another process is at work on it"
 	case broken:
@@ -244,6 +259,9 @@ func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 // storedGap is a gap of a mirror for people: all that is stored of its error is
 // the text, which may begin with the URL that is named beside.
 func storedGap(g *feedhistory.Gap) *feedhistory.Gap {
+	if errors.Is(g.Err, mirror.ErrQuota) {
+		return g
+	}
 	shown := *g
 	shown.Err = errors.New(brief(g.Err.Error(), g.URL))
 	return &shown
@@ -254,6 +272,7 @@ type jsonSync struct {
 	URL       string    `json:"url"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
+	AsOf      string    `json:"as_of,omitempty"`
 	Added     int       `json:"added"`
 	Changed   int       `json:"changed"`
 	Deleted   int       `json:"deleted"`
@@ -262,6 +281,8 @@ type jsonSync struct {
 	Gaps      []jsonGap `json:"gaps"`
 	NextPoll  string    `json:"next_poll,omitempty"`
 	Moved     string    `json:"moved,omitempty"`
+	Alias     string    `json:"alias,omitempty"` // the mirrored feed that it has become
+	Wait      string    `json:"wait,omitempty"`  // its host asks to be left alone until then: there was no request
 	Gone      bool      `json:"gone,omitempty"`
 	Busy      bool      `json:"busy,omitempty"` // another mirror is at work on the feed
 	Error     string    `json:"error,omitempty"`
@@ -269,10 +290,10 @@ type jsonSync struct {
 
 func (o *outcome) json(c *mirror.Changes) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(),
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: secondJSON(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
 		Gaps: each(c.Gaps, storedGapJSON), NextPoll: secondJSON(c.Next),
-		Moved: c.Moved, Gone: c.Gone, Busy: o.kind == busy,
+		Moved: c.Moved, Alias: c.Alias, Wait: secondJSON(o.until), Gone: c.Gone, Busy: o.kind == busy,
 	}
 	switch o.kind {
 	case failed:

@@ -15,8 +15,9 @@ import (
 
 // A Model is a publisher in memory, and its web server: it adds, edits and
 // deletes entries, closes archives, splits its log anew under other names,
-// changes the kind of its feed, and fails, all at random. What it has published
-// is known at any time. Make one with NewModel.
+// changes the kind of its feed, and fails, all at random. Some archives are empty;
+// some publishers leave out fh:archive. What it has published is known at any time.
+// Make one with NewModel.
 type Model struct {
 	Path string // of the subscription document; everything else is below it
 
@@ -30,6 +31,7 @@ type Model struct {
 	archives []span // closed parts of the log, the oldest first
 	named    int    // names used
 	recent   int    // how much of the archived log the subscription document repeats
+	unmarked bool   // only their current tells archives from the subscription document
 	faults   float64
 	requests int
 }
@@ -51,7 +53,7 @@ type span struct {
 func NewModel(path string, seed uint64) *Model {
 	return &Model{
 		Path: path, random: rand.New(rand.NewPCG(seed, 5005)), kind: "archived",
-		clock: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), live: map[string]string{}, recent: int(seed % 4),
+		clock: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), live: map[string]string{}, recent: int(seed % 4), unmarked: seed%3 == 0,
 	}
 }
 
@@ -139,9 +141,9 @@ func (m *Model) archived() int {
 	return m.archives[len(m.archives)-1].to
 }
 
-// close makes an archive of what is not archived yet.
+// close makes an archive of what is not archived yet, now and then of nothing.
 func (m *Model) close() {
-	if from := m.archived(); from < len(m.log) {
+	if from := m.archived(); from < len(m.log) || m.random.IntN(4) == 0 {
 		m.named++
 		m.archives = append(m.archives, span{fmt.Sprintf("/archive-%d", m.named), from, len(m.log)})
 	}
@@ -211,11 +213,18 @@ func (m *Model) document(r *http.Request) string {
 	switch {
 	case i >= 0:
 		s := m.archives[i]
-		head := `<fh:archive/>` + m.link("current", "")
+		head := m.link("current", "")
+		if !m.unmarked {
+			head += `<fh:archive/>`
+		}
 		if i > 0 {
 			head += m.link("prev-archive", m.archives[i-1].name)
 		}
-		return m.render(head, m.log[s.from:s.to], m.log[s.to-1].at)
+		updated := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+		if s.to > 0 {
+			updated = m.log[s.to-1].at
+		}
+		return m.render(head, m.log[s.from:s.to], updated)
 	case name != "":
 		return ""
 	}
@@ -228,7 +237,7 @@ func (m *Model) document(r *http.Request) string {
 	}
 	head := ""
 	if n := len(m.archives); n > 0 && m.kind == "archived" {
-		head = m.link("prev-archive", m.archives[n-1].name)
+		head = m.link("current", "") + m.link("prev-archive", m.archives[n-1].name)
 	} else if m.kind == "archived" { // it is all there is
 		head = "<fh:complete/>"
 	}

@@ -90,29 +90,60 @@ func list[T string | int64](d *dialect, values []T) any {
 	return string(data)
 }
 
-// all returns what finds entries that have all of the words.
-func (d *dialect) all(words []string) string {
+// all returns what finds entries that have all of the words; the last one may be
+// the beginning of a word.
+func (d *dialect) all(words []string, prefix bool) string {
+	open, end, any := `"`, `"`, "*"
+	between := " "
 	if d.dollars {
-		return "'" + strings.Join(words, "' & '") + "'" // words are letters and digits
+		open, end, any, between = "'", "'", ":*", " & " // words are letters and digits
 	}
-	return `"` + strings.Join(words, `" "`) + `"`
+	text := open + strings.Join(words, end+between+open) + end
+	if prefix {
+		text += any
+	}
+	return text
 }
 
 // SQLiteDSN returns a data source name for modernc.org/sqlite which opens a file
-// as a Store wants it: with a write-ahead log that is flushed at each commit, and
-// half a minute's patience with other writers. The file is made if there is none.
+// as a Store wants it: each commit is flushed, and there is half a minute's
+// patience with other writers. The file is made if there is none. Whatever it
+// is, nothing is written to it until Open has seen whose it is.
 func SQLiteDSN(file string) string {
+	return sqliteDSN(file, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {
+			"busy_timeout(30000)", "synchronous(FULL)", "foreign_keys(ON)",
+			"cache_size(-16000)", "journal_size_limit(67108864)",
+		},
+	})
+}
+
+// SQLiteReaderDSN returns a data source name for modernc.org/sqlite which opens a
+// file for OpenReader. With a write-ahead log, which the file has while others
+// write to it, or after a kill, SQLite needs the log's index in the same directory,
+// or the right to make one there.
+//
+// Immutable is for a file without a log, in a directory where nothing can be
+// made: SQLite then makes, locks and looks for no other file. If somebody else
+// writes to the database meanwhile, what is read may be wrong.
+func SQLiteReaderDSN(file string, immutable bool) string {
+	values := url.Values{
+		"mode":    {"ro"},
+		"_pragma": {"busy_timeout(30000)", "query_only(ON)", "cache_size(-16000)"},
+	}
+	if immutable {
+		values.Set("immutable", "1")
+	}
+	return sqliteDSN(file, values)
+}
+
+func sqliteDSN(file string, values url.Values) string {
 	path := filepath.ToSlash(file)
 	if filepath.IsAbs(file) && !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive's letter is no host
 	}
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
-		"_txlock": {"immediate"},
-		"_pragma": {
-			"busy_timeout(30000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)",
-			"cache_size(-16000)", "journal_size_limit(67108864)",
-		},
-	}.Encode()}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}
 	return u.String()
 }
 
@@ -124,10 +155,10 @@ func checkPragmas(ctx context.Context, db *sql.DB) error {
 	} {
 		var got string
 		if err := db.QueryRowContext(ctx, "PRAGMA "+p.name).Scan(&got); err != nil {
-			return fmt.Errorf("sqlstore: %w", err)
+			return err
 		}
 		if got != p.want {
-			return fmt.Errorf("sqlstore: the connection has %s = %s, but %s is needed: see SQLiteDSN", p.name, got, p.want)
+			return fmt.Errorf("the connection has %s = %s, but %s is needed: see SQLiteDSN", p.name, got, p.want)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 // Records implements mirror.Store.
 func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
 	found := make(map[string]*mirror.Record, len(ids))
-	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published"+
+	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
 		s.of("SELECT key FROM feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -24,7 +24,7 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 	for rows.Next() {
 		r := &mirror.Record{Feed: feed}
 		c := &r.Content
-		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}}
+		known := []any{formatColumn{&c.Format}, timeColumn{&c.Updated}, timeColumn{&c.Published}, &c.Size}
 		if err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
 			return nil, failure(ctx, err)
 		}
@@ -35,14 +35,15 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	query := func(after *mirror.Record) (*question, error) {
+	var fresh []int64
+	query := func(after *mirror.Record) (_ *question, err error) {
 		beyond := q.Beyond
 		if after != nil {
 			beyond = after.Cursor()
-		} else if err := s.begin(ctx, &q); err != nil {
+		} else if fresh, err = s.begin(ctx, &q); err != nil {
 			return nil, err
 		}
-		return s.entriesQuery(&q, beyond), nil
+		return s.entriesQuery(&q, beyond, fresh), nil
 	}
 	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
@@ -51,17 +52,22 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	})
 }
 
-// begin checks a query, and brings the index up to date if it searches.
-func (s *Store) begin(ctx context.Context, q *mirror.Query) error {
+// begin checks a query, and brings the index up to date if it searches. Who may
+// only read looks through the entries that wait for it, and gets the keys of
+// those that are found.
+func (s *Store) begin(ctx context.Context, q *mirror.Query) (fresh []int64, err error) {
+	search := words.Split(q.Search)
 	switch {
 	case q.Changes != nil && q.Feed == "":
-		return errors.New("the changes of no feed are asked for")
+		return nil, errors.New("the changes of no feed are asked for")
 	case q.Search == "":
-		return nil
-	case len(words.Split(q.Search)) == 0:
-		return fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
+		return nil, nil
+	case len(search) == 0:
+		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
+	case s.reads:
+		return s.unindexed(ctx, search, q.Prefix)
 	}
-	return s.Index(ctx)
+	return nil, s.Index(ctx)
 }
 
 // A feed's URL is looked up entry by entry: the order is that of the entries.
@@ -71,7 +77,7 @@ const (
 )
 
 // entriesQuery returns the statement for a query, from beyond a place.
-func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
+func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int64) *question {
 	ask := ask(selectEntries)
 	if q.Feed == "" && q.Search == "" {
 		ask.add(s.newest)
@@ -80,20 +86,7 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 	if q.Feed != "" {
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
-	if q.Deleted {
-		ask.add(" AND (state = 'live' OR format <> '')")
-	} else {
-		ask.add(" AND state = 'live'")
-	}
-	if !q.Since.IsZero() {
-		ask.add(" AND time >= ?", timeText(q.Since))
-	}
-	if !q.Until.IsZero() {
-		ask.add(" AND time < ?", timeText(q.Until))
-	}
-	if q.Search != "" {
-		ask.add(" AND "+s.found, s.all(words.Split(q.Search)))
-	}
+	s.narrow(ask, q, fresh)
 	if q.Changes != nil {
 		ask.add(" AND change > ?", *q.Changes)
 		if beyond != nil {
@@ -102,17 +95,47 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor) *question {
 		ask.add(" ORDER BY change, coalesce(long_id, id)")
 		return ask
 	}
+	than, order := "<", " DESC"
+	if q.Oldest {
+		than, order = ">", ""
+	}
 	if beyond != nil {
 		time := timeText(beyond.Time)
-		ask.add(" AND time <= ? AND (time, feed_url, coalesce(long_id, id)) < (?, ?, ?)",
+		ask.add(" AND time "+than+"= ? AND (time, feed_url, coalesce(long_id, id)) "+than+" (?, ?, ?)",
 			time, time, escaped(beyond.Feed), escaped(beyond.ID))
 	}
-	ask.add(" ORDER BY time DESC")
+	ask.add(" ORDER BY time" + order)
 	if q.Feed == "" {
-		ask.add(", feed_url DESC")
+		ask.add(", feed_url" + order)
 	}
-	ask.add(", coalesce(long_id, id) DESC")
+	ask.add(", coalesce(long_id, id)" + order)
 	return ask
+}
+
+// narrow adds the conditions that a query has but for the feed and the place.
+func (s *Store) narrow(ask *question, q *mirror.Query, fresh []int64) {
+	switch {
+	case q.Gone:
+		ask.add(" AND state <> 'live' AND format <> ''")
+	case q.Deleted:
+		ask.add(" AND (state = 'live' OR format <> '')")
+	default:
+		ask.add(" AND state = 'live'")
+	}
+	if !q.Since.IsZero() {
+		ask.add(" AND time >= ?", timeText(q.Since))
+	}
+	if !q.Until.IsZero() {
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	switch {
+	case q.Search == "":
+	case s.reads:
+		ask.add(" AND ("+s.found+" AND NOT key IN (SELECT key FROM unindexed) OR key"+s.in+")",
+			s.all(words.Split(q.Search), q.Prefix), list(&s.dialect, fresh))
+	default:
+		ask.add(" AND "+s.found, s.all(words.Split(q.Search), q.Prefix))
+	}
 }
 
 // Versions implements mirror.Store.

@@ -94,7 +94,7 @@ func (t transaction) feed(f *mirror.Feed) (key int64, err error) {
 	}
 	values := []any{
 		next.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents,
-		timeText(f.Polled), timeText(f.Next), f.Gone, escaped(f.Error), string(state),
+		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), string(state),
 	}
 	url := nameOf(f.URL)
 	query := updateFeed

@@ -48,8 +48,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("the schema cannot be brought up to date: %w", err)
 	}
 	current, newest, err := provider.GetVersions(ctx)
-	if err == nil && current > newest {
-		err = fmt.Errorf("the database has version %d of the schema, and this program knows %d", current, newest)
+	if err != nil {
+		return err
 	}
-	return err
+	return tooNew(current, newest)
 }

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A Month says how many entries of a feed fall into a calendar month.
@@ -15,7 +17,11 @@ type Month struct {
 // Entries without any time are left out.
 func (s *Store) Months(ctx context.Context, feed string) (months []Month, err error) {
 	key := keyOf(feed)
-	rows, err := s.query(ctx, countMonths, key, key, key)
+	return s.months(ctx, countMonths, key, key, key)
+}
+
+func (s *Store) months(ctx context.Context, query string, values ...any) (months []Month, err error) {
+	rows, err := s.query(ctx, query, values...)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -32,6 +38,20 @@ func (s *Store) Months(ctx context.Context, feed string) (months []Month, err er
 		months = append(months, m)
 	}
 	return months, failure(ctx, rows.Err())
+}
+
+// MonthsOf returns the months that have entries which a query asks for, the
+// oldest first. Of the query, Feed, Search, Prefix, Deleted and Gone count.
+func (s *Store) MonthsOf(ctx context.Context, q mirror.Query) (months []Month, err error) {
+	fresh, err := s.begin(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	q.Since, q.Until = time.Time{}, time.Time{}
+	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM entries WHERE "+ofFeed, keyOf(q.Feed))
+	s.narrow(ask, &q, fresh)
+	ask.add(" AND time > '' GROUP BY 1 ORDER BY 1")
+	return s.months(ctx, ask.sql.String(), ask.args...)
 }
 
 // countMonths goes from month to month along the index, and counts what lies

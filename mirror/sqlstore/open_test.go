@@ -48,17 +48,20 @@ func TestOpenRefuses(t *testing.T) {
 		_, err = db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
 		require.NoError(t, err)
 		_, err = sqlstore.Open(t.Context(), db, d.dialect)
-		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 1")
+		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 2")
 	})
 }
 
 func TestOpenRefusesConnections(t *testing.T) {
-	for name, pragmas := range map[string]string{
-		"journal_mode": "",
-		"synchronous":  "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)",
-		"foreign_keys": "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)",
+	for name, file := range map[string]string{
+		"journal_mode": ":memory:",
+		"synchronous":  "feeds.db?_pragma=synchronous(NORMAL)",
+		"foreign_keys": "feeds.db?_pragma=synchronous(FULL)",
 	} {
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "feeds.db")+pragmas)
+		if file != ":memory:" {
+			file = filepath.Join(t.TempDir(), file)
+		}
+		db, err := sql.Open("sqlite", "file:"+file)
 		require.NoError(t, err)
 		_, err = sqlstore.Open(t.Context(), db, sqlstore.SQLite)
 		require.ErrorContains(t, err, name+" = ")

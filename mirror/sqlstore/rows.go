@@ -10,7 +10,7 @@ import (
 // The columns that entries and versions have in common.
 const (
 	copyColumns    = "at, rank_time, rank_place, digest"
-	contentColumns = "format, title, link, updated, published, base, weak_id, data"
+	contentColumns = "format, title, link, updated, published, base, weak_id, data, size"
 	recordColumns  = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, " + copyColumns
 )
 
@@ -28,13 +28,13 @@ func appendContent(values []any, c *mirror.Content) []any {
 		format = c.Format.String()
 	}
 	return append(values, format, escaped(c.Title), escaped(c.Link), timeText(c.Updated), timeText(c.Published),
-		escaped(c.Base), c.WeakID, escaped(c.Data))
+		escaped(c.Base), c.WeakID, escaped(c.Data), c.Size)
 }
 
 func contentTargets(c *mirror.Content) []any {
 	return []any{
 		formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Link}, timeColumn{&c.Updated}, timeColumn{&c.Published},
-		textColumn{&c.Base}, &c.WeakID, textColumn{&c.Data},
+		textColumn{&c.Base}, &c.WeakID, textColumn{&c.Data}, &c.Size,
 	}
 }
 

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"math"
 	"strconv"
 	"strings"
 
@@ -44,12 +46,29 @@ func (t transaction) indexBatch() error {
 		return err
 	}
 	these := list(&t.dialect, keys)
-	rows, err := t.tx.QueryContext(t.ctx, t.numbered("SELECT key, id, format, title, base, data FROM entries WHERE key"+t.in), these)
+	rows, err := t.tx.QueryContext(t.ctx, t.numbered(selectTexts+" WHERE key"+t.in), these)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
 	var found []any
+	err = scanWords(rows, func(key int64, set *words.Set) {
+		found = append(found, key, strings.Join(set.Words(), " "))
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
+		return err
+	}
+	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+}
+
+// selectTexts selects what scanWords reads.
+const selectTexts = "SELECT key, id, format, title, base, data FROM entries"
+
+// scanWords yields the words of entries, whose set is only good until the next.
+func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
+	defer rows.Close()
 	var set words.Set
 	for rows.Next() {
 		var key int64
@@ -63,13 +82,28 @@ func (t transaction) indexBatch() error {
 		if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
 			set.AddEntry(e)
 		}
-		found = append(found, key, strings.Join(set.Words(), " "))
+		yield(key, &set)
 	}
-	if err := cmp.Or(rows.Err(), rows.Close()); err != nil {
-		return err
+	return cmp.Or(rows.Err(), rows.Close())
+}
+
+// unindexed returns the keys of entries that wait to be indexed and have all of
+// the words.
+func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
+	for last, more := int64(math.MinInt64), true; more && err == nil; {
+		more = false
+		var rows *sql.Rows
+		rows, err = s.query(ctx, selectTexts+" WHERE key IN (SELECT key FROM unindexed WHERE key > ? ORDER BY key LIMIT "+
+			strconv.Itoa(batch)+") ORDER BY key", last)
+		if err != nil {
+			break
+		}
+		err = scanWords(rows, func(key int64, set *words.Set) {
+			last, more = key, true
+			if set.Contains(search, prefix) {
+				found = append(found, key)
+			}
+		})
 	}
-	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
-		return err
-	}
-	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+	return found, failure(ctx, err)
 }

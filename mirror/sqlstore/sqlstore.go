@@ -26,6 +26,7 @@ import (
 type Store struct {
 	db *sql.DB
 	dialect
+	reads bool // and does nothing else
 
 	write    chan struct{} // has room for one: SQLite takes one writer at a time
 	mu       sync.Mutex
@@ -35,21 +36,37 @@ type Store struct {
 var _ mirror.Store = (*Store)(nil)
 
 // Open returns the store in a database, and brings its schema up to date. It
-// refuses a database that a newer version of this package has written to, and
-// connections to SQLite that would not keep what the store promises. The
+// refuses a SQLite database that is another program's, by an error that matches
+// ErrForeign, a database that a newer version of this package has written to,
+// and connections to SQLite that would not keep what the store promises. The
 // database stays the caller's, who closes it.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
+	s, err := newStore(db, d)
+	if err != nil {
+		return nil, err
+	}
+	if s.one {
+		err = s.claim(ctx)
+		if err == nil {
+			err = s.logAhead(ctx)
+		}
+		if err == nil {
+			err = checkPragmas(ctx, db)
+		}
+	}
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return s, nil
+}
+
+func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
 	if s.migrations == "" {
 		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
-	}
-	if d == SQLite {
-		if err := checkPragmas(ctx, db); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.migrate(ctx); err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	return s, nil
 }
@@ -100,6 +117,9 @@ type transaction struct {
 // transact runs do in a transaction, which it commits unless do fails.
 func (s *Store) transact(ctx context.Context, do func(transaction) error) (err error) {
 	defer func() { err = failure(ctx, err) }()
+	if s.reads {
+		return ErrReadOnly
+	}
 	if s.one {
 		select {
 		case s.write <- struct{}{}:

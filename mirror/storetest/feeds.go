@@ -118,6 +118,7 @@ func testFeedsDue(t *testing.T, w world) {
 		{URL: "c", Next: at(3).Add(time.Nanosecond)},
 		{URL: "e"},
 		{URL: "gone", Gone: true},
+		{URL: "alias", Alias: "e"},
 		{URL: "z", Next: at(3).In(time.FixedZone("", -7200))},
 		{URL: "never", Next: time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)},
 	} {

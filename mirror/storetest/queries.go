@@ -97,6 +97,21 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	next := slices.IndexFunc(want, func(r *mirror.Record) bool { return r.Time().Before(between.Time) })
 	w.yields(want[next:], mirror.Query{Beyond: between})
 	w.yields(want, mirror.Query{Beyond: &mirror.Cursor{Time: at(9999)}})
+
+	// The same the other way round.
+	between = want[50].Cursor()
+	slices.Reverse(want)
+	w.yields(want, mirror.Query{Oldest: true})
+	for i := 0; i < len(want); i += 17 {
+		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Oldest: true, Beyond: want[i].Cursor(), Limit: 9})
+	}
+	w.yields(want[300:], mirror.Query{Oldest: true, Beyond: want[299].Cursor()})
+	of = ofFeed(want, "b")
+	w.yields(of[100:], mirror.Query{Oldest: true, Feed: "b", Beyond: of[99].Cursor()})
+	at50 := len(want) - 51
+	between.ID += " "
+	w.yields(want[at50+1:], mirror.Query{Oldest: true, Beyond: between})
+	w.yields(want[:0], mirror.Query{Oldest: true, Beyond: &mirror.Cursor{Time: at(9999)}})
 }
 
 func testInterval(t *testing.T, w world) {
@@ -172,6 +187,9 @@ func testDeleted(t *testing.T, w world) {
 	w.yields(want, mirror.Query{Deleted: true})
 	w.yields(want, mirror.Query{Deleted: true, Feed: feedURL, Changes: &zero})
 	w.yields(want, mirror.Query{Deleted: true, Search: "content"})
+	w.yields(want[1:3], mirror.Query{Gone: true})
+	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
+	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, Changes: &zero})
 	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Cursor()})
 
 	back := *want[2]
@@ -227,6 +245,14 @@ func testSearch(t *testing.T, w world) {
 	require.Equal(t, []string{"json", "damaged"}, w.ids(mirror.Query{Search: "gazelle", Beyond: &mirror.Cursor{Time: at(0), Feed: "other", ID: "rss"}}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Feed: feedURL}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Until: at(0)}))
+
+	for search, want := range map[string][]string{
+		"tort": {"plain"}, "tortoise": {"plain"}, "t": {"markup", "plain", "rss"}, "the tort": {"plain"}, "tort the": nil,
+		"fish ha": nil, "gaz": {"rss", "json", "damaged"}, "éc": {"case"}, "żół": {"case"}, "g h": {"quotes"}, "oise": nil, "ha*": {"plain"}, "'ha": {"plain"},
+	} {
+		require.Equal(t, want, w.ids(mirror.Query{Search: search, Prefix: true}), "%q", search)
+	}
+	require.ErrorIs(t, failure(t, w.Entries(w.ctx, mirror.Query{Search: "*", Prefix: true})), errors.ErrUnsupported)
 
 	// What is searched is the current version.
 	changed := live("plain", at(1))

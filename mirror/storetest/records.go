@@ -30,7 +30,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	same(t, bare, got["bare"])
 	known := full
 	known.Content = mirror.Content{
-		Format: full.Content.Format, Updated: full.Content.Updated, Published: full.Content.Published,
+		Format: full.Content.Format, Updated: full.Content.Updated, Published: full.Content.Published, Size: full.Content.Size,
 	}
 	same(t, &known, got["full"])
 	require.True(t, got["full"].Time().Equal(full.Time()))

@@ -152,8 +152,13 @@ func (s *Set) end() {
 	s.size += len(w) + 1
 }
 
-// Contains reports whether all words of another list are in the set.
-func (s *Set) Contains(all []string) bool {
+// Contains reports whether all words of another list are in the set. With prefix,
+// the last one may be the beginning of a word.
+func (s *Set) Contains(all []string, prefix bool) bool {
+	if last := len(all) - 1; prefix && last >= 0 {
+		begins := func(word string) bool { return strings.HasPrefix(word, all[last]) }
+		return slices.ContainsFunc(s.list, begins) && s.Contains(all[:last], false)
+	}
 	return !slices.ContainsFunc(all, func(w string) bool {
 		_, ok := s.seen[w]
 		return !ok

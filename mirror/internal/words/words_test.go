@@ -41,11 +41,12 @@ func TestSet(t *testing.T) {
 	s.Add("one two")
 	s.Add("two three")
 	require.Equal(t, []string{"one", "two", "three"}, s.Words())
-	require.True(t, s.Contains([]string{"two", "one"}))
-	require.True(t, s.Contains(nil))
-	require.False(t, s.Contains([]string{"two", "four"}))
+	require.True(t, s.Contains([]string{"two", "one"}, false))
+	require.True(t, s.Contains([]string{"two", "o"}, true), "the beginning of a word")
+	require.True(t, s.Contains(nil, false))
+	require.False(t, s.Contains([]string{"two", "four"}, false))
 	s.Reset()
-	require.False(t, s.Contains([]string{"two"}))
+	require.False(t, s.Contains([]string{"two"}, false))
 	require.Empty(t, s.Words())
 }
 

@@ -1,4 +1,4 @@
-package feedhistory
+package feedtime
 
 import (
 	"os"
@@ -33,7 +33,7 @@ func TestTimesAsGofeed(t *testing.T) {
 		"January 2, 2006, 3:04 p.m.":    "its p.m. is no field",
 		"Mon, Jan 2 2006 15:04:05 -700": "its -700 is no field",
 	}
-	data, err := os.ReadFile("testdata/times/gofeed-layouts.txt")
+	data, err := os.ReadFile("testdata/gofeed-layouts.txt")
 	require.NoError(t, err)
 	for layout := range strings.Lines(string(data)) {
 		layout = strings.TrimSuffix(layout, "\n")
@@ -55,7 +55,7 @@ func TestTimesAsGofeed(t *testing.T) {
 				require.Contains(t, text, "GMT")
 				return
 			}
-			got, ok := new(dateReader).read(text)
+			got, _, ok := Read(text)
 			require.True(t, ok, "%s: %s", layout, text)
 			require.True(t, want.Equal(got), "%s: %s: want %s, got %s", layout, text, want, got)
 		})

@@ -1,9 +1,9 @@
-package feedhistory
+package feedtime
 
 import "time"
 
 // result puts the parts together.
-func (d *dateText) result() (t time.Time, z zone, ok bool) {
+func (d *dateText) result() (t time.Time, z Zone, ok bool) {
 	c := d.clock
 	if d.count == 3 && d.month > 0 { // 02 Jan 2006 15 -0700
 		if c.set || !d.zoned || d.numbers[2].digits > 2 {
@@ -19,7 +19,7 @@ func (d *dateText) result() (t time.Time, z zone, ok bool) {
 		z.offset = 9 * 3600
 	}
 	// A leap second is the first of the next minute, and 24:00 of the next day.
-	t = time.Date(year, time.Month(month), day, c.hour24(), c.minute, c.second, c.nano, z.location())
+	t = time.Date(year, time.Month(month), day, c.hour24(), c.minute, c.second, c.nano, z.Location())
 	midnight := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	return t, z, midnight.Day() == day && int(midnight.Month()) == month
 }
@@ -83,7 +83,7 @@ func (d *dateText) date() (year, month, day int, ok bool) {
 // order tells the month from the day, where the year stands behind them. With
 // slashes it is the month that comes first if the time looks American.
 func (d *dateText) order(first, second int, separator byte) (month, day int) {
-	american := separator == '/' && (d.clock.half != 0 || d.zone.name != "" && d.clock.seconds)
+	american := separator == '/' && (d.clock.half != 0 || d.zone.Name != "" && d.clock.seconds)
 	switch {
 	case american && first <= 12, second > 12 && separator != '.':
 		return first, second

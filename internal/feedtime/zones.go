@@ -1,24 +1,27 @@
-package feedhistory
+package feedtime
 
 import (
 	"strings"
 	"time"
 )
 
-// A zone is what the name of a time zone means.
-type zone struct {
-	name   string // as it is written; "" where an offset is
-	offset int    // seconds east of UTC
-	doubt  zoneDoubt
+// A Zone is what the name of a time zone means.
+type Zone struct {
+	Name  string // as it is written; "" where an offset is
+	Doubt Doubt
+
+	offset int // seconds east of UTC
 }
 
-// A zoneDoubt says how sure a zone's meaning is.
-type zoneDoubt int
+// A Doubt says how sure a zone's meaning is.
+type Doubt uint8
+
+// The doubts about a zone.
 
 const (
-	zoneSure      zoneDoubt = iota
-	zoneAmbiguous           // the most usual of several meanings
-	zoneUnknown             // no meaning is known, and UTC is taken (RFC 2822 §4.3)
+	Sure      Doubt = iota
+	Ambiguous       // the most usual of several meanings
+	Unknown         // no meaning is known, and UTC is taken (RFC 2822 §4.3)
 )
 
 // zoneNames are the zones of RFC 822 §5.1, and others that feeds have, in
@@ -55,29 +58,29 @@ var zoneNames = map[string]int{
 const ambiguousZones = " cst bst ist ast gst sst bdt et ct mt pt at "
 
 // namedZone returns what the name of a zone means; false if it looks like none.
-func namedZone(name, lower string) (zone, bool) {
-	z := zone{name: name}
+func namedZone(name, lower string) (Zone, bool) {
+	z := Zone{Name: name}
 	lower = strings.TrimPrefix(lower, "etc/")
 	if minutes, ok := zoneNames[lower]; ok {
 		z.offset = minutes * 60
 		if strings.Contains(ambiguousZones, " "+lower+" ") {
-			z.doubt = zoneAmbiguous
+			z.Doubt = Ambiguous
 		}
 		return z, true
 	}
 	// RFC 822 has the letters of the military with the wrong sign, so that
 	// nobody knows what they mean. What is not in capitals is no name but a word.
-	z.doubt = zoneUnknown
+	z.Doubt = Unknown
 	for i := range len(name) {
 		if c := name[i]; (c < 'A' || c > 'Z') && !strings.Contains(name, "/") {
-			return zone{}, false
+			return Zone{}, false
 		}
 	}
 	return z, len(name) != 2 && len(name) <= 5 || strings.Contains(name, "/")
 }
 
-// location returns where clocks show the zone's time.
-func (z zone) location() *time.Location {
+// Location returns where clocks show the zone's time.
+func (z Zone) Location() *time.Location {
 	if z.offset == 0 {
 		return time.UTC
 	}

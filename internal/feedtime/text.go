@@ -1,4 +1,4 @@
-package feedhistory
+package feedtime
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ type dateText struct {
 	inNumber bool          // a number of the date does
 
 	clock  clock
-	zone   zone
+	zone   Zone
 	zoned  bool
 	korean bool // written as in Korea, where it is nine hours later
 }
@@ -46,7 +46,7 @@ const maxDate = 100
 
 // readDate reads a date in any of the formats that feeds have. Without a zone it
 // is UTC.
-func readDate(text string) (t time.Time, z zone, ok bool) {
+func readDate(text string) (t time.Time, z Zone, ok bool) {
 	if len(text) > maxDate {
 		return t, z, false
 	}
@@ -254,7 +254,7 @@ func (d *dateText) offset() bool {
 	default:
 		return false
 	}
-	d.zone, d.zoned = zone{offset: hours*3600 + minutes*60 + seconds}, true
+	d.zone, d.zoned = Zone{offset: hours*3600 + minutes*60 + seconds}, true
 	if negative {
 		d.zone.offset *= -1
 	}

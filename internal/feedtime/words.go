@@ -1,4 +1,4 @@
-package feedhistory
+package feedtime
 
 import "strings"
 
@@ -107,7 +107,7 @@ func (d *dateText) cjk(word string) bool {
 	return false
 }
 
-// zoneName reads the name of a zone, and the offset that may follow.
+// zoneName reads the name of a Zone, and the offset that may follow.
 func (d *dateText) zoneName(word, lower string) bool {
 	if d.zoned || !d.clock.set && !d.dated() {
 		return d.zoned

@@ -1,0 +1,194 @@
+package backfill
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
+)
+
+// A census is what a server says that it has: how many entries at one moment,
+// and which, as they were listed at that moment or after it.
+//
+// No listing shows all at one moment, as entries come and go between its pages.
+// But an entry that has come before the count, and is listed after it, was there
+// when it was made. If so many were as were counted, they were all.
+type census struct {
+	at    time.Time // of the count
+	total int
+	posts []listed // in the order of the feed's pages
+}
+
+// A listed post is one that the server says it has.
+type listed struct {
+	names    []string // by which the feed may know it, the first is its guid
+	modified string
+	id       int
+}
+
+// proves reports whether all entries that were counted have come.
+func (c *census) proves(has func([]string) map[string]bool) bool {
+	confirmed := set{}
+	c.each(has, func(_ int, name string, ok bool) {
+		if ok {
+			confirmed[name] = true
+		}
+	})
+	return c.total > 0 && len(confirmed) == c.total
+}
+
+// missing returns the guids of those that have not come.
+func (c *census) missing(has func([]string) map[string]bool) (guids []string) {
+	c.each(has, func(_ int, guid string, ok bool) {
+		if !ok {
+			guids = append(guids, guid)
+		}
+	})
+	return guids
+}
+
+// each calls f with each post, the name by which it has come, else its guid, and
+// whether it has.
+func (c *census) each(has func([]string) map[string]bool, f func(i int, name string, ok bool)) {
+	for from := 0; from < len(c.posts); from += listSize {
+		part := c.posts[from:min(from+listSize, len(c.posts))]
+		var names []string
+		for _, p := range part {
+			names = append(names, p.names...)
+		}
+		found := has(names)
+		for i, p := range part {
+			at := slices.IndexFunc(p.names, func(name string) bool { return found[name] })
+			f(from+i, p.names[max(at, 0)], at >= 0)
+		}
+	}
+}
+
+// pagesOf returns the numbers of the pages, of a size, on which posts stand: the
+// last first, each once.
+func (c *census) pagesOf(guids []string, size int) (pages []int) {
+	for i, p := range slices.Backward(c.posts) {
+		n := i/size + 1
+		if slices.Contains(guids, p.names[0]) && (len(pages) == 0 || pages[len(pages)-1] != n) {
+			pages = append(pages, n)
+		}
+	}
+	return pages
+}
+
+// postsURL returns the URL of the list of posts in the REST API, to which
+// parameters can be added; "" if there is none, or if the feed is not the one of
+// all posts.
+func (s *source) postsURL(h http.Header) string {
+	root, ok := apiRoot(h)
+	if !ok || !mainFeed(s.doc.URL, root) {
+		return ""
+	}
+	query := "?"
+	if strings.Contains(root, "?") { // no permalinks: ?rest_route=/
+		query = "&"
+	}
+	return root + "wp/v2/posts" + query
+}
+
+// counterURL returns the URL of the shortest answer that has the count.
+func counterURL(posts string) string {
+	if posts == "" {
+		return ""
+	}
+	return posts + "per_page=1&_fields=id"
+}
+
+// count asks how many posts there are; 0 if the server does not say.
+func (s *source) count(url string) int {
+	if url == "" {
+		return 0
+	}
+	_, total, _ := s.list(url)
+	return total
+}
+
+// listSize is how many posts the API lists at once, at most.
+const listSize = 100
+
+// census asks for the list of all posts, with the count.
+func (s *source) census(posts string) (*census, error) {
+	c := &census{at: time.Now()}
+	seen := map[int]bool{}
+	for n := 1; ; n++ {
+		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)
+		page, total, err := s.list(url)
+		if fetch.IsStatus(err, http.StatusBadRequest) && n > 1 {
+			break // beyond the last page
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 1 {
+			c.total = total
+		}
+		before := len(c.posts)
+		for _, p := range page {
+			if !seen[p.ID] {
+				seen[p.ID] = true
+				c.posts = append(c.posts, p.listed())
+			}
+		}
+		if len(page) < listSize || len(c.posts) == before {
+			break
+		}
+	}
+	slices.SortFunc(c.posts, func(a, b listed) int {
+		return cmp.Or(strings.Compare(a.modified, b.modified), cmp.Compare(a.id, b.id))
+	})
+	return c, nil
+}
+
+// An apiPost is a post as the REST API has it.
+type apiPost struct {
+	ID   int `json:"id"`
+	GUID struct {
+		Rendered string `json:"rendered"`
+	} `json:"guid"`
+	Link     string `json:"link"`
+	Modified string `json:"modified"`
+}
+
+func (p apiPost) listed() listed {
+	return listed{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
+}
+
+// list asks for posts, and how many there are in all.
+func (s *source) list(url string) (posts []apiPost, total int, err error) {
+	client := plain.Fetcher(s.c)
+	defer client.CloseIdle()
+	resp, err := client.Do(s.ctx, fetch.Request{URL: url, Accept: "application/json"})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &posts)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = strconv.Atoi(resp.Header.Get("X-WP-Total"))
+	if err != nil || total < 0 {
+		return nil, 0, fmt.Errorf("%s: %w", url, errNoCount)
+	}
+	return posts, total, nil
+}
+
+var errNoCount = errors.New("the server does not say how many posts it has")

@@ -1,0 +1,121 @@
+package backfill
+
+import (
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// rounds is how often a walk reads what came while it was read, before it leaves
+// that for lossy.
+const rounds = 4
+
+// settle reads what was modified during the walk, from a page on, until there is
+// nothing. Then the site is asked what it has; where that is more than has come
+// the pages that have it are read, and so on. It reports whether it is proved
+// that nothing is missing.
+func (s *stable) settle(posts string, latest int) (proven bool) {
+	s.come(place{Latest: latest})
+	var missed []string
+	for range rounds {
+		unchanged, ok := s.close(latest)
+		if !ok {
+			return false
+		}
+		latest = 1
+		if posts == "" {
+			break
+		}
+		if !unchanged {
+			continue
+		}
+		c, err := s.census(posts)
+		if err != nil {
+			s.task.soon = answer{err: err}.failure() != nil
+			break
+		}
+		missing := c.missing(s.has)
+		if c.proves(s.has) {
+			s.task.total, s.task.proven = c.total, c.at
+			proven = true
+			break
+		}
+		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
+			break // the feed has other posts than the site, or calls them otherwise
+		}
+		if missed = missing; !s.fill(c, missing) {
+			return false
+		}
+	}
+	s.come(place{})
+	return proven
+}
+
+// has returns those of the IDs whose entries have come, now or before.
+func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
+
+// close reads what was modified during the walk, the latest first, from page n
+// on. It reports whether there was nothing, and whether to go on.
+func (s *stable) close(n int) (unchanged, ok bool) {
+	tail := s.tail
+	for ; ; n++ {
+		url := with(s.doc.URL, "orderby", orderBy, "paged", pageNumber(n))
+		a := s.get(url)
+		if a.missing() && n > 1 {
+			return false, true
+		}
+		if a.err != nil {
+			return false, s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		latest := a.doc.Entries
+		meets := s.task.overlaps(latest)
+		if n == 1 {
+			s.tail = latest
+			if len(tail) == 0 && meets || len(tail) > 0 && slices.EqualFunc(latest, tail[:min(len(latest), len(tail))], same) {
+				return true, true
+			}
+		}
+		s.seen.add(latest)
+		s.come(place{Latest: n + 1})
+		if !s.yield(a.doc, nil) {
+			return false, false
+		}
+		if meets || len(latest) == 0 || has(tail, latest[len(latest)-1]) {
+			s.come(place{Latest: 1})
+			return false, true
+		}
+	}
+}
+
+// has reports whether an entry is one of the latest as they were before.
+func has(tail []*feedhistory.Entry, e *feedhistory.Entry) bool {
+	return slices.ContainsFunc(tail, func(known *feedhistory.Entry) bool { return same(known, e) })
+}
+
+// same reports whether two copies of an entry say the same. Their XML may not
+// be, as it has the base of the page.
+func same(a, b *feedhistory.Entry) bool {
+	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
+		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
+}
+
+// fill reads the pages that posts stand on which have not come, and reports
+// whether to go on.
+func (s *stable) fill(c *census, missing []string) bool {
+	for _, n := range c.pagesOf(missing, s.size) {
+		url := stablePage(s.source, n)
+		a := s.get(url)
+		if a.missing() {
+			continue // there are fewer by now
+		}
+		if a.err != nil {
+			return s.yield(nil, a.gap(url, s.doc.URL)) && false
+		}
+		slices.Reverse(a.doc.Entries)
+		s.seen.add(a.doc.Entries)
+		if !s.yield(a.doc, nil) {
+			return false
+		}
+	}
+	return true
+}

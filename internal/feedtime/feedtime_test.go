@@ -1,0 +1,75 @@
+package feedtime
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTimes reads the dates of testdata/dates.txt: each line has a date
+// as it is written, and what it means, "-" for nothing, with the doubt about its
+// zone.
+func TestTimes(t *testing.T) {
+	data, err := os.ReadFile("testdata/dates.txt")
+	require.NoError(t, err)
+	lines := 0
+	for line := range strings.Lines(string(data)) {
+		text, want, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if !ok {
+			require.True(t, line == "\n" || line[0] == '#', line)
+			continue
+		}
+		lines++
+		when, zone, ok := Read(text)
+		got := "-"
+		if ok {
+			got = when.Format(time.RFC3339Nano) + map[Doubt]string{Ambiguous: " ambiguous", Unknown: " unknown"}[zone.Doubt]
+		}
+		require.Equal(t, want, got, text)
+	}
+	require.Greater(t, lines, 200)
+	for _, text := range []string{"", " \n", strings.Repeat("2003-12-13 ", 10)} {
+		_, _, ok := Read(text)
+		require.False(t, ok, text)
+	}
+}
+
+// Each date costs little, whether it can be read or not.
+func TestCost(t *testing.T) {
+	unusual := []string{
+		"2003-12-13", "Saturday, December 13, 2003", "13.12.2003 18:30", "13 Dec 2003 18:30 MEZ",
+		"Sat Dec 13 18:30:02 JST 2003", "2003-12-13T18:30+09:00", "2003-12-13 23:59:60",
+	}
+	hostile := []string{
+		"yesterday", strings.Repeat("9", maxDate), strings.Repeat("1 ", maxDate/2), strings.Repeat("1:", maxDate/2),
+		strings.Repeat("-", maxDate), strings.Repeat("Mon ", maxDate/4), strings.Repeat("Ιούλ", maxDate/8), strings.Repeat("(", maxDate),
+		"2003-12-13T18:30:02." + strings.Repeat("9", 79), "13 Dec 2003 18:30 " + strings.Repeat("X", 80), strings.Repeat("x", 1<<20),
+	}
+	for _, text := range append(hostile, unusual...) {
+		require.LessOrEqual(t, testing.AllocsPerRun(10, func() { Read(text) }), float64(maxDate/3), text)
+	}
+}
+
+func FuzzTimes(f *testing.F) {
+	data, err := os.ReadFile("testdata/dates.txt")
+	require.NoError(f, err)
+	for line := range strings.Lines(string(data)) {
+		text, _, _ := strings.Cut(line, " = ")
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, _, ok := readDate(text)
+		want, err := time.Parse(time.RFC3339Nano, text)
+		if err == nil && len(text) <= maxDate {
+			require.True(t, ok, text)
+			require.True(t, want.Equal(got), "%s: want %v, got %v", text, want, got)
+		}
+		if ok {
+			again, _, ok := readDate(got.Format(time.RFC3339Nano))
+			require.True(t, ok && again.Equal(got) || got.Year() > 9999 || got.Year() < 0 || got.Format("Z07:00") != got.Format("Z07:00:00"), "%s: %v", text, got)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+// Package feedtime reads the dates that feeds have: RFC 3339 and its relatives,
+// RFC 822 with the zones that people write, and what else is seen in the wild.
+package feedtime
+
+import (
+	"strings"
+	"time"
+)
+
+// The layouts that nearly every RSS feed uses; parse knows the rest.
+const (
+	layoutRSS     = "Mon, 2 Jan 2006 15:04:05"
+	layoutNumeric = layoutRSS + " -0700"
+)
+
+// Read reads a date of any feed format, and reports whether it could. A zone
+// that is named is returned, as its meaning may be in doubt. Whatever the text
+// is, it takes no longer than a date of the same length, and nothing is read that
+// is longer than any date.
+func Read(s string) (t time.Time, z Zone, ok bool) {
+	if s = strings.Trim(s, " \t\r\n"); s == "" {
+		return t, z, false
+	}
+	if isDigit(s[0]) {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			return t, z, true
+		}
+	}
+	if t, ok := parseRSSTime(s); ok {
+		return t, z, true
+	}
+	return readDate(s)
+}
+
+// parseRSSTime reads the RFC 822 dates that RSS generators write. The zone is
+// taken off first: time.Parse would make up an offset of zero for EST.
+func parseRSSTime(s string) (time.Time, bool) {
+	i := strings.LastIndexByte(s, ' ')
+	if i < 0 {
+		return time.Time{}, false
+	}
+	local, zone := s[:i], s[i+1:]
+	switch zone {
+	case "GMT", "UTC", "UT", "Z":
+		t, err := time.Parse(layoutRSS, local)
+		return t, err == nil
+	case "EDT":
+		s = local + " -0400"
+	case "EST", "CDT":
+		s = local + " -0500"
+	case "MDT": // and CST, which China has as well
+		s = local + " -0600"
+	case "MST", "PDT":
+		s = local + " -0700"
+	case "PST":
+		s = local + " -0800"
+	}
+	t, err := time.Parse(layoutNumeric, s)
+	return t, err == nil
+}

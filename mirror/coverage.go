@@ -1,0 +1,47 @@
+package mirror
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// declaredGap is where the link of a gap was that the feed itself declares.
+const declaredGap = "feed:coverage"
+
+// declared returns the head of the subscription document, if that says how much
+// it has of a feed that it republishes; else nil.
+func (f *Feed) declared() *feedhistory.Document {
+	if !strings.Contains(f.Head, feedhistory.CoverageNamespace) {
+		return nil
+	}
+	head, err := f.Document()
+	if err != nil || head.Coverage == nil {
+		return nil
+	}
+	return head
+}
+
+// declare makes what the feed says is missing gaps of the mirror, which no poll
+// requests: the mirror has no more than the feed.
+func (f *Feed) declare() {
+	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == declaredGap })
+	head := f.declared()
+	if head == nil {
+		return
+	}
+	for _, gap := range head.Declared() {
+		g := newGap(gap)
+		g.From = declaredGap
+		f.Gaps = append(f.Gaps, g)
+	}
+}
+
+// bound is the best verdict that the feed allows.
+func (f *Feed) bound() feedhistory.Verdict {
+	if head := f.declared(); head != nil {
+		return head.Coverage.Verdict
+	}
+	return feedhistory.Whole
+}

@@ -1,0 +1,224 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+const (
+	// A Budget that is spent is followed by another after this time, or after
+	// Mirror.Every if that is less.
+	budgetPause = 5 * time.Minute
+
+	// A walk whose last commit is older than this is not under way any more, or
+	// makes little progress.
+	underWay = time.Minute
+
+	// Clocks may disagree by this much. What is further in the future than it can
+	// have been set to, was set by a clock that went wrong.
+	clockError = time.Hour
+	longestAsk = 24 * time.Hour // a Retry-After is never longer
+)
+
+// A WaitError says that a feed's host has asked to be left alone for a while
+// (Retry-After), so that Update has requested nothing.
+type WaitError struct {
+	URL   string    // the feed's
+	Until time.Time // when it may be asked again
+}
+
+// Error says until when.
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("%s: the host asks to be left alone until %s", e.URL, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Due reports whether a poll is welcome: if Next has come, or an earlier poll
+// has left something unread, be it that it was cut short or that its Budget was
+// spent. What is Gone, or an Alias, or whose host asks to be left alone, is not
+// due.
+func (f *Feed) Due(now time.Time) bool {
+	switch {
+	case f.Gone, f.Alias != "", f.Waits(now):
+		return false
+	case f.Unfinished, f.More:
+		return true
+	}
+	return !f.Next.After(now) || f.Polled.After(now.Add(clockError)) // the clock has gone back
+}
+
+// UnderWay reports whether another mirror seems to be at work on the feed: the
+// last commit of a poll that has not ended is less than a minute old. To poll it
+// all the same does no harm, but one of the two gives way with ErrConflict.
+func (f *Feed) UnderWay(now time.Time) bool {
+	since := now.Sub(f.Next)
+	return f.Unfinished && since < underWay && since > -underWay
+}
+
+// Waits reports whether the feed's host asks to be left alone.
+func (f *Feed) Waits(now time.Time) bool { return isAsked(f.Wait, now) }
+
+// isAsked reports whether a host asks to be left alone until a time, for which
+// it can have asked at most a day before.
+func isAsked(until, now time.Time) bool {
+	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
+}
+
+// asksUntil returns until when a host asks to be left alone, by the error of a
+// request, and which; the zero time if none does.
+func (p *poll) asksUntil(err error) (until time.Time, host string) {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	if !ok || !status.At.After(p.now) {
+		return time.Time{}, ""
+	}
+	return status.At, hostOf(status.URL)
+}
+
+// waitFor notes that a host asks to be left alone by the error of a request for
+// an archive or a page: that counts for the feed, if it is asked for there, and
+// for all that is pending there.
+func (p *poll) waitFor(err error) {
+	f := p.feed
+	until, host := p.asksUntil(err)
+	if until.IsZero() {
+		return
+	}
+	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return hostOf(own) == host }) {
+		f.Wait = later(f.Wait, until)
+	}
+	p.waits[host] = later(p.waits[host], until)
+	if p.held == nil {
+		p.held = &Change{} // so that this is stored whatever comes next
+	}
+	for i := range f.Pending {
+		f.Pending[i].Wait = later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
+	}
+}
+
+// waitAt returns until when the host of a URL has asked, in this poll or before,
+// to be left alone; the zero time if it has not.
+func (p *poll) waitAt(url string) time.Time {
+	host := hostOf(url)
+	until := p.waits[host]
+	for _, pending := range p.feed.Pending {
+		if hostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
+			until = later(until, pending.Wait)
+		}
+	}
+	return until
+}
+
+// hostOf returns the host of a URL, with the port if it is another than usual.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port := u.Port(); port != "" && port != "80" && port != "443" {
+		name += ":" + port
+	}
+	return name
+}
+
+// begun has the state that is committed next say that the poll has not ended.
+func (p *poll) begun() { p.notEnded(later(time.Now(), p.feed.Wait)) }
+
+// interrupted has it say that nobody is at work on the feed.
+func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
+
+// notEnded leaves a feed alone that was never polled: others know when what they
+// have it from is to be asked again.
+func (p *poll) notEnded(next time.Time) {
+	if p.polls || p.feed.Known.URL != "" {
+		p.feed.Unfinished, p.feed.Next = true, next
+	}
+}
+
+// ended sets when the next poll is welcome.
+func (p *poll) ended() {
+	f := p.feed
+	f.Unfinished = p.unfinished
+	if p.polls {
+		f.More = p.changes.More && p.leaves()
+		if f.More && p.changes.Documents > 0 {
+			p.ready = p.now.Add(min(p.m.every(), budgetPause))
+		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
+			p.ready = at
+		}
+	}
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.polls && p.changes.More { // by a source
+		f.More = true
+		if soon.Before(p.ready) {
+			p.ready = soon
+		}
+	}
+	f.Next = later(p.ready, f.Wait)
+}
+
+// leaves reports whether there is something that the Budget has left unread.
+func (p *poll) leaves() bool {
+	for _, pending := range p.feed.Pending {
+		if pending.Reason == feedhistory.ReasonBudget {
+			return true
+		}
+	}
+	return p.feed.Search != ""
+}
+
+// retry is when to ask again for documents that could not be read, but may well
+// be at another time: that does not wait until the subscription document is no
+// longer fresh. False if there are none.
+func (p *poll) retry() (at time.Time, ok bool) {
+	if p.failure != nil {
+		return time.Time{}, false
+	}
+	for _, pending := range p.feed.Pending {
+		if !pending.isPassing() {
+			continue
+		}
+		wait := max(p.m.every(), backoff(p.m.every(), pending.Tries, 24*time.Hour))
+		if next := later(p.now.Add(wait), pending.Wait); !ok || next.Before(at) {
+			at, ok = next, true
+		}
+	}
+	for _, g := range p.feed.Gaps {
+		next := p.now.Add(p.m.every())
+		switch g.Reason {
+		case feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted:
+			if g.Poll == p.feed.Polls && (!ok || next.Before(at)) {
+				at, ok = next, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// isPassing reports whether the next try may well succeed.
+func (p *Pending) isPassing() bool {
+	switch p.Reason {
+	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
+		return false
+	}
+	return !p.Missing
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// backoff doubles a wait with each try, up to a limit.
+func backoff(wait time.Duration, tries int, limit time.Duration) time.Duration {
+	for ; tries > 1 && wait < limit; tries-- {
+		wait *= 2
+	}
+	return min(wait, limit)
+}

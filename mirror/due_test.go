@@ -1,0 +1,368 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A host answers requests by URL with documents, or what else it is told.
+type host struct {
+	answer map[string]http.HandlerFunc
+	asked  []string
+}
+
+func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	url := "http://" + r.Host + r.URL.Path
+	h.asked = append(h.asked, url)
+	if answer := h.answer[url]; answer != nil {
+		answer(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// requests returns what has been asked for since it was last called.
+func (h *host) requests() []string {
+	asked := h.asked
+	h.asked = nil
+	return asked
+}
+
+// document answers with a feed document that has entries, and whatever else
+// stands in its head.
+func document(head string, ids ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		var b strings.Builder
+		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id>` + head)
+		for _, id := range ids {
+			fmt.Fprintf(&b, `<entry><id>%s</id><updated>2005-01-01T00:00:00Z</updated></entry>`, id)
+		}
+		_, _ = w.Write([]byte(b.String() + `</feed>`))
+	}
+}
+
+func prev(url string) string { return `<link rel="prev-archive" href="` + url + `"/>` }
+
+func redirect(to string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusMovedPermanently) }
+}
+
+func leaveAlone(seconds string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", seconds)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+const (
+	aURL = "http://a.example/feed"
+	bURL = "http://b.example/feed"
+)
+
+// archives is a feed of four documents, which wants to be asked once in two weeks.
+func archives() *host {
+	fresh := document(prev("/3"), "4")
+	return &host{answer: map[string]http.HandlerFunc{
+		aURL: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=1209600")
+			fresh(w, r)
+		},
+		"http://a.example/3": document(prev("/2"), "3"),
+		"http://a.example/2": document(prev("/1"), "2"),
+		"http://a.example/1": document("", "1"),
+	}}
+}
+
+func feedOf(t *testing.T, store mirror.Store, url string) *mirror.Feed {
+	t.Helper()
+	f, err := store.Feed(t.Context(), url)
+	require.NoError(t, err)
+	return f
+}
+
+// due returns the feeds that a store says are due.
+func due(t *testing.T, store mirror.Store) (urls []string) {
+	t.Helper()
+	for f, err := range store.Feeds(t.Context(), mirror.FeedQuery{Due: time.Now()}) {
+		require.NoError(t, err)
+		urls = append(urls, f.URL)
+	}
+	return urls
+}
+
+// Whatever ends a walk before its end, the rest is due at once; what ends it
+// decides whether somebody seems to be at work on it for another minute.
+func TestWhatIsCutShortIsDue(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		commits  int // before it happens
+		failure  error
+		underWay bool
+	}{
+		{"interrupted before the first commit", 0, nil, false},
+		{"interrupted", 1, nil, false},
+		{"interrupted at the last commit", 3, nil, false},
+		{"the store fails", 1, errors.New("the disk is full"), true},
+		{"the store fails at the last commit", 3, errors.New("the disk is full"), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, ctx, cancel := &mirror.Memory{}, t.Context(), func() {}
+				failing := &crashing{Store: store, left: test.commits}
+				if test.failure == nil {
+					ctx, cancel = context.WithCancel(ctx)
+					failing.then = cancel
+				}
+				defer cancel()
+				changes, err := newMirror(failing, archives()).Update(ctx, aURL)
+				require.Error(t, err)
+				require.True(t, !changes.Next.After(time.Now()), "%v", changes.Next)
+
+				f := feedOf(t, store, aURL)
+				require.True(t, f.Due(time.Now()))
+				require.Equal(t, []string{aURL}, due(t, store))
+				require.Equal(t, test.underWay, f.UnderWay(time.Now()))
+				time.Sleep(time.Minute)
+				require.False(t, feedOf(t, store, aURL).UnderWay(time.Now()))
+
+				changes, err = newMirror(store, archives()).Update(t.Context(), aURL)
+				require.NoError(t, err)
+				require.Equal(t, feedhistory.Whole, changes.Verdict)
+				require.Len(t, held(t, store, aURL), 4)
+				f = feedOf(t, store, aURL)
+				require.False(t, f.Due(time.Now()))
+				require.Empty(t, due(t, store))
+				require.Equal(t, 14*24*time.Hour, time.Until(f.Next))
+			})
+		})
+	}
+}
+
+// While a poll is under way, its state says so.
+func TestUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := &mirror.Memory{}, archives()
+		h.answer["http://a.example/1"] = func(w http.ResponseWriter, r *http.Request) {
+			f := feedOf(t, store, aURL)
+			require.True(t, f.UnderWay(time.Now()))
+			require.True(t, f.Due(time.Now()))
+			require.Equal(t, feedhistory.Partial, f.Verdict)
+			document("", "1")(w, r)
+		}
+		_, err := newMirror(store, h).Update(t.Context(), aURL)
+		require.NoError(t, err)
+		require.False(t, feedOf(t, store, aURL).UnderWay(time.Now()))
+	})
+}
+
+// A spent budget goes on with the next poll, which is due at once for whoever
+// looks for it, else after minutes; unless nothing comes of it.
+func TestSpentBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := &mirror.Memory{}, archives()
+		poll := func(budget int) (f *mirror.Feed) {
+			m := newMirror(store, h)
+			m.Client.Budget.Documents = budget
+			_, err := m.Update(t.Context(), aURL)
+			require.NoError(t, err)
+			return feedOf(t, store, aURL)
+		}
+		for range 2 {
+			f := poll(2)
+			require.True(t, f.More)
+			require.True(t, f.Due(time.Now()))
+			require.Empty(t, due(t, store))
+			require.Equal(t, 5*time.Minute, time.Until(f.Next))
+		}
+		f := poll(1) // for the subscription document, again and again
+		require.True(t, f.More)
+		require.Equal(t, time.Hour, time.Until(f.Next))
+		f = poll(2)
+		require.False(t, f.More)
+		require.False(t, f.Due(time.Now()))
+		require.Equal(t, feedhistory.Whole, f.Verdict)
+	})
+}
+
+// A host that asks to be left alone is, by whoever has the store: also where an
+// archive says so, and when the walk is interrupted.
+func TestRetryAfterIsKept(t *testing.T) {
+	waits := func(t *testing.T, store mirror.Store, h *host, wait time.Duration) {
+		t.Helper()
+		f := feedOf(t, store, aURL)
+		require.Equal(t, wait, time.Until(f.Wait))
+		require.False(t, f.Due(time.Now()))
+		require.Empty(t, due(t, store))
+		h.requests()
+		m := newMirror(store, h)
+		m.Revalidate = true
+		changes, err := m.Update(t.Context(), aURL)
+		var waiting *mirror.WaitError
+		require.ErrorAs(t, err, &waiting)
+		require.Equal(t, wait, time.Until(waiting.Until))
+		require.Equal(t, f.Verdict, changes.Verdict)
+		require.Empty(t, h.requests())
+		require.Equal(t, f, feedOf(t, store, aURL))
+		time.Sleep(wait)
+		require.True(t, feedOf(t, store, aURL).Due(time.Now()))
+	}
+	t.Run("subscription document", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: leaveAlone("7200")}}
+			_, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.Error(t, err)
+			waits(t, store, h, 2*time.Hour)
+			h.answer[aURL] = document("", "1")
+			changes, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.NoError(t, err)
+			require.Equal(t, 1, changes.Added)
+			require.Zero(t, feedOf(t, store, aURL).Wait)
+		})
+	})
+	t.Run("archive", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, archives()
+			h.answer["http://a.example/3"] = leaveAlone("7200")
+			changes, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Hour, time.Until(changes.Next))
+			waits(t, store, h, 2*time.Hour)
+		})
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, archives()
+			h.answer["http://a.example/3"] = leaveAlone("7200")
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := newMirror(&crashing{Store: store, left: 1, then: cancel}, h).Update(ctx, aURL)
+			require.ErrorIs(t, err, context.Canceled)
+			waits(t, store, h, 2*time.Hour)
+		})
+	})
+	t.Run("another host", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, archives()
+			h.answer["http://a.example/2"] = document(prev("http://b.example/1"), "2")
+			h.answer["http://b.example/1"] = leaveAlone("7200")
+			for range 3 { // the others are asked, and the archive is not
+				_, err := newMirror(store, h).Update(t.Context(), aURL)
+				require.NoError(t, err)
+				f := feedOf(t, store, aURL)
+				require.Zero(t, f.Wait)
+				require.Equal(t, 2*time.Hour, time.Until(f.Pending[0].Wait).Round(time.Hour))
+				require.Equal(t, feedhistory.Partial, f.Verdict)
+				time.Sleep(time.Minute)
+			}
+			asked := h.requests()
+			require.Len(t, asked, 6)
+			require.NotContains(t, asked[4:], "http://b.example/1")
+			h.answer["http://b.example/1"] = document("", "1")
+			time.Sleep(2 * time.Hour)
+			changes, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Whole, changes.Verdict)
+		})
+	})
+}
+
+// A clock that was wrong, and has been set back, neither silences a feed nor
+// leaves it partial for ever.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		for _, f := range []*mirror.Feed{
+			{Polled: now.AddDate(1, 0, 0), Next: now.AddDate(1, 0, 1)},
+			{Wait: now.AddDate(1, 0, 0)},
+			{Unfinished: true, Next: now.AddDate(1, 0, 0)},
+		} {
+			require.True(t, f.Due(now))
+			require.False(t, f.UnderWay(now))
+		}
+		require.False(t, (&mirror.Feed{Polled: now.Add(time.Minute), Next: now.Add(time.Hour)}).Due(now))
+
+		store, h := &mirror.Memory{}, archives()
+		h.answer["http://a.example/3"] = http.NotFound
+		_, err := newMirror(store, h).Update(t.Context(), aURL)
+		require.NoError(t, err)
+		f := feedOf(t, store, aURL)
+		f.Wait = now.AddDate(1, 0, 0)
+		f.Pending[0].Tries, f.Pending[0].Retry, f.Pending[0].Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
+		f.Gaps = []mirror.Gap{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		changes, err := newMirror(store, archives()).Update(t.Context(), aURL)
+		require.NoError(t, err)
+		require.Empty(t, changes.Gaps)
+		require.Equal(t, feedhistory.Whole, changes.Verdict)
+	})
+}
+
+// A feed that redirects for good to one that is mirrored becomes its alias: it
+// is due no more, and keeps its entries, until the other one is no more.
+func TestAlias(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "1"), bURL: document("", "2")}}
+		update := func(url string) *mirror.Changes {
+			t.Helper()
+			time.Sleep(time.Hour)
+			changes, err := newMirror(store, h).Update(t.Context(), url)
+			require.NoError(t, err)
+			return changes
+		}
+		update(aURL)
+		update(bURL)
+		h.answer[aURL] = redirect(bURL)
+		require.Equal(t, bURL, update(aURL).Alias)
+		f := feedOf(t, store, aURL)
+		require.Equal(t, bURL, f.Alias)
+		require.Len(t, held(t, store, aURL), 1)
+		time.Sleep(24 * time.Hour)
+		require.False(t, f.Due(time.Now()))
+		require.Equal(t, []string{bURL}, due(t, store))
+
+		// The other way round, it is not the alias of its own alias.
+		h.answer[aURL], h.answer[bURL] = document("", "3"), redirect(aURL)
+		changes := update(bURL)
+		require.Empty(t, changes.Alias)
+		require.Equal(t, aURL, changes.Moved)
+		require.Equal(t, 1, changes.Added)
+
+		// Asked by name, it answers for itself again.
+		require.Empty(t, update(aURL).Alias)
+		require.Empty(t, feedOf(t, store, aURL).Alias)
+		require.Equal(t, []string{bURL}, due(t, store), "which is where the first one is now")
+		require.Equal(t, aURL, update(bURL).Alias, "without a request")
+
+		// What it is an alias of is removed.
+		require.NoError(t, store.Remove(t.Context(), aURL))
+		require.Empty(t, update(bURL).Alias)
+		require.Contains(t, held(t, store, bURL), "3")
+	})
+}
+
+// A feed that could not be read lately is no place to send others.
+func TestNoAliasOfWhatFails(t *testing.T) {
+	for name, other := range map[string]*mirror.Feed{
+		"gone":    {URL: bURL, Gone: true},
+		"failing": {URL: bURL, Failures: 3},
+		"alias":   {URL: bURL, Alias: "http://c.example/"},
+	} {
+		store := &mirror.Memory{}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: other}))
+		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
+		changes, err := newMirror(store, h).Update(t.Context(), aURL)
+		require.NoError(t, err)
+		require.Empty(t, changes.Alias, name)
+		require.Len(t, held(t, store, aURL), 1)
+	}
+}

@@ -1,0 +1,127 @@
+package mirror_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A brings is a source of five documents, of which each has one entry. It ends
+// with an error, if there is one.
+type brings struct {
+	from, to int
+	err      error
+	at       int
+}
+
+func (b *brings) source(t *testing.T) mirror.Source {
+	return mirror.Source{
+		Name: "example",
+		Documents: func(yield func(*feedhistory.Document, error) bool) {
+			for b.at = b.from; b.at < b.to; b.at++ {
+				text := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%d</guid></item></channel></rss>`, b.at)
+				doc, err := feedhistory.Parse(strings.NewReader(text), fmt.Sprintf("https://example.org/%d", b.at))
+				require.NoError(t, err)
+				doc.Response.Requested = doc.URL
+				if !yield(doc, nil) {
+					return
+				}
+			}
+			if b.err != nil {
+				yield(nil, b.err)
+			}
+		},
+		Mark: func() json.RawMessage { return json.RawMessage(fmt.Sprint(b.at + 1)) },
+		End:  func() (json.RawMessage, bool) { return json.RawMessage("99"), true },
+		AsOf: func() time.Time { return time.Unix(1, 0) },
+	}
+}
+
+// A source that is cut short leaves a gap, and a mark of how far it came; one
+// that goes on from there, neither.
+func TestMergeCutShort(t *testing.T) {
+	const url = "https://example.org/feed"
+	for name, err := range map[string]error{
+		"interrupted": context.Canceled,
+		"broken":      errors.New("the source's own"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &mirror.Mirror{Store: &mirror.Memory{}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b := &brings{from: 0, to: 3, err: err}
+			src := b.source(t)
+			documents := src.Documents
+			src.Documents = func(yield func(*feedhistory.Document, error) bool) {
+				for doc, err := range documents {
+					if errors.Is(err, context.Canceled) {
+						cancel()
+					}
+					if !yield(doc, err) {
+						return
+					}
+				}
+			}
+			_, err := m.Merge(ctx, url, src)
+			require.ErrorIs(t, err, b.err)
+			feed, err := m.Store.Feed(t.Context(), url)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Partial, feed.Verdict)
+			require.Len(t, feed.Gaps, 1)
+			require.Equal(t, feedhistory.ReasonInterrupted, feed.Gaps[0].Reason)
+			require.GreaterOrEqual(t, feed.Entries, int64(2))
+			require.Equal(t, fmt.Sprint(feed.Entries), string(feed.Mark))
+
+			changes, err := m.Merge(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
+			require.NoError(t, err)
+			require.Empty(t, changes.Gaps)
+			feed, err = m.Store.Feed(t.Context(), url)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Whole, feed.Verdict)
+			require.Equal(t, "99", string(feed.Mark))
+			require.Equal(t, int64(5), feed.Entries)
+			require.Equal(t, int64(5), feed.Counted)
+			require.True(t, feed.AsOf.Equal(time.Unix(1, 0)))
+		})
+	}
+}
+
+// What a source has left is closed when its document comes, or all is proven; if
+// it adds to what is there, nothing else closes it.
+func TestMergeKeepsGaps(t *testing.T) {
+	const url = "https://example.org/feed"
+	missing := &feedhistory.Gap{URL: "https://example.org/1", Reason: feedhistory.ReasonStatus, Err: errors.New("500"), Found: time.Now()}
+	for _, test := range []struct {
+		name   string
+		adds   bool
+		proven bool
+		from   int
+		gaps   int
+	}{
+		{"anew", false, false, 3, 0},
+		{"adds", true, false, 3, 1},
+		{"adds the document", true, false, 1, 0},
+		{"proven", true, true, 3, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := &mirror.Mirror{Store: &mirror.Memory{}}
+			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, err: missing}).source(t))
+			require.NoError(t, err)
+			require.Len(t, changes.Gaps, 1)
+			src := (&brings{from: test.from, to: 4}).source(t)
+			src.Adds, src.End = test.adds, func() (json.RawMessage, bool) { return nil, test.proven }
+			changes, err = m.Merge(t.Context(), url, src)
+			require.NoError(t, err)
+			require.Len(t, changes.Gaps, test.gaps, "%v", changes.Gaps)
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// Permanent redirects are remembered, but no one-way street. Where the address
+// that they lead to fails for good, the one that was subscribed to is asked, too;
+// and where they lead to a feed that is mirrored, one poll is enough for both.
+
+// triesElsewhere is how many polls in a row fail before the address that was
+// subscribed to is asked as well.
+const triesElsewhere = 3
+
+// errEnded ends a walk whose further documents are not wanted.
+var errEnded = errors.New("the walk has ended")
+
+// walk asks for the feed at an address, and takes what comes.
+func (p *poll) walk(address string) error {
+	p.asks = address
+	for doc, err := range p.m.http().Walk(p.ctx, address, p.options()) {
+		if err := p.take(doc, err); errors.Is(err, errEnded) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walks asks for the feed where it is, and if that fails for good where it was.
+func (p *poll) walks() error {
+	f := p.feed
+	if f.Address != "" {
+		if alias, err := p.aliasOf(f.Address); alias || err != nil {
+			return err
+		}
+	}
+	p.doubted = f.Lost != "" && f.Lost != f.URL
+	if err := p.walk(p.address()); err != nil {
+		return err
+	}
+	if p.failure == nil || f.Address == "" || f.Lost == f.URL ||
+		!f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
+		return nil
+	}
+	p.doubted = true
+	return p.walk(f.URL)
+}
+
+// first takes the answer to the request for the subscription document: whether
+// what follows is wanted, and is the feed's.
+func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
+	if r.Permanent != "" {
+		if alias, err := p.aliasOf(r.Permanent); err != nil {
+			return err
+		} else if alias {
+			return errEnded
+		}
+	}
+	if !p.doubted {
+		return nil
+	}
+	same, err := p.isSame(doc)
+	if err != nil {
+		return err
+	}
+	if !same {
+		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document nothing can fail
+		return errEnded
+	}
+	p.failure, p.cut, p.doubted = nil, false, false
+	return nil
+}
+
+// isSame reports whether a document is the feed's: by its id, or as it has an
+// entry that is known, with the same words or times. Its address alone proves
+// nothing: a domain may have a new owner.
+func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
+	if head, err := p.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
+		return true, nil
+	}
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.ID
+	}
+	records, err := p.store.Records(p.ctx, p.feed.URL, ids)
+	for _, e := range doc.Entries {
+		r := records[e.ID]
+		if r == nil || r.Copy.Digest == "" {
+			continue
+		}
+		if c := r.Content; r.Copy.Digest == e.Digest() || !e.Updated.IsZero() && e.Updated.Equal(c.Updated) ||
+			!e.Published.IsZero() && e.Published.Equal(c.Published) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// A strangerError says that an address has another feed than it had.
+type strangerError struct{ url string }
+
+func (e *strangerError) Error() string {
+	return e.url + ": another feed than the one that was subscribed to: neither its id nor any entry is known"
+}
+
+// lost notes that the address which was subscribed to does not answer either.
+func (p *poll) lost(err error) {
+	f := p.feed
+	switch {
+	case f.Gone && !isAway(err): // it may yet
+		f.Gone, f.Lost, f.Address = false, f.Address, ""
+	case !f.Gone && isGone(err): // it is not to be asked again
+		f.Lost = f.URL
+	}
+	if stranger, ok := errors.AsType[*strangerError](err); ok {
+		p.failure = fmt.Errorf("%w; %w", p.failure, stranger)
+		f.Error = p.failure.Error()
+	}
+}
+
+// isGone reports whether the publisher has withdrawn a document for good.
+func isGone(err error) bool {
+	status, ok := errors.AsType[*feedhistory.StatusError](err)
+	return ok && status.Gone
+}
+
+// isAway reports whether the feed is no longer at an address, as far as the
+// answer tells.
+func isAway(err error) bool {
+	if fetch.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+		return true
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.IsNotFound
+	}
+	if _, ok := errors.AsType[*strangerError](err); ok {
+		return true
+	}
+	parse, ok := errors.AsType[*feedhistory.ParseError](err)
+	return ok && parse.Reason == feedhistory.ReasonNotFeed
+}
+
+// aliasOf makes the feed an alias of the one that is subscribed to at an address,
+// if there is such a one, and it can stand for both.
+func (p *poll) aliasOf(address string) (bool, error) {
+	f := p.feed
+	address = withoutFragment(address)
+	if address == f.URL {
+		return false, nil
+	}
+	other, err := p.store.Feed(p.ctx, address)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !other.CanStandFor(f):
+		return false, nil
+	}
+	f.Alias, p.changes.Alias = address, address
+	f.Failures, f.Error, f.Gone = 0, "", false
+	p.ready, p.unfinished, p.cut = p.later(f.Next), false, true
+	return true, nil
+}
+
+// CanStandFor reports whether another feed can be an Alias of this one: it must
+// be polled, and not have failed lately.
+func (f *Feed) CanStandFor(other *Feed) bool {
+	return f.URL != other.URL && f.Alias == "" && !f.Gone && f.Failures < triesElsewhere
+}

@@ -1,0 +1,213 @@
+package mirror
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A Quota bounds what one feed may fill of a Store. What no longer fits is not
+// stored, which is a gap, until there is a larger Quota. Entries that are known
+// go on being updated, up to twice the Bytes.
+type Quota struct {
+	// Bytes are those of entries, with their earlier versions, as they were
+	// published, and of what is noted of archive documents. A store needs more:
+	// for indexes, and whatever else it keeps of them. Zero: 2 GiB; negative:
+	// without bound.
+	Bytes int64 `json:"bytes"`
+
+	// Entries are counted with those that were deleted, tombstones of entries
+	// that never came, and archive documents. Zero: five million; negative:
+	// without bound.
+	Entries int64 `json:"entries"`
+}
+
+func (q Quota) withDefaults() Quota {
+	q = Quota{Bytes: cmp.Or(q.Bytes, 2<<30), Entries: cmp.Or(q.Entries, 5_000_000)}
+	if q.Bytes < 0 {
+		q.Bytes = math.MaxInt64
+	}
+	if q.Entries < 0 {
+		q.Entries = math.MaxInt64
+	}
+	return q
+}
+
+// ErrQuota is among the errors of a Gap that the Quota has made.
+var ErrQuota = errors.New("the quota of the feed is used up")
+
+// A Usage is what a feed has filled of its Quota since there is one.
+type Usage struct {
+	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and of their earlier versions: the sum of Content.Size
+	Tombstones int64 `json:"tombstones,omitempty"` // of entries that never came
+	Refs       int64 `json:"refs,omitempty"`       // bytes of their IDs
+	Documents  int64 `json:"documents,omitempty"`  // bytes of what is noted of archive documents
+}
+
+func (u *Usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
+
+// fits reports whether there is room for so many more entries and bytes. If
+// there is not, nothing new fits any more until there is a larger Quota.
+func (p *poll) fits(entries, bytes int64) bool {
+	f := p.feed
+	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + p.entering
+	if p.full || entries > p.quota.Entries-held || bytes > p.quota.Bytes-f.Usage.bytes() {
+		p.fill()
+		return false
+	}
+	return true
+}
+
+func (p *poll) fill() {
+	if p.full = true; p.feed.Full == (Quota{}) {
+		p.feed.Full = p.quota
+	}
+}
+
+// fillsUp begins a poll: whether the quota that was used up still holds.
+func (p *poll) fillsUp() {
+	f := p.feed
+	p.quota = p.m.Quota.withDefaults()
+	if p.quota.Bytes > f.Full.Bytes || p.quota.Entries > f.Full.Entries {
+		f.Full = Quota{}
+	}
+	p.full = f.Full != Quota{}
+}
+
+// admit reports whether there is room for what a document did to a record, which
+// was another before, and counts it. Earlier versions that do not fit are left
+// out.
+func (p *poll) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
+	if !did.content && did.version == nil {
+		return true, nil
+	}
+	u, isNew := &p.feed.Usage, was.Copy.Digest == ""
+	growth := r.Content.Size
+	if !isNew {
+		var err error
+		if growth, err = p.growth(was, r, did.version); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case isNew:
+		if !p.fits(1, growth) {
+			return false, nil
+		}
+		p.entering++
+		if isStored { // until now a tombstone was all that there was
+			u.Tombstones, u.Refs = max(0, u.Tombstones-1), max(0, u.Refs-int64(len(r.ID)))
+		}
+	case did.version != nil && growth > 0 && (p.full || growth > p.quota.Bytes-u.bytes()):
+		did.version = nil
+		return true, nil
+	case growth > 0 && growth/2 > p.quota.Bytes-u.bytes()/2:
+		p.fill()
+		return false, nil
+	}
+	u.Contents = max(0, u.Contents+growth)
+	return true, nil
+}
+
+// entomb reports whether there is room for a tombstone of an entry of which
+// nothing is known, and counts it.
+func (p *poll) entomb(id string) bool {
+	if !p.fits(1, int64(len(id))) {
+		return false
+	}
+	p.feed.Usage.Tombstones++
+	p.feed.Usage.Refs += int64(len(id))
+	return true
+}
+
+// growth returns by how many bytes the entry and its earlier versions grow, when
+// a record replaces what it was, and a version is added. It does as Change says
+// that a store does.
+func (p *poll) growth(was, r *Record, added *Version) (int64, error) {
+	var before, after int64
+	var kept []*Version
+	for v, err := range p.store.Versions(p.ctx, p.feed.URL, r.ID) {
+		if err != nil {
+			return 0, err
+		}
+		before += v.Content.Size
+		kept = append(kept, &Version{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
+	}
+	add := func(v *Version) {
+		same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
+		if !slices.ContainsFunc(kept, same) {
+			kept = append(kept, v)
+		}
+	}
+	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != 0 {
+		add(&Version{Copy: was.Copy, Content: was.Content})
+	}
+	if added != nil {
+		add(added)
+	}
+	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
+	slices.SortFunc(kept, compareVersions)
+	for _, v := range kept[:min(len(kept), p.keep)] {
+		after += v.Content.Size
+	}
+	return after - before + r.Content.Size - was.Content.Size, nil
+}
+
+// files reports whether there is room for what is noted of a document, and
+// counts it. It takes the place of another, unless that is nil.
+func (p *poll) files(d, other *Document) bool {
+	growth, entries := d.size(), int64(1)
+	if other != nil {
+		growth, entries = growth-other.size(), 0
+	}
+	if growth > 0 && !p.fits(entries, growth) && other == nil {
+		return false
+	}
+	u := &p.feed.Usage
+	u.Documents = max(0, u.Documents+growth)
+	return true
+}
+
+// size is what is noted of a document, in bytes.
+func (d *Document) size() int64 {
+	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
+		len(d.Known.Digest) + len(d.Known.Older)
+	for _, name := range d.Names {
+		n += len(name)
+	}
+	return int64(n)
+}
+
+// refuse leaves a document to be read when there is a larger Quota, and ends the
+// walk: what is older would not fit either.
+func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
+	g := p.quotaGap(doc, refused)
+	g.URL, g.From = doc.Response.Requested, doc.URL
+	pending := Pending{Gap: g, Page: page, Rank: rank, Tries: 1}
+	pending.Rank.Place++
+	p.feed.takePending(g.URL)
+	p.feed.Pending = append(p.feed.Pending, pending)
+	p.changed, p.cut = true, true
+	return errEnded
+}
+
+// quotaGap is the gap of a document of which not all has been stored.
+func (p *poll) quotaGap(doc *feedhistory.Document, refused int) Gap {
+	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
+	if refused == 0 {
+		what = "the document is not noted"
+	}
+	return Gap{
+		URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Poll: p.feed.Polls,
+		Message: what,
+	}
+}
+
+// isShort reports whether a gap says that the Quota has refused entries of the
+// subscription document.
+func isShort(g Gap) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }

@@ -1,0 +1,284 @@
+package mirror_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// testUsage checks what a feed's state says that it has filled of its quota.
+func testUsage(t *testing.T, store mirror.Store, url string, story string) {
+	t.Helper()
+	feed := feedOf(t, store, url)
+	want := mirror.Usage{}
+	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
+		require.NoError(t, err)
+		require.NotZero(t, r.Content.Size)
+		want.Contents += r.Content.Size
+		for v, err := range store.Versions(t.Context(), url, r.ID) {
+			require.NoError(t, err)
+			want.Contents += v.Content.Size
+		}
+	}
+	for d, err := range store.Documents(t.Context(), url) {
+		require.NoError(t, err)
+		want.Documents += mirror.DocumentSize(d)
+	}
+	var ids []string // that the model may use
+	for n := range 1000 {
+		ids = append(ids, fmt.Sprint("urn:x:", n))
+	}
+	records, err := store.Records(t.Context(), url, ids)
+	require.NoError(t, err)
+	for id, r := range records {
+		if r.State == mirror.Unseen {
+			want.Tombstones++
+			want.Refs += int64(len(id))
+		}
+	}
+	require.Equal(t, want, feed.Usage, story)
+}
+
+// bytesOf is what a feed has filled.
+func bytesOf(f *mirror.Feed) int64 { return f.Usage.Contents + f.Usage.Refs + f.Usage.Documents }
+
+// A feed that brings fresh entries, tombstones, archives or edits at each poll
+// does not fill more than its quota, and says so once.
+func TestQuotaIsKept(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for name, head := range map[string]func(n int) string{
+		"entries":    func(n int) string { return fmt.Sprintf(`<entry><id>urn:%d</id><title>%s</title></entry>`, n, long) },
+		"tombstones": func(n int) string { return fmt.Sprintf(`<t:deleted-entry ref="urn:%d:%s"/>`, n, long) },
+		"archives":   func(n int) string { return prev(fmt.Sprintf("/archive/%d/%s", n, long)) },
+		"edits": func(n int) string {
+			return fmt.Sprintf(`<entry><id>urn:1</id><title>%s</title></entry>`, strings.Repeat(fmt.Sprint(n), 100*n))
+		},
+		"versions": func(n int) string {
+			return fmt.Sprintf(`<entry><id>urn:1</id><title>%d</title></entry><entry><id>urn:1</id><title>%d%s</title></entry>`, n, n, long)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, n := &mirror.Memory{}, 0
+				m := newMirror(store, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://purl.org/atompub/tombstones/1.0">%s`+
+						`<entry><id>known</id><title>%d</title></entry></feed>`, map[bool]string{true: head(n)}[r.URL.Path == "/feed"], n)
+				}))
+				m.Quota = mirror.Quota{Bytes: 20_000, Entries: 50}
+				for range 100 {
+					n++
+					time.Sleep(time.Hour)
+					_, err := m.Update(t.Context(), aURL)
+					require.NoError(t, err)
+				}
+				f := feedOf(t, store, aURL)
+				require.Less(t, bytesOf(f), int64(40_001))
+				require.LessOrEqual(t, f.Entries+f.Deleted+f.Usage.Tombstones+f.Documents, int64(50))
+				require.Equal(t, "100", held(t, store, aURL)["known"], "what is known goes on being updated")
+				if name == "versions" { // they are dropped, as they are when there are too many
+					require.Less(t, bytesOf(f), int64(20_001))
+					return
+				}
+				require.Equal(t, feedhistory.Partial, f.Verdict)
+				limits := 0
+				for _, g := range f.Missing() {
+					if g.Reason == feedhistory.ReasonLimit {
+						require.ErrorIs(t, g.Err, mirror.ErrQuota)
+						limits++
+					}
+				}
+				require.Equal(t, 1, limits)
+			})
+		})
+	}
+}
+
+// A history that does not fit is read on when there is a larger quota; until
+// then it costs no request at each poll, and is partial.
+func TestLargerQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := &mirror.Memory{}, archives()
+		update := func(entries int64) (*mirror.Changes, []string) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			m := newMirror(store, h)
+			m.Quota.Entries = entries
+			changes, err := m.Update(t.Context(), aURL)
+			require.NoError(t, err)
+			return changes, h.requests()
+		}
+		changes, _ := update(3) // two entries, and an archive
+		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		require.Len(t, changes.Gaps, 1)
+		require.Equal(t, feedhistory.ReasonLimit, changes.Gaps[0].Reason)
+		require.Equal(t, "http://a.example/2", changes.Gaps[0].URL)
+		require.Len(t, held(t, store, aURL), 2)
+		for _, quota := range []int64{3, 2, 3} { // a smaller one helps nobody
+			changes, asked := update(quota)
+			require.Equal(t, []string{aURL}, asked)
+			require.Equal(t, feedhistory.Partial, changes.Verdict)
+			require.Len(t, changes.Gaps, 1)
+		}
+		changes, asked := update(5)
+		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		require.Equal(t, []string{aURL, "http://a.example/2", "http://a.example/1"}, asked)
+		require.Len(t, held(t, store, aURL), 3)
+		changes, _ = update(0)
+		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		require.Empty(t, changes.Gaps)
+		require.Len(t, held(t, store, aURL), 4)
+		f := feedOf(t, store, aURL)
+		require.Zero(t, f.Full)
+		testUsage(t, store, aURL, "")
+	})
+}
+
+// Entries of a subscription document that did not fit are read again though it
+// has not changed, and those that have gone meanwhile are a gap.
+func TestLargerQuotaForAWindow(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "3", "2", "1")}}
+			update := func(entries int64) *mirror.Changes {
+				t.Helper()
+				time.Sleep(time.Hour)
+				m := newMirror(store, h)
+				m.Quota.Entries = entries
+				changes, err := m.Update(t.Context(), aURL)
+				require.NoError(t, err)
+				return changes
+			}
+			update(3)
+			h.answer[aURL] = document("", "6", "5", "4", "3")
+			changes := update(4)
+			require.Equal(t, feedhistory.Partial, changes.Verdict)
+			require.Len(t, held(t, store, aURL), 3, "all or nothing")
+			if moved {
+				h.answer[aURL] = document("", "8", "7", "6", "5")
+				require.Equal(t, feedhistory.Partial, update(4).Verdict)
+			}
+			changes = update(0)
+			if moved {
+				require.Equal(t, feedhistory.ReasonMissedWindow, changes.Gaps[0].Reason)
+				require.Len(t, changes.Gaps, 1)
+				require.Len(t, held(t, store, aURL), 7)
+				return
+			}
+			require.Equal(t, feedhistory.Window, changes.Verdict)
+			require.Len(t, held(t, store, aURL), 6)
+		})
+	}
+}
+
+// An archive that is known, and was altered, is not taken for read while what is
+// new in it does not fit.
+func TestQuotaAndAnAlteredArchive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := &mirror.Memory{}, archives()
+		update := func(entries int64) *mirror.Changes {
+			t.Helper()
+			time.Sleep(time.Hour)
+			m := newMirror(store, h)
+			m.Quota.Entries, m.Revalidate = entries, true
+			changes, err := m.Update(t.Context(), aURL)
+			require.NoError(t, err)
+			return changes
+		}
+		require.Equal(t, feedhistory.Whole, update(0).Verdict)
+		h.answer["http://a.example/2"] = document(prev("/1"), "2", "2b")
+		changes := update(7)
+		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		require.Equal(t, "http://a.example/2", changes.Gaps[0].URL)
+		m := newMirror(store, h)
+		changes, err := m.Update(t.Context(), aURL)
+		require.NoError(t, err)
+		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		require.Contains(t, held(t, store, aURL), "2b")
+		testUsage(t, store, aURL, "")
+	})
+}
+
+// What a source brings has to fit, too; until it does, its mark is not stored.
+func TestQuotaOfASource(t *testing.T) {
+	store := &mirror.Memory{}
+	merge := func(entries int64) *mirror.Changes {
+		t.Helper()
+		m := newMirror(store, archives())
+		m.Quota.Entries = entries
+		doc := func(ids ...string) *feedhistory.Document {
+			var b strings.Builder
+			for _, id := range ids {
+				fmt.Fprintf(&b, `<entry><id>%s</id><updated>2005-01-01T00:00:00Z</updated></entry>`, id)
+			}
+			doc, err := feedhistory.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom">`+b.String()+`</feed>`), aURL)
+			require.NoError(t, err)
+			return doc
+		}
+		changes, err := m.Merge(t.Context(), aURL, mirror.Source{
+			Name: "test",
+			Documents: func(yield func(*feedhistory.Document, error) bool) {
+				_ = yield(doc("3"), nil) && yield(doc("2", "1"), nil) && yield(doc("0"), nil)
+			},
+			End: func() (json.RawMessage, bool) { return json.RawMessage(`"done"`), true },
+		})
+		require.NoError(t, err)
+		return changes
+	}
+	for range 2 {
+		changes := merge(2)
+		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		require.Len(t, changes.Gaps, 1)
+		require.ErrorIs(t, changes.Gaps[0].Err, mirror.ErrQuota)
+		require.Len(t, held(t, store, aURL), 1)
+		require.Empty(t, feedOf(t, store, aURL).Mark)
+	}
+	changes := merge(0)
+	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	require.Len(t, held(t, store, aURL), 4)
+	require.NotEmpty(t, feedOf(t, store, aURL).Mark)
+}
+
+// A quota that is negative bounds nothing.
+func TestNoQuota(t *testing.T) {
+	store := &mirror.Memory{}
+	m := newMirror(store, archives())
+	m.Quota = mirror.Quota{Bytes: -1, Entries: -1}
+	changes, err := m.Update(t.Context(), aURL)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, changes.Verdict)
+}
+
+// Links to documents that are not there do not pile up without end.
+func TestPendingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, n := &mirror.Memory{}, 0
+		h := &host{answer: map[string]http.HandlerFunc{aURL: func(w http.ResponseWriter, r *http.Request) {
+			n++
+			document(prev(fmt.Sprintf("/%d", n)), "1")(w, r)
+		}}}
+		f := &mirror.Feed{URL: aURL}
+		for n := range 999 {
+			url := fmt.Sprintf("http://a.example/old/%d", n)
+			f.Pending = append(f.Pending, mirror.Pending{
+				Gap: mirror.Gap{URL: url, Message: "old"}, Tries: 9, Missing: true, Retry: time.Now().Add(7 * 24 * time.Hour),
+			})
+		}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+		for range 5 {
+			time.Sleep(time.Hour)
+			changes, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Partial, changes.Verdict)
+		}
+		require.Len(t, feedOf(t, store, aURL).Pending, 1000)
+	})
+}

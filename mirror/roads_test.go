@@ -1,0 +1,85 @@
+package mirror_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+// Roads lead to a model: its feed is at one of three hosts, and the others
+// redirect to it, for good or not, or have lost it; the first one, which is where
+// it was subscribed to, never for good. Now and then a host asks to be left alone
+// for a while. It is for one goroutine.
+type roads struct {
+	model    *feedtest.Model
+	random   *rand.Rand
+	at       int
+	others   [3]string // what a host does that does not have the feed
+	quiet    [3]time.Time
+	impolite []string // requests to hosts that had asked to be left alone
+	asked    map[string]bool
+}
+
+var roadHosts = [3]string{"model.example", "one.example", "two.example"}
+
+func newRoads(model *feedtest.Model, random *rand.Rand) *roads {
+	return &roads{model: model, random: random, others: [3]string{"301", "404", "404"}, asked: map[string]bool{}}
+}
+
+// move moves the feed, or changes what the other hosts do.
+func (r *roads) move() string {
+	if r.random.IntN(2) == 0 {
+		r.at = r.random.IntN(3)
+	}
+	for i := range r.others {
+		r.others[i] = []string{"301", "301", "302", "404", "500", "410"}[r.random.IntN(5+min(i, 1))]
+	}
+	return fmt.Sprintf("moved to %s, others %v", roadHosts[r.at], r.others)
+}
+
+// settle lets the feed be where it is, and found from where it was. Archives
+// whose links were read at a host that has lost everything since are not.
+func (r *roads) settle() {
+	r.others, r.random = [3]string{"301", "301", "301"}, nil
+}
+
+func (r *roads) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	host := 0
+	for i, name := range roadHosts {
+		if q.Host == name {
+			host = i
+		}
+	}
+	if r.quiet[host].After(time.Now()) {
+		r.impolite = append(r.impolite, fmt.Sprint(q.Host, q.URL))
+	}
+	again := r.asked[q.Host+q.URL.String()] // whose failure a walk does not tell
+	r.asked[q.Host+q.URL.String()] = true
+	if r.random != nil && !again && r.random.IntN(100) == 0 {
+		wait := time.Duration(1+r.random.IntN(5)) * time.Hour
+		r.quiet[host] = time.Now().Add(wait)
+		w.Header().Set("Retry-After", fmt.Sprint(int(wait.Seconds())))
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	if host == r.at {
+		r.model.ServeHTTP(w, q)
+		return
+	}
+	to := "http://" + roadHosts[r.at] + q.URL.RequestURI()
+	switch r.others[host] {
+	case "301":
+		http.Redirect(w, q, to, http.StatusMovedPermanently)
+	case "302":
+		http.Redirect(w, q, to, http.StatusFound)
+	case "404":
+		http.NotFound(w, q)
+	case "410":
+		w.WriteHeader(http.StatusGone)
+	default:
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}

@@ -1,0 +1,182 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/mirror/storetest"
+)
+
+// newFile makes a SQLite database by statements, and returns its path.
+func newFile(t *testing.T, statements ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "some.db")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	db, err := sql.Open("sqlite", "file:"+file)
+	require.NoError(t, err)
+	for _, s := range statements {
+		_, err := db.Exec(s)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	return file
+}
+
+// A SQLite database of another program is refused, for reading and for writing,
+// and stays what it was to the last byte.
+func TestForeign(t *testing.T) {
+	bookmarks := "CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)"
+	versions := "CREATE TABLE schema_versions (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TIMESTAMP)"
+	for name, statements := range map[string][]string{
+		"bookmarks":                  {bookmarks, "INSERT INTO bookmarks (url) VALUES ('a')"},
+		"with a write-ahead log":     {"PRAGMA journal_mode = wal", bookmarks},
+		"with a mark":                {"PRAGMA application_id = 7"},
+		"with a version":             {"PRAGMA user_version = 7"},
+		"with migrations like ours":  {versions, bookmarks},
+		"with tables of these names": {versions, "CREATE TABLE feeds (url TEXT)", "CREATE TABLE entries (id TEXT)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := newFile(t, statements...)
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, try := range []struct {
+				dsn  string
+				open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error)
+			}{
+				{sqlstore.SQLiteDSN(file), sqlstore.Open},
+				{sqlstore.SQLiteReaderDSN(file, false), sqlstore.OpenReader},
+				{sqlstore.SQLiteReaderDSN(file, true), sqlstore.OpenReader},
+			} {
+				db, err := sql.Open("sqlite", try.dsn)
+				require.NoError(t, err)
+				_, err = try.open(t.Context(), db, sqlstore.SQLite)
+				require.ErrorIs(t, err, sqlstore.ErrForeign)
+				require.NoError(t, db.Close())
+			}
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	}
+}
+
+// What is empty, was begun by a program that was killed, or has been marked, is
+// the store's.
+func TestOurs(t *testing.T) {
+	for name, statements := range map[string][]string{
+		"empty": nil,
+		"begun": {"CREATE TABLE schema_versions (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, " +
+			"is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))", "INSERT INTO schema_versions (version_id, is_applied) VALUES (0, 1)"},
+		"marked": {"PRAGMA application_id = 1718119794"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(newFile(t, statements...))}
+			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+			var id int
+			require.NoError(t, d.connect(t).QueryRow("PRAGMA application_id").Scan(&id))
+			require.Equal(t, 1718119794, id)
+		})
+	}
+}
+
+// reader opens the database for reading.
+func (d database) reader(t testing.TB, file string) *sqlstore.Store {
+	t.Helper()
+	if d.dialect == sqlstore.SQLite {
+		d.dsn = sqlstore.SQLiteReaderDSN(file, false)
+	}
+	s, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+	require.NoError(t, err)
+	return s
+}
+
+// A halved store writes by one store and reads by another.
+type halved struct {
+	*sqlstore.Store // for reading
+	writer          *sqlstore.Store
+}
+
+func (h halved) Commit(ctx context.Context, c *mirror.Change) error { return h.writer.Commit(ctx, c) }
+func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
+
+// A reader reads all that a store does, while that writes.
+func TestReader(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
+		file := filepath.Join(t.TempDir(), "feeds.db")
+		d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+		writer := d.open(t)
+		return halved{d.reader(t, file), writer}, writer
+	})
+}
+
+// A reader finds words that are not in the index yet, and does not find those
+// that an entry no longer has.
+func TestReaderSearches(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d, file := create(t), filepath.Join(t.TempDir(), "feeds.db")
+		if d.dialect == sqlstore.SQLite {
+			d.dsn = sqlstore.SQLiteDSN(file)
+		}
+		s, f := d.open(t), &mirror.Feed{URL: sharedURL}
+		for range 20 {
+			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
+			if f.Version == 10 {
+				require.NoError(t, s.Index(t.Context()))
+			}
+		}
+		r := d.reader(t, file)
+		for word, want := range map[string]int{"word20": perCommit + 1, "word11": perCommit, "word10": perCommit, "word21": 0} {
+			for range 2 {
+				require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: word})), want, word)
+			}
+			require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: word, Limit: 7})), min(want, 7), word)
+		}
+		require.NoError(t, s.Index(t.Context()))
+		require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: "word20"})), perCommit+1)
+	})
+}
+
+func collect[T any](t *testing.T, seq iter.Seq2[*T, error]) (list []*T) {
+	t.Helper()
+	for v, err := range seq {
+		require.NoError(t, err)
+		list = append(list, v)
+	}
+	return list
+}
+
+// A reader changes nothing, and makes nothing.
+func TestReaderRefuses(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d, file := create(t), newFile(t)
+		if d.dialect == sqlstore.SQLite {
+			d.dsn = sqlstore.SQLiteReaderDSN(file, false)
+		}
+		_, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		require.ErrorIs(t, err, sqlstore.ErrNone)
+		if d.dialect == sqlstore.SQLite {
+			d.dsn = sqlstore.SQLiteDSN(file)
+		}
+		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+		r := d.reader(t, file)
+		require.ErrorIs(t, r.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "b"}}), sqlstore.ErrReadOnly)
+		require.ErrorIs(t, r.Remove(t.Context(), "a"), sqlstore.ErrReadOnly)
+		require.Len(t, collect(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
+
+		_, err = d.connect(t).Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
+		require.NoError(t, err)
+		if d.dialect == sqlstore.SQLite {
+			d.dsn = sqlstore.SQLiteReaderDSN(file, false)
+		}
+		_, err = sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		require.ErrorContains(t, err, "version 99 of the schema, and this program knows 2")
+	})
+}

@@ -1,0 +1,171 @@
+package sqlstore_test
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// Migrations that have been released never change: a database that has had one
+// does not get it again. What is to be different becomes another migration, and
+// is added here when it is released.
+func TestMigrationsStay(t *testing.T) {
+	for name, want := range map[string]string{
+		"sqlite/001_mirror.sql":     "9576a6d7ba8864b955dfc14de850fc31bdde7225b6b3e3d27cea43e7d02be7f4",
+		"postgresql/001_mirror.sql": "69f145e12ab0826b594f0d70c1f6dfe4b8c533644e3587e9148ba81d72044225",
+	} {
+		data, err := os.ReadFile(filepath.Join("migrations", name))
+		require.NoError(t, err)
+		sum := sha256.Sum256(data)
+		require.Equal(t, want, hex.EncodeToString(sum[:]), "%s has been released, and must not change", name)
+	}
+}
+
+// A released fixture is what a database had that a released program wrote to.
+type released struct {
+	Feeds     []*mirror.Feed
+	Entries   map[string]map[string]string // of a feed, the title of each entry
+	Versions  map[string]int               // of an entry
+	Documents map[string][]string          // of a feed
+}
+
+// Databases of each released schema, which are in testdata/released by its
+// version, are brought up to date: what was in them is there, and they then have
+// the schema of a new one.
+func TestUpgrade(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		fresh := create(t)
+		fresh.open(t)
+		pattern := map[sqlstore.Dialect]string{sqlstore.SQLite: "*.sqlite.gz", sqlstore.PostgreSQL: "*.postgresql.sql.gz"}
+		files, err := filepath.Glob(filepath.Join("testdata/released", pattern[fresh.dialect]))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			version, _, _ := strings.Cut(filepath.Base(file), ".")
+			t.Run(version, func(t *testing.T) {
+				d := restore(t, create, file)
+				testUpgraded(t, d, "testdata/released/"+version+"."+string(d.dialect)+".json")
+				require.Equal(t, schemaOf(t, fresh), schemaOf(t, d))
+			})
+		}
+	})
+}
+
+// restore makes a database that is what a file says.
+func restore(t *testing.T, create func(testing.TB) database, file string) database {
+	t.Helper()
+	in, err := os.Open(file)
+	require.NoError(t, err)
+	defer in.Close()
+	unzipped, err := gzip.NewReader(in)
+	require.NoError(t, err)
+	data, err := io.ReadAll(unzipped)
+	require.NoError(t, err)
+	d := create(t)
+	if d.dialect == sqlstore.SQLite {
+		copied := filepath.Join(t.TempDir(), "feeds.db")
+		require.NoError(t, os.WriteFile(copied, data, 0o600))
+		reader := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteReaderDSN(copied, false)}
+		_, err := sqlstore.OpenReader(t.Context(), reader.connect(t), reader.dialect)
+		require.ErrorIs(t, err, sqlstore.ErrOutdated)
+		return database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(copied)}
+	}
+	_, err = d.connect(t).Exec(string(data))
+	require.NoError(t, err)
+	_, err = sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+	require.ErrorIs(t, err, sqlstore.ErrOutdated)
+	return d
+}
+
+func testUpgraded(t *testing.T, d database, file string) {
+	var want released
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &want))
+	s := d.open(t)
+	feeds := collect(t, s.Feeds(t.Context(), mirror.FeedQuery{}))
+	require.Len(t, feeds, len(want.Feeds))
+	require.NotEmpty(t, feeds)
+	for i, f := range feeds {
+		got, err := json.Marshal(f)
+		require.NoError(t, err)
+		wanted, err := json.Marshal(want.Feeds[i])
+		require.NoError(t, err)
+		require.JSONEq(t, string(wanted), string(got))
+		require.Equal(t, want.Entries[f.URL], held(t, s, f.URL))
+		testCounts(t, s, f.URL)
+		for id := range want.Entries[f.URL] {
+			require.Len(t, collect(t, s.Versions(t.Context(), f.URL, id)), want.Versions[id])
+		}
+		var documents []string
+		for _, d := range collect(t, s.Documents(t.Context(), f.URL)) {
+			documents = append(documents, d.URL)
+		}
+		require.Equal(t, want.Documents[f.URL], documents)
+	}
+	require.Len(t, collect(t, s.Entries(t.Context(), mirror.Query{Search: "plain hello"})), 1)
+	testGoesOn(t, s, want)
+	d.intact(t)
+}
+
+// testGoesOn has a mirror go on with what an earlier program has left: it edits
+// an entry, adds one, and fetches the archive that was missing.
+func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
+	const url = "http://hole.example/feed"
+	require.NotEmpty(t, want.Entries[url])
+	mux := http.NewServeMux()
+	mux.HandleFunc("/feed", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:hole</id><link rel="prev-archive" href="/1"/>`+
+			`<entry><id>urn:hole:2</id><title>Two, edited</title><updated>2004-12-13T00:00:00Z</updated></entry></feed>`)
+	})
+	mux.HandleFunc("/1", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:hole</id>`+
+			`<entry><id>urn:hole:1</id><title>One</title><updated>2002-12-13T00:00:00Z</updated></entry></feed>`)
+	})
+	m := &mirror.Mirror{Store: s, Client: &feedhistory.Client{HTTP: &http.Client{Transport: feedtest.Direct{Handler: mux}}}}
+	changes, err := m.Update(t.Context(), url)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	require.Equal(t, map[string]string{"urn:hole:1": "One", "urn:hole:2": "Two, edited"}, held(t, s, url))
+	require.Len(t, collect(t, s.Versions(t.Context(), url, "urn:hole:2")), 1)
+	require.Len(t, collect(t, s.Entries(t.Context(), mirror.Query{Search: "edited"})), 1)
+}
+
+// schemaOf lists what a database consists of.
+func schemaOf(t *testing.T, d database) (list []string) {
+	t.Helper()
+	query := "SELECT coalesce(sql, name) FROM sqlite_schema"
+	if d.dialect == sqlstore.PostgreSQL {
+		query = `SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, collation_name, generation_expression)
+			FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'schema_versions'
+			UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'schema_versions'
+			UNION ALL SELECT concat_ws(' ', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+				WHERE connamespace = 'public'::regnamespace AND conrelid <> 'schema_versions'::regclass`
+	}
+	rows, err := d.connect(t).Query(query)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		require.NoError(t, rows.Scan(&s))
+		list = append(list, s)
+	}
+	require.NoError(t, rows.Err())
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,118 @@
+package publish
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Archives are written before anything refers to them. So that what a killed call
+// has left can be removed, a list of them is written first. What was there before
+// the call is not on it: somebody may know it.
+
+// listName is where the list stands: hidden, beside the subscription document.
+func (p *Publisher) listName() string {
+	dir, base := path.Split(p.name())
+	return dir + "." + base + ".new"
+}
+
+// A file is an archive that is still to be written.
+type file struct{ name, text string }
+
+// The most that waits to be written, so that a list stands for many archives.
+const (
+	mostWaiting = 16
+	mostHeld    = 8 << 20
+)
+
+// flush has the archive whose successor is known now be written.
+func (b *builder) flush() error {
+	if b.name == "" {
+		return nil
+	}
+	b.waiting = append(b.waiting, file{b.name, b.text})
+	b.held += len(b.text)
+	b.name, b.text = "", ""
+	if len(b.waiting) >= mostWaiting || b.held >= mostHeld {
+		return b.write()
+	}
+	return nil
+}
+
+// finish writes all archives that are left.
+func (b *builder) finish() error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	return b.write()
+}
+
+// write writes the archives that wait, once they are on the list.
+func (b *builder) write() error {
+	waiting, listed := b.waiting, len(b.written)
+	b.waiting, b.held = nil, 0
+	for _, f := range waiting {
+		if _, err := fs.Stat(b.p.Output, f.name); isNotExist(err) {
+			b.written = append(b.written, f.name)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(b.written) > listed {
+		if err := b.p.Output.Put(b.p.listName(), []byte(strings.Join(b.written, "\n"))); err != nil {
+			return err
+		}
+	}
+	for _, f := range waiting {
+		if err := b.p.Output.Put(f.name, []byte(f.text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo removes what nothing refers to.
+func (b *builder) undo() error {
+	for _, name := range slices.Backward(b.written) {
+		if err := b.p.Output.Remove(name); err != nil {
+			return err
+		}
+	}
+	return b.unlist()
+}
+
+// unlist removes the list, once nothing on it is left over.
+func (b *builder) unlist() error {
+	if len(b.written) == 0 {
+		return nil
+	}
+	return b.p.Output.Remove(b.p.listName())
+}
+
+// clean removes what a killed call has left: the archives on its list that are
+// not in the chain. They never were, so nobody knows them. Where the chain is
+// broken, they stay.
+func (p *Publisher) clean(s *state) error {
+	text, err := p.read(p.listName())
+	if isNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	chain, err := p.chain(s)
+	if err == nil {
+		for name := range strings.SplitSeq(text, "\n") {
+			if slices.Contains(chain, name) || !archiveName.MatchString(name) {
+				continue
+			}
+			if err := p.Output.Remove(name); err != nil {
+				return err
+			}
+		}
+	} else if !isNotExist(err) {
+		return err
+	}
+	return p.Output.Remove(p.listName())
+}

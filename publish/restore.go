@@ -1,0 +1,147 @@
+package publish
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A lost archive is one that the chain leads to, and that is not there.
+type lost struct {
+	name  string
+	newer *archive // that leads to it; nil: the subscription document does
+	older *archive // that it led to, by what that says; nil: none is found
+}
+
+// walk calls f with each archive, the newest first, and returns those that are
+// lost. It goes on beyond one if the archive before it, which links to it, is
+// there.
+func (p *Publisher) walk(s *state, f func(*archive)) (missing []lost, err error) {
+	var newer *archive
+	for name := s.prev; name != ""; {
+		a, err := p.archive(name)
+		if isNotExist(err) {
+			l := lost{name: name, newer: newer}
+			if l.older, err = p.before(name); err != nil {
+				return nil, err
+			}
+			missing = append(missing, l)
+			if a = l.older; a == nil {
+				return missing, nil
+			}
+		} else if err != nil {
+			return nil, err
+		}
+		f(a)
+		newer, name = a, a.prev
+	}
+	return missing, nil
+}
+
+// before returns the archive whose next-archive is another; nil if there is
+// none. All archives are read.
+func (p *Publisher) before(name string) (found *archive, err error) {
+	err = fs.WalkDir(p.Output, p.dir(), func(other string, entry fs.DirEntry, err error) error {
+		m := archiveName.FindStringSubmatch(other)
+		if err != nil || entry.IsDir() || m == nil || m[2] != p.extension() {
+			return err
+		}
+		text, err := p.read(other)
+		if err != nil || !strings.Contains(text, ` rel="next-archive" href="`+attrEscaper.Replace(p.url(name))+`"`) {
+			return err
+		}
+		found, err = p.archive(other)
+		return err
+	})
+	if isNotExist(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// restore writes a lost archive again, if the given entries make it up: then its
+// digest is the one that its name has. It returns what is in it; nothing, if they
+// do not.
+func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
+	m := archiveName.FindStringSubmatch(l.name)
+	if m == nil || m[2] != p.extension() {
+		return nil, nil
+	}
+	latest, next, prev := s.updated(), "", ""
+	heads := []*feedhistory.Document{p.head(s)}
+	if s.doc != nil {
+		heads = append(heads, s.doc)
+	}
+	if l.newer != nil {
+		latest, next, heads = l.newer.doc.Updated, l.newer.name, append(heads, l.newer.doc)
+	}
+	updated := time.Time{}
+	if l.older != nil {
+		prev, updated, heads = l.older.name, l.older.doc.Updated, append(heads, l.older.doc)
+	}
+	given = slices.DeleteFunc(slices.Clone(given), func(it item) bool { return it.change().After(latest) })
+	for n, work := len(given), 0; n > 0 && work < mostWork; n-- {
+		for _, head := range heads {
+			work += n
+			name, text, err := p.renderArchive(m[1], prev, head, given[:n], p.resolution(lastChange(updated, given[:n])))
+			if err != nil {
+				return nil, nil // it never was so
+			}
+			if name != l.name {
+				continue
+			}
+			if text, err = setNext(text, p.url(next), p.format()); err != nil {
+				return nil, err
+			}
+			return given[:n], p.Output.Put(name, []byte(text))
+		}
+	}
+	return nil, nil
+}
+
+// mostWork is how many entries are rendered to find out which of the newest that
+// might be in a lost archive were not.
+const mostWork = 50_000
+
+// lastChange returns the latest of a time and those of items.
+func lastChange(t time.Time, items []item) time.Time {
+	for _, it := range items {
+		t = later(t, it.change())
+	}
+	return t
+}
+
+// restoreAll writes again what archives are lost and can be, from the entries of
+// a source that have no other place.
+func (p *Publisher) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
+	if len(all.lost) == 0 {
+		return nil
+	}
+	var given []item
+	for _, e := range u.Entries {
+		if settled, err := p.settle(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(settled))] {
+			given = append(given, entryItem(settled))
+		}
+	}
+	slices.SortStableFunc(given, func(a, b item) int { return a.change().Compare(b.change()) })
+	for _, l := range all.lost {
+		items, err := p.restore(s, l, given)
+		if err != nil {
+			return err
+		}
+		if items == nil {
+			report.Lost = append(report.Lost, l.name)
+			continue
+		}
+		report.Restored = append(report.Restored, l.name)
+		all.add(items)
+		for _, it := range items {
+			all.placed[placeOf(it)] = true
+		}
+		given = slices.DeleteFunc(given, func(it item) bool { return all.placed[placeOf(it)] })
+	}
+	return nil
+}

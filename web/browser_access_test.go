@@ -1,0 +1,162 @@
+package web
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+const axePackage = "axe-core@4.14.1"
+
+// axe returns the script of axe-core. It is in node_modules (npm install
+// --no-save axe-core) or, with FEEDHISTORY_AXE=required, installed for the test.
+func axe(t *testing.T) string {
+	dir := "."
+	file := filepath.Join("node_modules", "axe-core", "axe.min.js")
+	if _, err := os.Stat(file); err != nil {
+		if os.Getenv("FEEDHISTORY_AXE") != "required" {
+			t.Skip("axe-core is not installed; with FEEDHISTORY_AXE=required it is, by npm")
+		}
+		dir = t.TempDir()
+		said, err := exec.CommandContext(t.Context(), "npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, axePackage).CombinedOutput()
+		require.NoError(t, err, string(said))
+	}
+	script, err := os.ReadFile(filepath.Join(dir, file))
+	require.NoError(t, err)
+	return string(script)
+}
+
+// findings runs axe-core and lists what it finds. The scripts of the server's
+// own pages may not be inline; a debugger's may.
+const findings = `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v =>
+	v.id + ": " + v.help + "\n  " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + n.failureSummary).join("\n  ")).join("\n"))`
+
+// widths are those of a phone, a tablet and a desk.
+var widths = []int64{360, 768, 1280}
+
+// resize has the window as wide as that.
+func (b *tab) resize(width int64) { b.do(chromedp.EmulateViewport(width, 900)) }
+
+// A sight is a page that is looked at.
+type sight struct{ name, path string }
+
+// sights makes a world with everything there is to be seen, and returns its
+// pages.
+func (w *world) sights() []sight {
+	w.write(2003, 2016)
+	w.lose("feed/3-")
+	all := []sight{{"empty", ""}, {"nothing", "nothing"}}
+	add := func(path string) string { return strings.TrimPrefix(w.add(path), "/") }
+	blog, news, tides, odd, failed := add("/blog/feed.atom"), add("/news.rss"), add("/tides.atom"), add("/odd.atom"), add("/page.html")
+	w.poll(w.feedURL("/tides.atom"))
+	w.poll(w.feedURL("/news.rss"))
+	return append(all[1:],
+		sight{"feeds", ""}, sight{"entries", "entries"}, sight{"feed", blog}, sight{"plain", news}, sight{"complete", tides}, sight{"odd", odd}, sight{"failed", failed},
+		sight{"found", blog + "?q=storm&month=2012-01&span=12"}, sight{"notfound", blog + "?q=zebra"}, sight{"wrong", blog + "?q=%2B"},
+		sight{"deleted", tides + "?deleted=1"}, sight{"remove", blog + "/remove"}, sight{"entry", news + "/entry?id=harbour-3"},
+		sight{"gone", tides + "/entry?id=urn:tides:1"}, sight{"table", odd + "/entry?id=urn:odd:table"}, sight{"rtl", odd + "/entry?id=urn:odd:rtl"},
+		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
+		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")},
+	)
+}
+
+// axe-core finds nothing, the texts are not faint, and nothing is wider than the
+// window: on every page, in both themes, on a phone, a tablet and a desk.
+func TestBrowserAccessible(t *testing.T) {
+	script := axe(t)
+	b := newTab(t)
+	w := newWorld(t, nil)
+	for _, place := range w.sights() {
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			for _, width := range widths {
+				b.resize(width)
+				b.open(w.url + place.path)
+				b.do(chromedp.Evaluate[chromedp.Void](script))
+				b.do(chromedp.Evaluate[chromedp.Void](`window.found = ` + findings))
+				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("window.found", chromedp.EvalAwaitPromise))
+				require.NoError(t, err)
+				require.Empty(t, found, "%s %s %d", place.name, scheme, width)
+			}
+		}
+	}
+}
+
+// TestBrowserWidths looks at all pages without axe-core.
+func TestBrowserWidths(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	places := w.sights()
+	for _, width := range widths {
+		b.resize(width)
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			for _, place := range places {
+				b.open(w.url + place.path)
+				require.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width, "%s %d", place.name, width)
+				require.Empty(t, evaluate[string](b, contrasts), "%s %s %d", place.name, scheme, width)
+				small := evaluate[string](b, `[...document.querySelectorAll("body *")].filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim()))
+					.map(e => [parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.ownerSVGElement.getBoundingClientRect().width / 960 : 1), e.textContent.slice(0, 30)])
+					.filter(([size]) => size < 11.9).join("; ")`)
+				require.Empty(t, small, "%s %d: text that is too small", place.name, width)
+				b.view(fmt.Sprintf("%s-%d-%s", place.name, width, scheme))
+			}
+		}
+	}
+}
+
+// Right to left: what is written so is set so, and the page around it is not.
+func TestBrowserRightToLeft(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	page := strings.TrimPrefix(w.add("/odd.atom"), "/")
+	b.open(w.url + page + "/entry?id=urn:odd:rtl")
+	require.Equal(t, "rtl", evaluate[string](b, `getComputedStyle(document.querySelector("h1")).direction`))
+	require.Equal(t, "rtl", evaluate[string](b, `getComputedStyle(document.querySelector(".content")).direction`))
+	require.Equal(t, "ltr", evaluate[string](b, `getComputedStyle(document.querySelector(".byline")).direction`))
+	require.Equal(t, "he he", evaluate[string](b, `document.querySelector("h1").lang + " " + document.querySelector(".content").lang`))
+	b.open(w.url + page)
+	require.Contains(t, b.source(), `<bdi lang="he">שלום`)
+}
+
+// The keys that it takes to get to the search do not grow with the history.
+func TestBrowserTabStops(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(1996, 2026)
+	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
+	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".timeline a").length`), 200)
+	stops := 0
+	for ; evaluate[string](b, "document.activeElement.id") != "q"; stops++ {
+		require.Less(t, stops, 25)
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.do(chromedp.Focus(chromedp.CSS(".timeline .skip")))
+	require.True(t, evaluate[bool](b, `document.querySelector(".timeline .skip").getBoundingClientRect().left > 0`))
+}
+
+// With a finger a first tap tells, and a second one goes there.
+func TestBrowserTouch(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2016)
+	b.do(chromedp.EmulateViewport(360, 800, chromedp.EmulateMobile))
+	_, err := chromedp.Call(b.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	require.NoError(t, err)
+	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
+	b.tap(".timeline svg a:nth-child(9)")
+	require.Eventually(t, func() bool { return strings.Contains(b.text("[data-says]"), "Tap again to go there.") }, 5*time.Second, 20*time.Millisecond)
+	require.Regexp(t, `^\w+ \d{4}: \d+ entr`, b.text("[data-says]"))
+	require.Empty(t, evaluate[string](b, "location.search"))
+	b.tap(".timeline svg a:nth-child(9)")
+	require.Eventually(t, func() bool { return strings.HasPrefix(evaluate[string](b, "location.search"), "?month=") }, 5*time.Second, 20*time.Millisecond)
+}

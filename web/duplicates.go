@@ -1,0 +1,168 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// How a feed is recognised that is here already by another address, and the feed
+// that a page has.
+
+// likeness returns what addresses have in common that nearly always lead to the
+// same feed: they differ in http and https, or in a slash at the end.
+func likeness(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "80" || port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return host + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
+}
+
+// resemble notes a feed by an address that leads to it.
+func (d *directory) resemble(address, feed string) {
+	if address == "" {
+		return
+	}
+	if _, ok := d.alike[likeness(address)]; !ok {
+		d.alike[likeness(address)] = feed
+	}
+}
+
+// like returns a feed that an address is likely to lead to; nil if there is none.
+func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read.IsZero() {
+		if err := d.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if feed, err := d.store.Feed(ctx, address); !errors.Is(err, mirror.ErrNotFound) {
+		return feed, err
+	}
+	known, ok := d.alike[likeness(address)]
+	if !ok {
+		return nil, nil
+	}
+	feed, err := d.store.Feed(ctx, known)
+	if errors.Is(err, mirror.ErrNotFound) {
+		delete(d.alike, likeness(address))
+		return nil, nil
+	}
+	return feed, err
+}
+
+// replaced notes that a feed was removed for another one.
+func (d *directory) replaced(feed, by string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.successors == nil {
+		d.successors = map[string]string{}
+	}
+	d.successors[ShortName(feed)] = ShortName(by)
+}
+
+// successor returns the name of the feed that has replaced one; "" if none has.
+func (d *directory) successor(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.successors[name]
+}
+
+// polled is told of the end of a poll. A feed that was read for the first time
+// may be another one by a redirect, or a page that has a feed.
+func (s *Server) polled(ctx context.Context, before *mirror.Feed, err error) {
+	feed, failed := s.Store.Feed(ctx, before.URL)
+	if failed != nil {
+		return
+	}
+	if err == nil {
+		failed = s.recognise(ctx, feed, before.Polls == 0)
+	} else if _, ok := errors.AsType[*feedhistory.ParseError](err); ok && feed.Head == "" {
+		failed = s.discover(ctx, feed)
+	}
+	if failed != nil && ctx.Err() == nil {
+		s.Logger.WarnContext(ctx, "a feed's other addresses cannot be found out", "feed", feed.URL, "err", failed)
+	}
+}
+
+// recognise removes a new feed that redirects for good to one that is here.
+func (s *Server) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) error {
+	if feed.Address == "" {
+		return nil
+	}
+	other, err := s.feeds.like(ctx, feed.Address)
+	if err != nil {
+		return err
+	}
+	if other == nil || other.URL == feed.URL {
+		s.feeds.mu.Lock()
+		defer s.feeds.mu.Unlock()
+		s.feeds.resemble(feed.Address, feed.URL)
+		return nil
+	}
+	if !isNew {
+		return nil // it has a history of its own
+	}
+	return s.replace(ctx, feed.URL, other.URL)
+}
+
+// discover looks for the feeds of a page. One takes its place; of several, a
+// person chooses.
+func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
+	if came, _ := s.found.get(page.URL); came != nil {
+		return nil // was looked at, or came from another page: those who link in circles are not followed
+	}
+	client := s.polls.mirror.Client
+	if client == nil {
+		client = &feedhistory.Client{}
+	}
+	s.found.put(page.URL, feedhistory.Links{})
+	links, err := client.Discover(ctx, page.URL)
+	if err != nil {
+		return err
+	}
+	var feeds feedhistory.Links
+	for _, link := range links {
+		if address, wrong := feedAddress(link.Href); wrong == "" && address != page.URL {
+			link.Href = address
+			feeds = append(feeds, link)
+		}
+	}
+	if len(feeds) != 1 {
+		s.found.put(page.URL, append(feedhistory.Links{}, feeds...))
+		return nil
+	}
+	only := feeds[0].Href
+	if known, err := s.feeds.like(ctx, only); err != nil {
+		return err
+	} else if known != nil {
+		return s.replace(ctx, page.URL, known.URL)
+	}
+	s.found.put(only, feedhistory.Links{})
+	if _, err := s.add(ctx, only); err != nil {
+		return err
+	}
+	return s.replace(ctx, page.URL, only)
+}
+
+// replace removes a feed of which there is nothing, as another one has it.
+func (s *Server) replace(ctx context.Context, feed, by string) error {
+	s.feeds.replaced(feed, by)
+	s.Logger.InfoContext(ctx, "replaced", "feed", feed, "by", by)
+	if err := s.Store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+		return err
+	}
+	s.feeds.figures.drop(feed)
+	s.documents.drop(feed)
+	return nil
+}

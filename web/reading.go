@@ -1,0 +1,205 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A neighbour is the entry before or after another one.
+type neighbour struct{ ID, Title, Lang string }
+
+// neighbours returns the next older and the next newer entry of a feed; nil
+// where there is none.
+func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer *neighbour, err error) {
+	for _, n := range []struct {
+		to     **neighbour
+		oldest bool
+	}{{&older, false}, {&newer, true}} {
+		for other, err := range s.Store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Cursor(), Oldest: n.oldest, Limit: 1}) {
+			if err != nil {
+				return nil, nil, err
+			}
+			*n.to = &neighbour{ID: other.ID, Title: cmp.Or(strings.TrimSpace(other.Content.Title), "Untitled")}
+			if e, err := other.Entry(); err == nil {
+				(*n.to).Lang = e.Title().Lang
+			}
+		}
+	}
+	return older, newer, nil
+}
+
+// showRandom leads to any entry of a feed.
+func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	all := int64(0)
+	for _, m := range f.months {
+		all += m.Entries
+	}
+	if all == 0 {
+		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed was read."}
+	}
+	n := rand.Int64N(all)
+	query := mirror.Query{Feed: feed.URL, Oldest: true}
+	for _, m := range f.months {
+		if n < m.Entries {
+			query.Since, query.Until, query.Limit = m.Start, m.Start.AddDate(0, 1, 0), int(n)+1
+			break
+		}
+		n -= m.Entries
+	}
+	id := ""
+	for record, err := range s.Store.Entries(r.Context(), query) {
+		if err != nil {
+			return err
+		}
+		id = record.ID
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, "/feeds/"+ShortName(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode(), http.StatusSeeOther)
+	return nil
+}
+
+// showDay shows what a feed had on a day of all years.
+func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
+	feed, err := s.feedOf(r)
+	if err != nil {
+		return err
+	}
+	at, err := time.Parse("2006-01-02", "2024-"+r.URL.Query().Get("day")) // a leap year
+	if err != nil {
+		at = s.now().UTC()
+	}
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	p := &dayPage{Name: ShortName(feed.URL), Title: titleOf(feed), Day: at}
+	p.List.First = true
+	year := -1
+	for _, m := range slices.Backward(f.months) {
+		if m.Start.Year() == year || m.Start.Month() != at.Month() {
+			continue
+		}
+		year = m.Start.Year()
+		since := time.Date(year, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+		if since.Month() != at.Month() {
+			continue // there is no such day in this year
+		}
+		query := mirror.Query{Feed: feed.URL, Since: since, Until: since.AddDate(0, 0, 1), Limit: entriesPerPage}
+		for record, err := range s.Store.Entries(r.Context(), query) {
+			if err != nil {
+				return err
+			}
+			p.List.Items = append(p.List.Items, newItem(record, nil))
+		}
+	}
+	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title, p)
+}
+
+type dayPage struct {
+	Name, Title string
+	Day         time.Time
+	List        entriesView
+}
+
+// Before and After are the days around it, for URLs.
+func (p *dayPage) Before() string { return p.Day.AddDate(0, 0, -1).Format("01-02") }
+func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02") }
+
+// An enclosure is a file that belongs to an entry.
+type enclosure struct {
+	URL, Kind, Size string
+	Audio, Video    bool
+}
+
+func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
+	for _, l := range e.Links {
+		address := webLink(l.Href)
+		if l.Rel != feedhistory.RelEnclosure || address == "" {
+			continue
+		}
+		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")
+		all = append(all, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
+	}
+	return all
+}
+
+// sizeText writes a length in bytes as people do; "" for what is none.
+func sizeText(length string) string {
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	switch {
+	case err != nil || n <= 0:
+		return ""
+	case n < 1000:
+		return plural(n, "byte", "bytes")
+	case n < 1_000_000:
+		return strconv.FormatInt((n+500)/1000, 10) + " kB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// marked marks the words of a search in a text: those that begin with one of
+// them, whatever their case and accents.
+func marked(text string, words []string) template.HTML {
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexFunc(text, isWordRune)
+		if end < 0 {
+			end = len(text)
+		}
+		b.WriteString(template.HTMLEscapeString(text[:end]))
+		text = text[end:]
+		if end = strings.IndexFunc(text, func(r rune) bool { return !isWordRune(r) }); end < 0 {
+			end = len(text)
+		}
+		word := template.HTMLEscapeString(text[:end])
+		if folded := fold(text[:end]); slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(folded, w) }) {
+			word = "<mark>" + word + "</mark>"
+		}
+		b.WriteString(word)
+		text = text[end:]
+	}
+	return template.HTML(b.String()) // everything but the marks is escaped
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
+
+// fold returns a text in lower case without accents.
+func fold(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsMark(r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r))
+	}, norm.NFKD.String(text))
+}
+
+// foldedWords returns the words of a search, folded.
+func foldedWords(search string) []string {
+	var words []string
+	for word := range strings.FieldsFuncSeq(search, func(r rune) bool { return !isWordRune(r) }) {
+		words = append(words, fold(word))
+	}
+	return words
+}

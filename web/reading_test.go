@@ -1,0 +1,158 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+var (
+	prevLink = regexp.MustCompile(`<a rel="prev" href="\?id=([^"]+)"`)
+	nextLink = regexp.MustCompile(`<a class="on" rel="next" href="\?id=([^"]+)"`)
+)
+
+// A feed can be read from its beginning to its end: as a list, and from entry to
+// entry, each once.
+func TestReadThrough(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2007)
+	page := w.add("/blog/feed.atom")
+	var newest, oldest []string
+	for order, list := range map[string]*[]string{"": &newest, "?order=oldest": &oldest} {
+		for path := page + order; path != ""; {
+			body := w.page(path, http.StatusOK)
+			_, entries, _ := strings.Cut(body, `<ol class="entries">`)
+			for _, m := range entryLink.FindAllStringSubmatch(entries, -1) {
+				*list = append(*list, m[1])
+			}
+			_, next, ok := strings.Cut(body, `class="on" rel="next" href="`)
+			if next, _, _ = strings.Cut(next, "#"); !ok {
+				break
+			}
+			path = page + strings.ReplaceAll(next, "&amp;", "&")
+		}
+	}
+	require.Len(t, oldest, len(w.mirrored(w.feedURL("/blog/feed.atom"))))
+	for i, id := range oldest {
+		require.Equal(t, newest[len(newest)-1-i], id)
+	}
+	require.Contains(t, w.page(page+"?order=oldest", http.StatusOK), "Shown below: 9 ")
+
+	for i, id := range oldest {
+		body := w.page(page+"/entry?id="+id, http.StatusOK)
+		for _, link := range []struct {
+			found []string
+			at    int
+		}{{prevLink.FindStringSubmatch(body), i - 1}, {nextLink.FindStringSubmatch(body), i + 1}} {
+			if link.at < 0 || link.at == len(oldest) {
+				require.Nil(t, link.found)
+				continue
+			}
+			got, err := url.QueryUnescape(link.found[1])
+			require.NoError(t, err)
+			want, err := url.QueryUnescape(oldest[link.at])
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
+
+	// Any of them, by chance; and what there was on a day.
+	seen := map[string]bool{}
+	for range 40 {
+		status, _, header := w.get(page + "/random")
+		require.Equal(t, http.StatusSeeOther, status)
+		require.Equal(t, "no-store", header.Get("Cache-Control"))
+		w.page(header.Get("Location"), http.StatusOK)
+		seen[header.Get("Location")] = true
+	}
+	require.Greater(t, len(seen), 10)
+	day := w.page(page+"/day?day=01-09", http.StatusOK)
+	require.Contains(t, day, "9 January, in all years")
+	require.Regexp(t, `(?s)9 January 2006.*9 January 2005|9 January 2005.*9 January 2004|9 January 2006.*9 January 2004`, day)
+	require.NotContains(t, day, "15 January")
+	require.Contains(t, w.page(page+"/day?day=02-30", http.StatusOK), "in all years", "what is no day is today")
+	require.Contains(t, w.page(page+"/day?day=02-29", http.StatusOK), "29 February")
+}
+
+func TestMarked(t *testing.T) {
+	for _, test := range [][3]string{
+		{"The Storm petrels", "storm", "The <mark>Storm</mark> petrels"}, {"Storms & <b>", "STO b", "<mark>Storms</mark> &amp; &lt;<mark>b</mark>&gt;"},
+		{"Éclair, eclairs", "ecl", "<mark>Éclair</mark>, <mark>eclairs</mark>"}, {"brainstorm", "storm", "brainstorm"}, {"", "x", ""}, {"x", "", "x"},
+	} {
+		require.Equal(t, test[2], string(marked(test[0], foldedWords(test[1]))))
+	}
+	long := strings.Repeat("word ", 100) + "the storm came " + strings.Repeat("word ", 100)
+	require.True(t, strings.HasPrefix(around(long, foldedWords("storm")), "… word word word word word word word the storm came"))
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		shown := string(marked(text, foldedWords(rapid.String().Draw(t, "search"))))
+		require.NotContains(t, strings.NewReplacer("<mark>", "", "</mark>", "").Replace(shown), "<")
+	})
+	w := newWorld(t, nil)
+	w.add("/news.rss")
+	found := w.page("/entries?q=ferr", http.StatusOK)
+	require.Contains(t, found, "The <mark>ferry</mark> is back")
+}
+
+// A difference has all of both texts, and nothing else.
+func TestDifference(t *testing.T) {
+	require.Equal(t, "It sails <del>twice</del> <ins>three times</ins> a day.", string(difference("It sails twice a day.", "It sails three times a day.")))
+	require.Equal(t, "<ins>&lt;b&gt;</ins>", string(difference("", "<b>")))
+	require.Empty(t, difference("a  b", "a b"))
+	require.Empty(t, difference(strings.Repeat("x ", mostCompared+1), "x"))
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom([]string{"a", "b", "c", "<d>"})
+		old, changed := rapid.SliceOfN(word, 0, 12).Draw(t, "old"), rapid.SliceOfN(word, 0, 12).Draw(t, "new")
+		shown := string(difference(strings.Join(old, " "), strings.Join(changed, " ")))
+		if shown == "" {
+			require.Equal(t, old, changed)
+			return
+		}
+		without := func(tag string) string {
+			rest := regexp.MustCompile("<"+tag+">.*?</"+tag+">").ReplaceAllString(shown, "")
+			rest = strings.NewReplacer("<ins>", "", "</ins>", "", "<del>", "", "</del>", "", "&lt;", "<", "&gt;", ">").Replace(rest)
+			return strings.Join(strings.Fields(rest), " ")
+		}
+		require.Equal(t, strings.Join(old, " "), without("ins"))
+		require.Equal(t, strings.Join(changed, " "), without("del"))
+	})
+	w := newWorld(t, nil)
+	news := w.add("/news.rss")
+	w.poll(w.feedURL("/news.rss"))
+	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "It sails <del>twice</del> <ins>three times</ins> a day.")
+}
+
+// Nothing is loaded from elsewhere but what somebody asks for.
+func TestOnDemand(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write(2003, 2004)
+	pod := w.add("/pod.rss")
+	body := w.page(pod+"/entry?id=pod-1", http.StatusOK)
+	require.Contains(t, body, `audio/mpeg, 1.2 MB`)
+	require.Contains(t, body, `href="?id=pod-1&amp;play">Play here`)
+	require.NotContains(t, body, "<audio")
+	_, body, header := w.get(pod + "/entry?id=pod-1&play")
+	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
+	require.Equal(t, policy+"; media-src http: https:", header.Get("Content-Security-Policy"))
+
+	blog := w.add("/blog/feed.atom")
+	entry := "/entry?id=" + entryLink.FindStringSubmatch(w.page(blog, http.StatusOK))[1]
+	body = w.page(blog+entry, http.StatusOK)
+	require.Contains(t, body, "Show its images")
+	require.NotContains(t, body, "<img")
+	_, body, header = w.get(blog + entry + "&images")
+	require.Contains(t, body, `<img src="https://lighthouse.example/chart.png" alt="The day’s chart"`)
+	require.NotContains(t, body, "Show its images")
+	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
+	require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
+
+	hostile := w.add("/hostile.atom")
+	_, body, _ = w.get(hostile + "/entry?images&play&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
+	require.NotContains(t, body, "onerror=")
+	requireSound(t, body)
+}

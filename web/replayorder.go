@@ -1,0 +1,216 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The order of a replay: that of time, as the mirror was at a version of the
+// feed. An entry that is edited or dated back later would move, so the order is
+// kept once it was asked for; where it is lost, it is made again as well as can
+// be.
+
+// known places are those of a feed's entries at a version, in the order in which
+// they came to the mirror.
+type knownPlaces struct {
+	version int64
+	list    []place
+}
+
+type place struct {
+	placed
+	first, change int64
+	live          bool
+}
+
+// placesOf returns the places of all entries that have contents.
+func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, error) {
+	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
+		return known.list, nil
+	}
+	var list []place
+	for r, err := range s.Store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
+		if err != nil {
+			return nil, err
+		}
+		p := place{placed{id: r.ID, time: r.Time(), added: r.Added}, r.First, r.Change, r.State == mirror.Live}
+		if !p.live {
+			p.gone = r.Changed
+		}
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
+	list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // one that changed meanwhile
+	s.places.put(feed.URL, knownPlaces{feed.Version, list})
+	return list, nil
+}
+
+// asOf returns the version at which the order of a replay is frozen that does not
+// say: as the mirror was when the replay started or, if the feed was not there
+// yet, a day after its first entry came.
+func asOf(list []place, start time.Time) (version int64) {
+	if len(list) == 0 {
+		return 0
+	}
+	first := slices.MinFunc(list, func(a, b place) int { return a.added.Compare(b.added) }).added
+	if start.Before(first) {
+		start = first.Add(24 * time.Hour)
+	}
+	for _, p := range list {
+		if !p.added.After(start) {
+			version = max(version, p.first)
+		}
+	}
+	return version
+}
+
+// ordered returns the entries of a replay in its order, and those that came to
+// the mirror later.
+func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r *replay) (order, later []placed, err error) {
+	list, err := s.placesOf(ctx, feed)
+	if err != nil {
+		return nil, nil, err
+	}
+	asof := r.asof
+	switch {
+	case asof > feed.Version:
+		return nil, nil, wrongAddress("asof=" + strconv.FormatInt(asof, 10) + ": the mirror is not that far yet")
+	case asof == 0:
+		asof = asOf(list, r.start)
+	}
+	frozen, err := s.published.frozen(name, asof, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := make(map[string]*place, len(list))
+	for i := range list {
+		known[list[i].id] = &list[i]
+		if list[i].first > asof {
+			later = append(later, list[i].placed)
+		}
+	}
+	for i, id := range frozen.IDs {
+		p := placed{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // forgotten by the mirror
+		if is := known[id]; is != nil {
+			p.added, p.gone = is.added, is.gone
+		}
+		order = append(order, p)
+	}
+	if r.from == "" {
+		return order, later, nil
+	}
+	at := slices.IndexFunc(order, func(p placed) bool { return p.id == r.from })
+	if at < 0 {
+		return nil, nil, wrongAddress("from=" + r.from + ": there was no such entry then")
+	}
+	return order[at:], later, nil
+}
+
+// A frozenOrder is an order as it is kept.
+type frozenOrder struct {
+	IDs   []string    `json:"ids"`
+	Times []time.Time `json:"times"`
+}
+
+// freeze makes the order of what was there at a version. What was edited since
+// is ordered by the time that it has now.
+func freeze(list []place, asof int64) (f frozenOrder) {
+	var order []place
+	for _, p := range list {
+		if p.first <= asof && (p.live || p.change > asof) {
+			order = append(order, p)
+		}
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Or(a.time.Compare(b.time), cmp.Compare(a.id, b.id)) })
+	for _, p := range order {
+		f.IDs, f.Times = append(f.IDs, p.id), append(f.Times, p.time)
+	}
+	return f
+}
+
+// mostFrozen bounds how many entries all orders of a feed have together that are
+// kept: anybody can ask for one.
+const mostFrozen = 500_000
+
+const ordersName = ".orders.json"
+
+func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
+
+// frozen returns the order of a feed as of a version, and keeps it.
+func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
+	defer p.lock(name + " orders")()
+	key := name + "\n" + strconv.FormatInt(asof, 10)
+	if f, ok := p.orders.get(key); ok {
+		return f, nil
+	}
+	out := below{p.out, name}
+	data, err := fs.ReadFile(out, orderName(asof))
+	switch {
+	case err == nil:
+		f, err = readOrder(data)
+	case errors.Is(err, fs.ErrNotExist):
+		f = freeze(list, asof)
+		err = keepOrder(out, asof, f)
+	}
+	if err == nil {
+		p.orders.put(key, f)
+	}
+	return f, err
+}
+
+func readOrder(data []byte) (f frozenOrder, err error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return f, err
+	}
+	data, err = io.ReadAll(z)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err == nil && len(f.IDs) != len(f.Times) {
+		err = errors.New("an order of a replay is damaged")
+	}
+	return f, err
+}
+
+// keepOrder keeps an order, unless there are too many.
+func keepOrder(out below, asof int64, f frozenOrder) error {
+	kept := map[int64]int{} // how many entries each has
+	data, err := fs.ReadFile(out, ordersName)
+	if err == nil {
+		err = json.Unmarshal(data, &kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all := 0
+	for _, n := range kept {
+		all += n + 100
+	}
+	if all > 0 && all+len(f.IDs) > mostFrozen {
+		return nil
+	}
+	data, err = json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := out.Put(orderName(asof), zipped(data)); err != nil {
+		return err
+	}
+	kept[asof] = len(f.IDs)
+	if data, err = json.Marshal(kept); err != nil {
+		return err
+	}
+	return out.Put(ordersName, data)
+}
