@@ -223,7 +223,9 @@ func (d *Document) Damage(feed Kind) *ParseError {
 	if d.damage == nil {
 		return nil
 	}
-	if _, onward := d.Links.Rel(feed.older()); !d.damage.entries && (onward || feed == Complete) {
+	_, onward := d.Links.Rel(feed.older())
+	onward = onward || d.loses(feed.older()) // which is a gap of its own
+	if !d.damage.entries && (onward || feed == Complete) {
 		return nil
 	}
 	return d.damage.err

@@ -34,6 +34,7 @@ type Known struct {
 	Kind                       Kind
 	Older                      string // the next document back in time; "" for none
 	Lost                       bool   `json:",omitempty"` // it links to one, but the link cannot be used
+	Damaged                    bool   `json:",omitempty"` // something of it may be missing; see Document.Damage
 	Begins                     string `json:",omitempty"` // its link to where the feed begins, which a walk found not to lead elsewhere
 }
 
@@ -43,7 +44,7 @@ type Known struct {
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Begins: d.place.begins}
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
 	if !d.place.again {
 		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
 	}

@@ -163,7 +163,9 @@ func (w *walk) follow(l *loaded) {
 func (w *walk) yieldDocument(l *loaded) {
 	if u := l.unchanged(); u != nil {
 		w.see(u.Known.URL)
-		w.ended = !w.yield(nil, l.err)
+		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
+			w.gap(&Gap{URL: u.Known.URL, From: u.Known.URL, Reason: ReasonMalformed, Err: errors.New("it is what it was, and still damaged")})
+		}
 		return
 	}
 	w.count(l, w.record(l))

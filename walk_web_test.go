@@ -267,9 +267,6 @@ func TestWalkKnown(t *testing.T) {
 				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {
 					continue
 				}
-				if within := is[*ParseError](g.Err) && g.From == g.URL && g.Document == nil; within {
-					continue // who knows the document knows of it
-				}
 				if gaps[g.URL] = g.Reason; g.Document != nil {
 					delete(known, g.URL) // damaged
 				}
