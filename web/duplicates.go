@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -97,17 +98,18 @@ func (s *Server) polled(ctx context.Context, before *mirror.Feed, err error) {
 
 // recognise removes a new feed that redirects for good to one that is here.
 func (s *Server) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) error {
-	if feed.Address == "" {
+	address := cmp.Or(feed.Alias, feed.Address)
+	if address == "" {
 		return nil
 	}
-	other, err := s.feeds.like(ctx, feed.Address)
+	other, err := s.feeds.like(ctx, address)
 	if err != nil {
 		return err
 	}
 	if other == nil || other.URL == feed.URL {
 		s.feeds.mu.Lock()
 		defer s.feeds.mu.Unlock()
-		s.feeds.resemble(feed.Address, feed.URL)
+		s.feeds.resemble(address, feed.URL)
 		return nil
 	}
 	if !isNew {

@@ -27,7 +27,11 @@ func reader() *feedhistory.Client {
 // words is what an entry says, as far as formats can.
 func words(e *feedhistory.Entry) string {
 	link, _ := e.Links.Rel(feedhistory.RelAlternate)
-	return e.Title().Plain() + " | " + link.Href + " | " + e.Summary().Plain() + " | " + e.Content().Plain()
+	summary, content := e.Summary().Plain(), e.Content().Plain()
+	if content == "" {
+		summary, content = content, summary // an item of RSS has a description before it has more
+	}
+	return e.Title().Plain() + " | " + link.Href + " | " + summary + " | " + content
 }
 
 // mirrored returns what the mirror has of a feed.
