@@ -215,7 +215,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 		require.Equal(t, "b", doc.Entries[1].ID)
 		require.Len(t, doc.Gaps, 1)
 		require.Equal(t, ReasonLimit, doc.Gaps[0].Reason)
-		require.ErrorContains(t, doc.Gaps[0], "3 entries left out")
+		require.ErrorContains(t, doc.Gaps[0], "3 entries are left out")
 		require.ErrorContains(t, doc.Gaps[0], "RFC 5005 §6")
 
 		h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })

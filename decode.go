@@ -313,7 +313,20 @@ func (k *skeleton) name(extension bool) (name, space string) {
 	case prefix == "" || prefix == "xml":
 		return local, space
 	}
-	return k.prefix(prefix, space) + ":" + local, space
+	return k.prefix(usualPrefix(prefix, space), space) + ":" + local, space
+}
+
+// usualPrefix returns the prefix by which gofeed knows a vocabulary, if it does.
+func usualPrefix(prefix, uri string) string {
+	switch uri {
+	case nsDC:
+		return "dc"
+	case nsITunes:
+		return "itunes"
+	case nsMedia:
+		return "media"
+	}
+	return prefix
 }
 
 // prefix returns the prefix that stands for a namespace all over the skeleton:

@@ -114,3 +114,20 @@ func TestWhoseWords(t *testing.T) {
 	require.Same(t, archive.Entries[1], archive.Entries[1].Signed())
 	require.Empty(t, feed(strings.Repeat("x", 5000), `<entry><id>1</id></entry>`).Entries[0].authors(), "a name that long")
 }
+
+// What only lenient readers read is written as all read it.
+func TestMisspeltIsWrittenRight(t *testing.T) {
+	doc, err := Parser{}.parse(`<RSS xmlns:i="https://www.itunes.com/dtds/podcast-1.0.dtd/"><Channel><Item><GUID isPermalink="false">1</GUID><Title>T</Title><pubdate>Sat, 13 Dec 2003 18:30:02 GMT</pubdate></Item><item><guid>2</guid><i:duration>9</i:duration></item></Channel></RSS>`, "")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 2)
+	var b bytes.Buffer
+	require.NoError(t, WriteRSS(&b, doc))
+	require.Contains(t, b.String(), `<guid isPermaLink="false">1</guid>`)
+	require.Contains(t, b.String(), "<pubDate>Sat, 13 Dec 2003 18:30:02 +0000</pubDate>")
+	again, err := Parser{Strict: true}.parse(b.String(), "")
+	require.NoError(t, err)
+	require.Equal(t, "T", again.Entries[0].Title().Body)
+	item, err := doc.Entries[1].Decode()
+	require.NoError(t, err)
+	require.Equal(t, "9", item.ITunesExt.Duration)
+}

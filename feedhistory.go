@@ -165,6 +165,7 @@ type Entry struct {
 	scope   *scope // what its surroundings contribute
 	lenient bool   // raw is not well-formed without repair
 	signed  bool   // it says itself who wrote it
+	odd     bool   // names in it are misspelt, so that others do not read it
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

@@ -68,7 +68,7 @@ func (r Reason) Advice() string {
 		"try again later",
 		"try again later; if it stays, ask the publisher for the document",
 		"tell the publisher; if it is a private address that you trust, allow those",
-		"raise the limit if you trust the publisher",
+		"raise the limit, if it can be set and you trust the publisher",
 		"try again; if it stays, tell the publisher that the document breaks off",
 		"tell the publisher that the document is broken",
 		"tell the publisher that the link leads to something else than a feed",

@@ -30,10 +30,12 @@ func (r *reader) space() string {
 		return space
 	}
 	if meant, ok := r.spaces[space]; ok {
+		r.odd = r.odd || meant != space
 		return meant
 	}
 	meant := meantSpace(space)
 	if meant != space {
+		r.odd = true
 		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.s.Offset())
 	}
 	if r.spaces == nil {
@@ -110,6 +112,7 @@ func (r *reader) rssLocal() string {
 	local := r.s.Local()
 	name := rssName(local)
 	if name != local {
+		r.odd = true
 		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
 	}
 	return name

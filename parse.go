@@ -61,9 +61,9 @@ type Parser struct {
 	Limits Limits
 
 	// Header is that of the HTTP response, nil for none. It contributes the
-	// charset of Content-Type, which goes before the XML declaration's (RFC
-	// 7303 §3), Last-Modified, and those Link relations that the document
-	// itself does not have.
+	// charset of Content-Type, which goes before the XML declaration's where the
+	// bytes allow for it (RFC 7303 §3), Last-Modified, and those Link relations
+	// that the document itself does not have.
 	Header http.Header
 
 	// Strict ends the reading of XML where it is not well-formed, as JSON's does

@@ -38,6 +38,7 @@ type reader struct {
 
 	entries []Entry       // allocated together, as are
 	links   Links         // the entries' links
+	odd     bool          // names are misspelt in the current entry
 	own     Links         // of the current entry
 	lent    int           // bytes that its links take; negative: too many
 	start   int           // where it begins
@@ -314,6 +315,10 @@ func (r *reader) newEntry(sc *scope) *Entry {
 		r.entries = make([]Entry, 0, min(max(4, 2*cap(r.entries)), 1024))
 	}
 	r.own, r.lent = r.own[:0], 0
+	if r.odd = false; r.s != nil {
+		r.odd = r.doc.Format == RSS && rssName(r.s.Local()) != r.s.Local()
+		_ = r.space() // may be odd
+	}
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
 	return &r.entries[len(r.entries)-1]
 }
@@ -330,7 +335,7 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 		r.leaveOut()
 		return
 	}
-	e.raw = r.text[r.start:r.s.End()]
+	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
 	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
 		r.mendEntry(e)
 	}

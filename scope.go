@@ -202,9 +202,11 @@ func (r *reader) addGaps() {
 	if r.skipped == 0 {
 		return
 	}
-	err := error(r.firstSkipped)
-	if r.skipped > 1 {
-		err = fmt.Errorf("%d entries left out, the first: %w", r.skipped, err)
+	err := r.firstSkipped
+	if r.skipped == 1 {
+		err.Err = fmt.Errorf("an entry is left out: %w", err.Err)
+	} else {
+		err.Err = fmt.Errorf("%d entries are left out, the first here: %w", r.skipped, err.Err)
 	}
 	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }

@@ -239,5 +239,5 @@ func (d *Document) identity() string {
 // isNative reports whether the entry's element is one of the given namespace,
 // and so can stand in a document of that vocabulary as it is.
 func (e *Entry) isNative(format Format, space string) bool {
-	return e.raw != "" && e.format() == format && e.reader().s.Space() == space
+	return e.raw != "" && !e.odd && e.format() == format && e.reader().s.Space() == space
 }
