@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
@@ -12,12 +13,14 @@ import (
 // Roads lead to a model: its feed is at one of three hosts, and the others
 // redirect to it, for good or not, or have lost it; the first one, which is where
 // it was subscribed to, never for good. Now and then a host asks to be left alone
-// for a while. It is for one goroutine.
+// for a while.
 type roads struct {
-	model    *feedtest.Model
+	model  *feedtest.Model
+	at     int
+	others [3]string // what a host does that does not have the feed
+
+	mu       sync.Mutex // of what follows: a walk requests documents ahead
 	random   *rand.Rand
-	at       int
-	others   [3]string // what a host does that does not have the feed
 	quiet    [3]time.Time
 	impolite []string // requests to hosts that had asked to be left alone
 	asked    map[string]bool
@@ -46,6 +49,23 @@ func (r *roads) settle() {
 	r.others, r.random = [3]string{"301", "301", "301"}, nil
 }
 
+// quieten notes a request, and returns for how long its host wants to be left
+// alone from now on, if it does.
+func (r *roads) quieten(host int, q *http.Request) (wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.quiet[host].After(time.Now()) {
+		r.impolite = append(r.impolite, fmt.Sprint(q.Host, q.URL))
+	}
+	again := r.asked[q.Host+q.URL.String()] // whose failure a walk does not tell
+	r.asked[q.Host+q.URL.String()] = true
+	if r.random != nil && !again && r.random.IntN(100) == 0 {
+		wait = time.Duration(1+r.random.IntN(5)) * time.Hour
+		r.quiet[host] = time.Now().Add(wait)
+	}
+	return wait
+}
+
 func (r *roads) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	host := 0
 	for i, name := range roadHosts {
@@ -53,14 +73,7 @@ func (r *roads) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			host = i
 		}
 	}
-	if r.quiet[host].After(time.Now()) {
-		r.impolite = append(r.impolite, fmt.Sprint(q.Host, q.URL))
-	}
-	again := r.asked[q.Host+q.URL.String()] // whose failure a walk does not tell
-	r.asked[q.Host+q.URL.String()] = true
-	if r.random != nil && !again && r.random.IntN(100) == 0 {
-		wait := time.Duration(1+r.random.IntN(5)) * time.Hour
-		r.quiet[host] = time.Now().Add(wait)
+	if wait := r.quieten(host, q); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(wait.Seconds())))
 		w.WriteHeader(http.StatusTooManyRequests)
 		return

@@ -22,7 +22,7 @@ type Burden struct {
 	Used                                    bool   // the prefixes occur in each entry
 }
 
-// DrawBurden draws a burden of up to some 400 KB.
+// DrawBurden draws a burden of up to some 100 KB.
 func DrawBurden(t *rapid.T) *Burden {
 	some := func(name string, n ...int) int { return rapid.SampledFrom(n).Draw(t, name) }
 	return &Burden{
@@ -38,7 +38,7 @@ func DrawBurden(t *rapid.T) *Burden {
 }
 
 // most bounds the size of a burden's document.
-const most = 400_000
+const most = 100_000
 
 // String returns the document.
 func (d *Burden) String() string {
