@@ -1,0 +1,145 @@
+package feedhistory
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// entryOf reads a document's only entry.
+func entryOf(t *testing.T, text string) *Entry {
+	doc, err := Parser{}.parse(text, "http://h/feed")
+	require.NoError(t, err, text)
+	require.Len(t, doc.Entries, 1, text)
+	return doc.Entries[0]
+}
+
+// Where there are elements among the characters, nobody has escaped the markup.
+func TestMarkupThatNobodyEscaped(t *testing.T) {
+	const markup = `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br/></p>`
+	want := Text{Type: TextHTML, Body: `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br></p>`, Base: "http://h/feed"}
+	rss := func(inner string) string {
+		return `<rss xmlns:content="` + nsContent + `" xmlns:dc="` + nsDC + `"><channel><item><guid>1</guid>` + inner + `</item></channel></rss>`
+	}
+	atom := func(inner string) string {
+		return `<feed xmlns="` + nsAtom + `"><entry><id>1</id>` + inner + `</entry></feed>`
+	}
+	for name, test := range map[string]struct {
+		text string
+		read func(*Entry) Text
+	}{
+		"rss description":  {rss("<description>" + markup + "</description>"), (*Entry).Summary},
+		"rss title":        {rss("<title>" + markup + "</title>"), (*Entry).Title},
+		"content:encoded":  {rss("<content:encoded>" + markup + "</content:encoded>"), (*Entry).Content},
+		"dc:description":   {rss("<dc:description>" + markup + "</dc:description>"), (*Entry).Summary},
+		"atom html":        {atom(`<content type="html">` + markup + "</content>"), (*Entry).Content},
+		"atom text":        {atom("<summary>" + markup + "</summary>"), (*Entry).Summary},
+		"atom title, html": {atom(`<title type="html">` + markup + "</title>"), (*Entry).Title},
+	} {
+		require.Equal(t, want, test.read(entryOf(t, test.text)), name)
+	}
+	bases := entryOf(t, rss(`<description xml:base="http://a/b/"><p xml:base="c/"><img src="d"/></p></description>`)).Summary()
+	require.Equal(t, `<p><img src="http://a/b/c/d"></p>`, bases.absolute())
+	item, err := entryOf(t, rss("<description>"+markup+"</description>")).Decode()
+	require.NoError(t, err)
+	require.Equal(t, `<p>See <a href="http://h/x">this</a>: <code>&lt;script&gt;</code><br></p>`, item.Description)
+	escaped := entryOf(t, rss("<description>&lt;p>a &amp;lt; b</description>")).Summary()
+	require.Equal(t, "<p>a &lt; b", escaped.Body, "what is escaped stays as it was")
+	doc, err := Parser{}.parse(`<rss><channel><title>A <b>c</b></title><description>d <i>e</i></description></channel></rss>`, "")
+	require.NoError(t, err)
+	require.Equal(t, "A c", doc.Title)
+	require.Equal(t, "d e", doc.Subtitle)
+}
+
+// base64 is for content of a media type alone (RFC 4287 §3.1.1, §4.1.3.3).
+func TestTypes(t *testing.T) {
+	for _, test := range []struct{ element, want, body string }{
+		{`<title type="plain">abcd</title>`, TextPlain, "abcd"},
+		{`<title type="text/plain">abcd</title>`, TextPlain, "abcd"},
+		{`<title type="markdown">abcd</title>`, TextPlain, "abcd"},
+		{`<title type="image/png">abcd</title>`, TextPlain, "abcd"},
+		{`<title type="HTML">&lt;b></title>`, TextHTML, "<b>"},
+		{`<title type="text/html">&lt;b></title>`, TextHTML, "<b>"},
+		{`<content type="markdown">abcd</content>`, TextPlain, "abcd"},
+		{`<content type="text/markdown">abcd</content>`, "text/markdown", "abcd"},
+		{`<content type="application/octet-stream">YWJj</content>`, "application/octet-stream", "abc"},
+		{`<content type="application/json">{}</content>`, "application/json", "{}"},
+		{`<content type="image/svg+xml"><svg xmlns="http://www.w3.org/2000/svg"/></content>`, "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"/>`},
+		{`<title mode="base64">YWJj</title>`, TextPlain, "abc"},
+	} {
+		e := entryOf(t, `<feed xmlns="`+nsAtom+`"><entry><id>1</id>`+test.element+`</entry></feed>`)
+		got := e.Title()
+		if test.element[1] == 'c' {
+			got = e.Content()
+		}
+		require.Equal(t, test.want, got.Type, test.element)
+		require.Equal(t, test.body, got.Body, test.element)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for body, want := range map[string]string{
+		"<p>one</p><p>two</p>":                    "one\ntwo",
+		"one<br>two":                              "one\ntwo",
+		"<ul><li>a<li>b</ul>c":                    "a\nb\nc",
+		"a <b>bold</b> word":                      "a bold word",
+		"a<script>alert('x')</script>b":           "ab",
+		"<style>p {}</style><p>a":                 "a",
+		"<title>hidden</title>shown":              "shown",
+		"a &amp; b &lt; c":                        "a & b < c",
+		"<script>unclosed":                        "",
+		"  <div>\n  <div>\n deep </div></div>  x": "deep \nx",
+	} {
+		require.Equal(t, want, Text{Type: TextHTML, Body: body}.Plain(), body)
+	}
+	require.Equal(t, "<p>", Text{Type: TextPlain, Body: "<p>"}.Plain())
+}
+
+// An empty xml:lang ends the scope of another (XML 1.0 §2.12).
+func TestLanguageThatEnds(t *testing.T) {
+	e := entryOf(t, `<feed xmlns="`+nsAtom+`" xml:lang="en"><entry><id>1</id><title xml:lang="">a</title><summary>b</summary></entry></feed>`)
+	require.Empty(t, e.Title().Lang)
+	require.Equal(t, "en", e.Summary().Lang)
+	e = entryOf(t, `<feed xmlns="`+nsAtom+`" xml:lang="en"><entry xml:lang=""><id>1</id><summary>b</summary></entry></feed>`)
+	require.Empty(t, e.Summary().Lang)
+	stored, err := ReadEntry(Atom, string(e.XML()), "")
+	require.NoError(t, err)
+	require.Empty(t, stored.Summary().Lang)
+}
+
+// An enclosure without a URL is none; it is not the feed's own.
+func TestEnclosureWithoutURL(t *testing.T) {
+	e := entryOf(t, `<rss><channel><item><guid>1</guid><enclosure url="" type="audio/mpeg"/><enclosure url=" a.mp3 "/></item></channel></rss>`)
+	require.Len(t, e.Links, 1)
+	item, err := e.Decode()
+	require.NoError(t, err)
+	require.Len(t, item.Enclosures, 1)
+	require.Equal(t, "http://h/a.mp3", item.Enclosures[0].URL)
+}
+
+// What feeds misspell is read as it is meant, and noted.
+func TestNames(t *testing.T) {
+	doc, err := Parser{}.parse(`<RSS xmlns:dc="https://purl.org/dc/elements/1.1" xmlns:t="http://purl.org/dc/terms" xmlns:c="purl.org/rss/1.0/modules/content" xmlns:m="http://search.yahoo.com/mrss"><Channel>
+		<dc:title>Feed</dc:title><TTL>60</TTL>
+		<Item><GUID>1</GUID><m:title>Media</m:title><t:issued>2003-12-13</t:issued><c:encoded>x</c:encoded></Item></Channel></RSS>`, "")
+	require.NoError(t, err)
+	require.Equal(t, "Feed", doc.Title)
+	require.NotZero(t, doc.Schedule.Every)
+	e := doc.Entries[0]
+	require.Equal(t, "1", e.ID)
+	require.Equal(t, 2003, e.Published.Year())
+	require.Equal(t, "Media", e.Title().Body)
+	require.Equal(t, "x", e.Content().Body)
+	codes := map[string]bool{}
+	for _, n := range doc.Notes {
+		codes[n.Code] = true
+	}
+	require.Equal(t, map[string]bool{"name-misspelt": true, "namespace-misspelt": true}, codes)
+
+	doc, err = Parser{}.parse(`<feed xmlns="https://www.w3.org/2005/Atom/"><entry><id>1</id><link>http://h/1</link></entry></feed>`, "")
+	require.NoError(t, err)
+	require.Equal(t, Links{{Rel: RelAlternate, Href: "http://h/1"}}, doc.Entries[0].Links)
+	doc, err = Parser{}.parse(`<feed xmlns="`+nsAtom+`" xmlns:fh="http://purl.org/syndication/history/1.0/"><fh:complete/></feed>`, "")
+	require.NoError(t, err)
+	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
+}
