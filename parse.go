@@ -133,6 +133,10 @@ func (e *ParseError) Error() string {
 // Unwrap returns the error in detail.
 func (e *ParseError) Unwrap() error { return e.Err }
 
+type stringError string
+
+func (e stringError) Error() string { return string(e) }
+
 const (
 	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
 	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"

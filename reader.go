@@ -119,10 +119,6 @@ func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseE
 	}
 }
 
-type stringError string
-
-func (e stringError) Error() string { return string(e) }
-
 // currentBase returns what references resolve against at the current element:
 // its xml:base and its ancestors', then the document's URL (5005#25). What was
 // resolved stays good as long as the attribute is in scope.

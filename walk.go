@@ -278,7 +278,7 @@ func (w *walk) foreign(url string) bool {
 		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
 }
 
-// strayed says that a document was redirected to an origin which is not allowed.
+// strayed says that a document was redirected to a forbidden origin.
 func (w *walk) strayed(l *loaded, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
