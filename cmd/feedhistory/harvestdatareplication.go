@@ -261,7 +261,7 @@ func replicationAdvice(err error) string {
 	return ""
 }
 
-// pageAdvice says what to do about a page that cannot be had.
+// pageAdvice says what to do about a page that cannot be retrieved.
 func pageAdvice(page *datareplication.PageError) string {
 	status, ok := errors.AsType[*feedhistory.StatusError](page.Err)
 	missing := ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
