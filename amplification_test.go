@@ -53,12 +53,18 @@ func derive(t require.TestingT, doc *Document) (output int) {
 	return output
 }
 
-// requireWellFormed reads a document with a parser that is not ours.
+// requireWellFormed reads XML with a parser that is not ours. It knows the names
+// of XML 1.0's second edition only: what has others is read by our own.
 func requireWellFormed(t require.TestingT, text []byte) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
 		_, err := d.Token()
 		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil && strings.Contains(err.Error(), "invalid XML name") {
+			err = wellFormed(string(text))
+			require.NoError(t, err, "%.2000q", text)
 			return
 		}
 		require.NoError(t, err, "%.2000q", text)
@@ -93,6 +99,7 @@ func FuzzAmplification(f *testing.F) {
 	seed(f)
 	f.Add((&feedtest.Burden{Format: "atom", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, References: 3, Used: true, Content: "escaped"}).String())
 	f.Add((&feedtest.Burden{Format: "rss", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, Links: 20, Relations: 16, Content: "numeric"}).String())
+	f.Add(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><˜pdated/></entry></feed>`) // not a name of the second edition
 	f.Fuzz(func(t *testing.T, text string) {
 		obeys(t, text, "http://example.org/"+strings.Repeat("b", 300)+"/feed")
 	})
