@@ -134,7 +134,7 @@ func TestOnDemand(t *testing.T) {
 	pod := w.add("/pod.rss")
 	body := w.page(pod+"/entry?id=pod-1", http.StatusOK)
 	require.Contains(t, body, `audio/mpeg, 1.2 MB`)
-	require.Contains(t, body, `href="?id=pod-1&amp;play">Play here`)
+	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
 	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)

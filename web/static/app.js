@@ -72,7 +72,7 @@ function searchAsTyped(form) {
   const search = async (now) => {
     if (unfinished.test(input.value) && !now) return; // one or two letters begin too many words
     const query = new URLSearchParams(new FormData(form));
-    if (!input.value.trim()) query.delete("q");
+    for (const [name, value] of [...query]) if (!value.trim()) query.delete(name);
     const address = location.pathname + (query.size ? "?" + query : "");
     asked?.abort();
     asked = new AbortController();
@@ -93,6 +93,7 @@ function searchAsTyped(form) {
     clearTimeout(wait);
     wait = setTimeout(search, 200, false);
   });
+  form.addEventListener("change", (event) => event.target.matches("select") && search(true));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(wait);
