@@ -84,6 +84,7 @@ const byLook = `["color-contrast", "link-in-text-block", "target-size", "scrolla
 // than the window. Where a page is shown for the first time, and with -long
 // always, all rules of axe-core are tried.
 func TestBrowserLook(t *testing.T) {
+	t.Parallel()
 	script := axe(t)
 	b := newTab(t)
 	w := newWorld(t, nil)

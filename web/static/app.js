@@ -226,7 +226,7 @@ function offerPlace(part) {
     if (!id) return;
     const link = part.querySelector("a");
     link.href = "/feeds/" + part.dataset.resume + "/entry?id=" + encodeURIComponent(id);
-    link.title = title;
+    link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
     part.hidden = false;
   } catch {
     // There is nothing.
