@@ -182,7 +182,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	s.feeds.figures.drop(feed.URL)
+	s.feeds.forget(feed.URL)
 	s.documents.drop(feed.URL)
 	if err := s.published.remove(feed.URL, name); err != nil {
 		return err

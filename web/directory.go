@@ -32,6 +32,14 @@ type directory struct {
 	years   cache[string, yearsOf] // likewise
 }
 
+// forget forgets the figures of a feed that is removed: if it is added again, its
+// versions have the same numbers.
+func (d *directory) forget(url string) {
+	d.figures.drop(url)
+	d.newest.drop(url)
+	d.years.drop(url)
+}
+
 // keptSmall is how many of the small figures are kept at least.
 const keptSmall = 20_000
 

@@ -165,7 +165,7 @@ func (s *Server) replace(ctx context.Context, feed, by string) error {
 	if err := s.Store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	s.feeds.figures.drop(feed)
+	s.feeds.forget(feed)
 	s.documents.drop(feed)
 	return nil
 }

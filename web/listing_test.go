@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -137,6 +138,29 @@ func TestOverview(t *testing.T) {
 	require.NotContains(t, page, "the size is not known")
 	require.Contains(t, w.page("/entries?month=2004-01&span=12", http.StatusOK), "From 2004")
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
+}
+
+// Of a feed that is removed and added again, nothing is shown that it was before,
+// though its versions have the same numbers.
+func TestAddedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	page := w.add("/tides.atom")
+	require.Contains(t, w.page("/overview", http.StatusOK), "2024: 2 entries")
+	require.Contains(t, w.page(page, http.StatusOK), "Low water at noon.")
+	before, err := w.Store.Feed(t.Context(), w.feedURL("/tides.atom"))
+	require.NoError(t, err)
+	_, _, header := w.get(page + "/complete.atom")
+	status, _, _ := w.do(http.MethodPost, page+"/remove", url.Values{})
+	require.Equal(t, http.StatusSeeOther, status)
+	require.Equal(t, page, w.add("/tides.atom"))
+	after, err := w.Store.Feed(t.Context(), w.feedURL("/tides.atom"))
+	require.NoError(t, err)
+	require.Equal(t, before.Version, after.Version)
+	require.Contains(t, w.page("/overview", http.StatusOK), "2024: 1 entry")
+	require.Contains(t, w.page(page, http.StatusOK), "Low water at one.")
+	require.Contains(t, w.page(page, http.StatusOK), "March 2024: 1 entry")
+	_, _, now := w.get(page + "/complete.atom")
+	require.NotEqual(t, header.Get("Etag"), now.Get("Etag"))
 }
 
 // Whatever years there are, each is drawn, in its place and as high as it is.

@@ -112,7 +112,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			p.List.Items = append(p.List.Items, newItem(record, nil))
+			p.List.Items = append(p.List.Items, s.item(record, nil))
 		}
 	}
 	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title, p)

@@ -58,6 +58,7 @@ type Server struct {
 	sizes     sizes
 	timelines cache[string, template.HTML]
 	documents cache[string, knownDocuments]
+	items     cache[itemKey, entryItem]
 	plans     cache[string, plan]
 	places    cache[string, knownPlaces]
 	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
