@@ -87,11 +87,15 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, b.text("#replay ~ .note"), "1 entry every 2 days")
 	b.shoot("replay", "light", "dark")
 
-	w.add("/news.rss")
-	w.add("/tides.atom")
+	for _, path := range []string{"/news.rss", "/tides.atom", "/pod.rss", "/100%25", "/page.html"} {
+		w.add(path)
+	}
 	b.open(w.url)
 	b.shoot("feeds", "light", "dark")
-	b.click("tbody tr:first-child a")
+	b.open(w.url + "overview")
+	b.shoot("overview", "light", "dark")
+	b.open(w.url)
+	b.click("tbody tr:nth-child(2) a")
 	b.click("a[href$='/remove']")
 	require.Contains(t, b.text("h1"), "Remove Harbour news?")
 	b.click("button.danger")
@@ -181,6 +185,7 @@ func TestBrowserManyTabs(t *testing.T) {
 	}, 60*time.Second, 100*time.Millisecond, "every page goes on")
 	for _, b := range tabs { // the timeline grows meanwhile
 		b.waits(".timeline svg")
+		require.Zero(t, evaluate[int](b, `document.querySelectorAll(".here, .here-key").length`), "no entries are shown below it")
 	}
 	require.NotEmpty(t, b.text("[data-progress-text]"))
 	w.slow.Store(0)

@@ -182,6 +182,10 @@ function renewTimeline(page) {
   if (old) old.replaceWith(fresh);
   else document.querySelector("[data-progress]").after(fresh);
   fresh.querySelector(".scroll").scrollLeft = at ?? fresh.scrollWidth;
+  if (!document.querySelector("[data-results]")) { // a first reading: no entries are shown yet
+    fresh.querySelector("[data-says]").textContent = "";
+    fresh.querySelectorAll(".here, .here-key").forEach((part) => part.remove());
+  }
   setUpTimeline(fresh);
 }
 
