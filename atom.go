@@ -55,20 +55,26 @@ func (r *reader) documentID() string {
 
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *reader) author() {
-	var p Person
+	p := r.person()
+	if len(r.doc.Authors) < maxExtra && r.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
+		r.doc.Authors = append(r.doc.Authors, p)
+	}
+}
+
+// person reads a person construct (RFC 4287 §3.2). The address is called url in
+// Atom 0.3, and elsewhere homepage.
+func (r *reader) person() (p Person) {
 	for depth := r.s.Depth(); r.child(depth); {
 		switch base := r.currentBase(); r.s.Local() {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
 			p.Email = r.plainText()
-		case "uri", "url":
+		case "uri", "url", "homepage":
 			p.URI = resolve(base, r.plainText())
 		}
 	}
-	if len(r.doc.Authors) < maxExtra && r.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
-		r.doc.Authors = append(r.doc.Authors, p)
-	}
+	return p
 }
 
 // atomEntry reads the current entry element. Only its own children count: what

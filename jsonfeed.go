@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mmcdole/gofeed"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -64,6 +67,7 @@ type jsonItem struct {
 
 type jsonAuthor struct {
 	Name string `json:"name"`
+	URL  string `json:"url"`
 }
 
 type jsonAttachment struct {
@@ -205,7 +209,6 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		return err
 	}
 	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
-	var item jsonItem
 	for d.More() {
 		if r.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
@@ -216,24 +219,31 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 			return err
 		}
 		end := int(d.InputOffset())
-		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc, &item)
+		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc)
 	}
 	_, err := d.Token()
 	return err
 }
 
-// jsonItem reads an item into the given memory, and makes an entry of it.
-func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
+// jsonItem reads an item, and makes an entry of it.
+func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
 		return
 	}
+	if r.item == nil {
+		r.item = new(jsonItem)
+	}
+	item := r.item
 	*item = jsonItem{}
 	if err := unmarshalItem(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
 	e.raw, e.ID = raw, jsonID(item.ID)
+	if len(raw) > fewBytes {
+		e.json, r.item = item, nil
+	}
 	r.length = len(raw)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
@@ -250,6 +260,19 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 	r.keepEntry(e, offset, loan{markup: item.HTML})
 }
 
+// fewBytes is the length of items which it is cheaper to read again than to keep.
+const fewBytes = 512
+
+// jsonItem returns what the item says; what is of the wrong type Parse has noted.
+func (e *Entry) jsonItem() *jsonItem {
+	if e.json != nil {
+		return e.json
+	}
+	item := new(jsonItem)
+	_ = unmarshalItem(e.raw, item)
+	return item
+}
+
 // jsonID reads an id: a string, or a number as it is written.
 func jsonID(raw json.RawMessage) string {
 	var s string
@@ -262,17 +285,9 @@ func jsonID(raw json.RawMessage) string {
 	return ""
 }
 
-// jsonItem reads the item again; what is of the wrong type Parse has noted.
-func (e *Entry) jsonItem() (item jsonItem) {
-	_ = unmarshalItem(e.raw, &item)
-	item.ID, _ = json.Marshal(e.ID)
-	return item
-}
-
 // jsonText returns a JSON Feed item's text: "title", "summary" or "content".
 func (e *Entry) jsonText(what string) Text {
-	item := e.jsonItem()
-	t := Text{Type: TextPlain, Base: e.scope.base}
+	item, t := e.jsonItem(), Text{Type: TextPlain, Base: e.scope.base}
 	switch {
 	case what == "title":
 		t.Body = item.Title
@@ -287,6 +302,39 @@ func (e *Entry) jsonText(what string) Text {
 		return Text{}
 	}
 	return t
+}
+
+// decodeJSON returns what the item says, in gofeed's form.
+func (e *Entry) decodeJSON() *gofeed.Item {
+	from, base := e.jsonItem(), e.scope.base
+	item := &gofeed.Item{
+		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Published: from.Published, PublishedParsed: given(e.Published),
+		Updated: from.Modified, UpdatedParsed: given(e.Updated),
+	}
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+		item.Image = &gofeed.Image{URL: resolve(base, image)}
+	}
+	if from.Author != (jsonAuthor{}) {
+		item.Author = from.Author.gofeed()
+		item.Authors = []*gofeed.Person{item.Author}
+	}
+	if from.Authors != nil {
+		item.Authors = nil
+		for _, a := range from.Authors {
+			item.Authors = append(item.Authors, a.gofeed())
+		}
+	}
+	item.Categories = slices.Clone(from.Tags)
+	e.linked(item)
+	return e.finishItem(item)
+}
+
+// gofeed returns the author in gofeed's form.
+func (a jsonAuthor) gofeed() *gofeed.Person {
+	p := personOf(a.Name)
+	p.URL = a.URL
+	return p
 }
 
 // JSON returns the item of a JSON Feed as it was published; nil in the XML

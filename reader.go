@@ -44,6 +44,7 @@ type reader struct {
 	start   int           // where it begins
 	reach   xmlscan.Reach // of its own base
 	length  int           // of an entry in JSON
+	item    *jsonItem     // memory for the next
 	inHead  bool          // the current link is the head section's
 	dates   dateReader
 	polls   scheduleReader
