@@ -12,33 +12,49 @@ func (r *reader) atomFeed() {
 	if !isAtom(r.native) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
 	}
+	r.doc.version, r.doc.Language = "1.0", r.language()
+	if r.native == nsAtom03 {
+		r.doc.version = "0.3"
+	}
 	r.enter()
 	for r.child(depth) {
-		if r.space() != r.native && !isAtom(r.space()) {
-			if !r.scheduleElement() && !r.headElement() {
-				r.keep()
-			}
-			continue
-		}
-		switch r.s.Local() {
-		case "entry":
+		if r.s.Local() == "entry" && (r.space() == r.native || isAtom(r.space())) {
 			r.atomEntry()
-		case "link":
-			r.headLink()
-		case "id":
-			r.doc.ID = r.documentID()
-		case "title":
-			r.doc.Title = r.headText(r.textConstruct().Plain(), r.s.Offset())
-		case "subtitle", "tagline":
-			r.doc.Subtitle = r.headText(r.textConstruct().Plain(), r.s.Offset())
-		case "author":
-			r.author()
-		case "updated", "modified":
-			r.doc.Updated = r.timeText()
-		default:
-			r.keep()
+		} else {
+			r.keep(r.atomHead)
 		}
 	}
+}
+
+// atomHead reads the current element of the head section, and reports whether the
+// Document says all that it says.
+func (r *reader) atomHead() (known bool) {
+	if r.space() != r.native && !isAtom(r.space()) {
+		return r.scheduleElement() || r.headElement()
+	}
+	switch r.s.Local() {
+	case "link":
+		r.headLink()
+	case "id":
+		r.doc.ID = r.documentID()
+	case "title":
+		r.doc.Title = r.headText(r.textConstruct().Plain(), r.s.Offset())
+	case "subtitle", "tagline":
+		r.doc.Subtitle = r.headText(r.textConstruct().Plain(), r.s.Offset())
+	case "author":
+		r.author()
+	case "updated", "modified":
+		r.doc.Updated = r.timeText()
+	case "icon":
+		r.icon(2)
+		return false
+	case "logo":
+		r.icon(1)
+		return false
+	default:
+		return false
+	}
+	return true
 }
 
 // documentID reads the feed's id, as published: white space around it is not

@@ -132,9 +132,17 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 		switch key {
 		case "version":
 			version, err = r.jsonString(d)
+			r.doc.version = version
 		case "title":
-			r.doc.Title, err = r.jsonString(d)
-			r.doc.Title = r.headText(r.doc.Title, int(d.InputOffset()))
+			r.doc.Title, err = r.jsonHead(d)
+		case "description":
+			r.doc.Subtitle, err = r.jsonHead(d)
+		case "language":
+			r.doc.Language, err = r.jsonHead(d)
+		case "icon", "favicon":
+			err = r.jsonIcon(d, key == "icon")
+		case "author", "authors":
+			err = r.jsonAuthors(d, key == "authors")
 		case "home_page_url":
 			err = r.jsonLink(d, RelAlternate)
 		case "feed_url":
@@ -176,6 +184,51 @@ func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
 		err = nil
 	}
 	return s, err
+}
+
+// jsonHead reads a text of the head section.
+func (r *reader) jsonHead(d *json.Decoder) (string, error) {
+	s, err := r.jsonString(d)
+	return r.headText(s, int(d.InputOffset())), err
+}
+
+// jsonIcon reads the address of a picture: the icon is larger than the favicon.
+func (r *reader) jsonIcon(d *json.Decoder, icon bool) error {
+	rank := 1
+	if icon {
+		rank = 2
+	}
+	ref, err := r.jsonHead(d)
+	if ref = trim(ref); ref != "" {
+		r.setIcon(r.absolute(r.doc.URL, ref, int(d.InputOffset())), rank)
+	}
+	return err
+}
+
+// jsonAuthors reads the feed's authors, of which version 1.0 has one.
+func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
+	authors := make([]jsonAuthor, 1)
+	offset := int(d.InputOffset())
+	if several {
+		err = d.Decode(&authors)
+	} else {
+		err = d.Decode(&authors[0])
+	}
+	if is[*json.UnmarshalTypeError](err) {
+		r.note("json-type", err.Error(), offset)
+		err = nil
+	}
+	if !several && len(r.doc.Authors) > 0 {
+		return err
+	}
+	r.doc.Authors = nil
+	for _, a := range authors {
+		if a != (jsonAuthor{}) && len(r.doc.Authors) < maxExtra && r.fits(len(a.Name)+len(a.URL), offset) {
+			p := personOf(a.Name)
+			r.doc.Authors = append(r.doc.Authors, Person{Name: p.Name, Email: p.Email, URI: a.URL})
+		}
+	}
+	return err
 }
 
 func (r *reader) jsonLink(d *json.Decoder, rel string) error {

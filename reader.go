@@ -49,7 +49,9 @@ type reader struct {
 	dates   dateReader
 	polls   scheduleReader
 
+	ranks        headRanks
 	headBytes    int // of the head section that are kept
+	knownBytes   int // and of what Feed alone needs
 	skipped      int // entries that were left out
 	firstSkipped *ParseError
 }
@@ -59,6 +61,9 @@ type baseURL struct {
 	at  int
 	url string
 }
+
+// headRanks say how good what the head section has said so far is.
+type headRanks struct{ title, updated, language, icon int }
 
 // document reads the root element.
 func (r *reader) document() {
