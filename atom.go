@@ -12,10 +12,7 @@ func (r *reader) atomFeed() {
 	if !isAtom(r.native) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
 	}
-	r.doc.version, r.doc.Language = "1.0", r.language()
-	if r.native == nsAtom03 {
-		r.doc.version = "0.3"
-	}
+	r.doc.version, r.doc.Language = map[string]string{nsAtom: "1.0", nsAtom03: "0.3"}[r.native], r.language()
 	r.enter()
 	for r.child(depth) {
 		if r.s.Local() == "entry" && (r.space() == r.native || isAtom(r.space())) {

@@ -84,10 +84,10 @@ func (d *decoder) rssExtensions(author string) {
 	item.Content = cmp.Or(item.Content, value(atom["content"]))
 	if item.Published == "" {
 		item.Published = cmp.Or(date, value(atom["published"]))
-		item.PublishedParsed = d.time(item.Published)
+		item.PublishedParsed = given(d.date(item.Published))
 	}
 	item.Updated = cmp.Or(date, value(atom["updated"]))
-	item.UpdatedParsed = d.time(item.Updated)
+	item.UpdatedParsed = given(d.date(item.Updated))
 	item.Author = rssAuthor(cmp.Or(author, first(dc.Author), first(dc.Creator), itunes.Author), atom["author"])
 	if item.Author != nil {
 		item.Authors = []*gofeed.Person{item.Author}
@@ -104,10 +104,10 @@ func (d *decoder) rssExtensions(author string) {
 	item.Image = rssImage(item, itunes.Image)
 }
 
-// time reads a date of an extension.
-func (d *decoder) time(text string) *time.Time {
+// date reads a date; zero if it is none.
+func (d *decoder) date(text string) time.Time {
 	t, _ := d.r.dates.read(text)
-	return given(t)
+	return t
 }
 
 // rssAuthor returns the author whom a text names, or Atom elements; nil for none.

@@ -52,7 +52,7 @@ func (d *Document) feed(entries []*Entry) *gofeed.Feed {
 			feed.Links = append(feed.Links, l.Href)
 		}
 	}
-	if d.Format != JSONFeed {
+	if d.Format != JSONFeed && feed.UpdatedParsed == nil {
 		feed.UpdatedParsed = given(d.Updated.UTC())
 	}
 	if len(feed.Authors) == 0 {
@@ -168,9 +168,10 @@ func (d *Document) rssFeed() *gofeed.Feed {
 			channel.WebMaster = r.plainText()
 		case "pubDate":
 			channel.PubDate = r.plainText()
-			channel.PubDateParsed = head.time(channel.PubDate)
+			channel.PubDateParsed = given(head.date(channel.PubDate).UTC())
 		case "lastBuildDate":
 			channel.LastBuildDate = r.plainText()
+			channel.LastBuildDateParsed = given(head.date(channel.LastBuildDate).UTC())
 		case "generator":
 			channel.Generator = r.plainText()
 		case "category":
