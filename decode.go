@@ -1,7 +1,9 @@
 package feedhistory
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -266,4 +268,37 @@ func (d *decoder) prefix() string {
 	}
 	d.prefixes = append(d.prefixes, xmlscan.Binding{Prefix: prefix, URI: space})
 	return prefix
+}
+
+// decodeJSON returns what the item says, in gofeed's form.
+func (e *Entry) decodeJSON() *gofeed.Item {
+	from, base := e.jsonItem(), e.scope.base
+	item := &gofeed.Item{
+		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Published: from.Published, PublishedParsed: given(e.Published),
+		Updated: from.Modified, UpdatedParsed: given(e.Updated),
+	}
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+		item.Image = &gofeed.Image{URL: resolve(base, image)}
+	}
+	if from.Author != (jsonAuthor{}) {
+		item.Author = from.Author.gofeed()
+		item.Authors = []*gofeed.Person{item.Author}
+	}
+	if from.Authors != nil {
+		item.Authors = nil
+		for _, a := range from.Authors {
+			item.Authors = append(item.Authors, a.gofeed())
+		}
+	}
+	item.Categories = slices.Clone(from.Tags)
+	e.linked(item)
+	return e.finishItem(item)
+}
+
+// gofeed returns the author in gofeed's form.
+func (a jsonAuthor) gofeed() *gofeed.Person {
+	p := personOf(a.Name)
+	p.URL = a.URL
+	return p
 }

@@ -56,6 +56,9 @@ const (
 	maxExtra = 1000
 )
 
+// headRanks say how good what the head section has said so far is.
+type headRanks struct{ title, updated, language, icon int }
+
 // fits reports whether the head section has room for so many bytes more. What has
 // none is left out, with a note.
 func (r *reader) fits(n, offset int) bool {

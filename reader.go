@@ -56,15 +56,6 @@ type reader struct {
 	firstSkipped *ParseError
 }
 
-// A baseURL is an xml:base attribute, by its place, with what it resolves to.
-type baseURL struct {
-	at  int
-	url string
-}
-
-// headRanks say how good what the head section has said so far is.
-type headRanks struct{ title, updated, language, icon int }
-
 // document reads the root element.
 func (r *reader) document() {
 	if !r.s.Child(0) {
@@ -123,28 +114,6 @@ func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseE
 		URL: r.doc.URL, Reason: reason, Clause: clause,
 		Offset: offset, Line: line, Column: column, Err: stringError(what),
 	}
-}
-
-// currentBase returns what references resolve against at the current element:
-// its xml:base and its ancestors', then the document's URL (5005#25). What was
-// resolved stays good as long as the attribute is in scope.
-func (r *reader) currentBase() string {
-	bases := r.s.Bases()
-	n := min(len(bases), len(r.bases))
-	for n > 0 && r.bases[n-1].at != bases[n-1].At {
-		n--
-	}
-	base := r.doc.URL
-	if r.bases = r.bases[:n]; n > 0 {
-		base = r.bases[n-1].url
-	}
-	for _, b := range bases[n:] {
-		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
-			base = inner
-		}
-		r.bases = append(r.bases, baseURL{b.At, base})
-	}
-	return base
 }
 
 // language returns xml:lang at the current element.
