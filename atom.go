@@ -99,7 +99,9 @@ func (r *reader) atomEntry() {
 	}
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	native := r.space()
+	var texts textFinder
 	for r.child(depth) {
+		texts.look(r, r.start)
 		if r.space() != native && !isAtom(r.space()) {
 			continue
 		}
@@ -122,5 +124,5 @@ func (r *reader) atomEntry() {
 		}
 	}
 	e.Links = r.takeLinks()
-	r.endEntry(e, lenient)
+	r.endEntry(e, lenient, &texts)
 }

@@ -30,16 +30,18 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 		return e.decodeJSON(), nil
 	}
 	d := decoder{r: e.reader()}
+	defer d.r.release()
 	if e.format() == Atom {
 		d.atomEntry(e)
 	} else {
 		d.rssItem(e)
 	}
-	e.finishItem(&d.item)
+	item := d.item
+	e.finishItem(&item)
 	if d.r.err != nil {
-		return &d.item, d.r.err
+		return &item, d.r.err
 	}
-	return &d.item, nil
+	return &item, nil
 }
 
 // finishItem sets what is not found in the entry's element alone.

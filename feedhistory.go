@@ -168,9 +168,10 @@ type Entry struct {
 	raw     string    // the element, or JSON object, as it stood in the document
 	json    *jsonItem // what that says; nil in the XML formats, and if it is short
 	scope   *scope    // what its surroundings contribute
-	lenient bool      // raw is not well-formed without repair
-	signed  bool      // it says itself who wrote it
-	odd     bool      // names in it are misspelt, so that others do not read it
+	texts   textPlaces
+	lenient bool // raw is not well-formed without repair
+	signed  bool // it says itself who wrote it
+	odd     bool // names in it are misspelt, so that others do not read it
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

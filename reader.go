@@ -298,7 +298,7 @@ func (r *reader) newEntry(sc *scope) *Entry {
 func (r *reader) enter() { r.scopes[r.s.Depth()] = r.newScope() }
 
 // endEntry keeps an entry that ended where the scanner stands now.
-func (r *reader) endEntry(e *Entry, lenient int) {
+func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
@@ -307,6 +307,7 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
+	e.texts = texts.found(len(e.raw))
 	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
 		r.mendEntry(e)
 	}

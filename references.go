@@ -35,7 +35,7 @@ func (t Text) absolute() string {
 	done, tags := 0, tagReader{html: t.Body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
-			abs, changed := absoluteValue(t.Base, t.Body[ref.begin:ref.end])
+			abs, changed := absoluteValue(t.Base, t.Body[ref.begin:ref.end], ref.quoted)
 			if !changed {
 				continue
 			}
@@ -43,11 +43,8 @@ func (t Text) absolute() string {
 				b.Grow(len(t.Body) + len(t.Body)/4 + 64)
 			}
 			b.WriteString(t.Body[done:ref.begin])
-			done = ref.end
-			if !ref.quoted {
-				abs = `"` + abs + `"`
-			}
 			b.WriteString(abs)
+			done = ref.end
 		}
 	}
 	if done == 0 {
@@ -59,25 +56,31 @@ func (t Text) absolute() string {
 
 // absoluteValue makes the value of an attribute absolute, as it stands in HTML, and
 // reports whether that changes it.
-func absoluteValue(base, raw string) (abs string, changed bool) {
+func absoluteValue(base, raw string, quoted bool) (abs string, changed bool) {
 	if isHTTP(raw) && !strings.Contains(raw, "/.") && !strings.Contains(raw, "&#") {
 		return raw, false
+	}
+	amps := strings.Count(raw, "&")
+	if quoted && strings.IndexByte(raw, '\r') < 0 && (amps == 0 || amps == strings.Count(raw, "&amp;")) {
+		abs = resolve(html.EscapeString(base), raw) // no part of a reference ends in "&amp;"
+		return abs, abs != strings.TrimSpace(raw)
 	}
 	ref := unescapeValue(raw)
 	if abs = resolve(base, ref); abs == strings.TrimSpace(ref) {
 		return raw, false
 	}
-	return html.EscapeString(abs), true
+	abs = html.EscapeString(abs)
+	if !quoted {
+		abs = `"` + abs + `"`
+	}
+	return abs, true
 }
 
 // unescapeValue returns what an attribute's value stands for, whose references
 // are not quite those of text.
 func unescapeValue(raw string) string {
-	switch n := strings.Count(raw, "&"); {
-	case n == 0 && strings.IndexByte(raw, '\r') < 0:
+	if !strings.ContainsAny(raw, "&\r") {
 		return raw
-	case n > 0 && n == strings.Count(raw, "&amp;"):
-		return strings.ReplaceAll(raw, "&amp;", "&")
 	}
 	z := html.NewTokenizer(strings.NewReader(`<a b="` + strings.ReplaceAll(raw, `"`, "&#34;") + `">`))
 	z.Next()

@@ -193,7 +193,9 @@ func (r *reader) rssItem() {
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
 	rank, permalink := 0, false
+	var texts textFinder
 	for r.child(depth) {
+		texts.look(r, r.start)
 		if !r.isRSS() {
 			switch n := r.updateRank(); {
 			case n > rank:
@@ -232,7 +234,7 @@ func (r *reader) rssItem() {
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
-	r.endEntry(e, lenient)
+	r.endEntry(e, lenient, &texts)
 }
 
 // textLink reads RSS's link element, whose text is the reference.
