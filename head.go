@@ -79,6 +79,7 @@ func (r *reader) headText(text string, offset int) string {
 // here, so that a document can be written again with it.
 func (r *reader) keep() {
 	start, mended := r.s.Offset(), r.s.Mended()
+	r.notice()
 	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
 		return // RSS 1.0: not an element that RSS 2.0 could have
 	}

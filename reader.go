@@ -23,13 +23,7 @@ type reader struct {
 	err      *ParseError
 	decoding []xmlscan.Note // of the text's characters
 
-	begun       int  // repairs before the current entry
-	idGarbled   bool // its id is damaged,
-	linkGarbled bool // and so is its link
-	leftOut     int  // where the first entry begins that is left out for that; -1 for none
-	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
-	linkAt      int  // and begins here
-
+	mending
 	spaces map[string]string // what unusual namespaces are meant to be
 	native string            // the namespace of the root, or of the entry that is read again
 	lang   string            // xml:lang around that entry
@@ -293,7 +287,7 @@ func (r *reader) beginEntry() *Entry {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
-	r.begun, r.idGarbled, r.linkGarbled = r.s.Mended(), false, false
+	r.entryMending = entryMending{begun: r.s.Mended()}
 	sc := r.scopes[r.s.Depth()-1]
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // of what came before
@@ -327,7 +321,7 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
-	if r.idGarbled || r.linkGarbled && e.ID == "" {
+	if r.idGarbled || r.linkGarbled && e.ID == "" || r.isIDLost(e) {
 		r.leaveOut()
 		return
 	}

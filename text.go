@@ -116,17 +116,34 @@ func (e *Entry) text(what string) Text {
 		return e.jsonText(what)
 	}
 	r := e.reader()
-	var best Text
-	rank := 0
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		if n := r.textRank(what); n > rank {
-			best, rank = r.textConstruct(), n
-			if n == firstRank {
-				break
+	best := choice{what: what}
+	for depth := r.s.Depth(); best.rank < firstRank && r.s.Child(depth); {
+		if r.s.Local() != "group" || r.space() != nsMedia {
+			best.offer(r)
+			continue
+		}
+		for depth := r.s.Depth(); r.s.Child(depth); { // of a video
+			if r.space() == nsMedia {
+				best.offer(r)
 			}
 		}
 	}
-	return best
+	return best.text
+}
+
+// A choice is the element that serves best so far as an entry's title, summary or
+// content.
+type choice struct {
+	what string
+	text Text
+	rank int
+}
+
+// offer takes the current element, if it serves better.
+func (c *choice) offer(r *reader) {
+	if n := r.textRank(c.what); n > c.rank {
+		c.text, c.rank = r.textConstruct(), n
+	}
 }
 
 // reader returns a reader that stands at the entry's start tag.
@@ -174,17 +191,19 @@ func foreignRank(what, space, local string, rss bool) int {
 	atom := isAtom(space) && local == what
 	switch {
 	case what == "title" && local == "title" && space == nsDC:
-		return 3
+		return 4
 	case what == "title" && local == "title" && space == nsMedia:
-		return 2
+		return 3
+	case what == "summary" && local == "description" && space == nsMedia:
+		return 1
 	case !rss:
 		return 0
 	case atom:
-		return 1
-	case what == "summary" && local == "description" && space == nsDC:
-		return 3
-	case what == "summary" && local == "summary" && space == nsITunes:
 		return 2
+	case what == "summary" && local == "description" && space == nsDC:
+		return 4
+	case what == "summary" && local == "summary" && space == nsITunes:
+		return 3
 	case what == "content" && local == "encoded" && space == nsContent:
 		return firstRank
 	}
@@ -201,7 +220,7 @@ func (r *reader) textConstruct() Text {
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
 	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		if t.Type = TextHTML; isTitle(local) && !strings.EqualFold(trim(kind), TextHTML) {
+		if t.Type = TextHTML; (isTitle(local) || space == nsMedia) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
 		}
 		return r.textOrMarkup(t)

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,4 +143,34 @@ func TestNames(t *testing.T) {
 	doc, err = Parser{}.parse(`<feed xmlns="`+nsAtom+`" xmlns:fh="http://purl.org/syndication/history/1.0/"><fh:complete/></feed>`, "")
 	require.NoError(t, err)
 	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
+}
+
+// A video's entry has its texts in media:group; an element of the format itself
+// goes before.
+func TestMediaTexts(t *testing.T) {
+	const group = `<m:group><m:title>Title</m:title><title>no</title><m:description>1 < 2 & 3</m:description></m:group>`
+	for inner, want := range map[string][2]string{
+		group:                                  {"Title", "1 < 2 & 3"},
+		`<m:description>alone</m:description>`: {"", "alone"},
+		`<m:content><m:description>of a picture</m:description></m:content>`: {"", ""},
+		group + `<title>own</title>`:                                         {"own", "1 < 2 & 3"},
+	} {
+		inner = strings.ReplaceAll(strings.ReplaceAll(inner, " < ", " &lt; "), " & ", " &amp; ")
+		for _, text := range []string{
+			`<feed xmlns="` + nsAtom + `" xmlns:m="` + nsMedia + `"><entry><id>1</id>` + inner + `</entry></feed>`,
+			`<rss xmlns:m="` + nsMedia + `"><channel><item><guid>1</guid>` + inner + `</item></channel></rss>`,
+		} {
+			e := entryOf(t, text)
+			require.Equal(t, want[0], e.Title().Body, text)
+			require.Equal(t, want[1], e.Summary().Body, text)
+			require.Empty(t, e.Content())
+			if want[1] != "" {
+				require.Equal(t, TextPlain, e.Summary().Type)
+			}
+		}
+	}
+	html := entryOf(t, `<rss xmlns:m="http://search.yahoo.com/mrss"><channel><item><guid>1</guid><m:description type="html">&lt;b></m:description></item></channel></rss>`)
+	require.Equal(t, Text{Type: TextHTML, Body: "<b>", Base: "http://h/feed"}, html.Summary())
+	described := entryOf(t, `<rss xmlns:m="`+nsMedia+`"><channel><item><guid>1</guid>`+`<m:description>m</m:description><description>own</description></item></channel></rss>`)
+	require.Equal(t, "own", described.Summary().Body)
 }

@@ -84,6 +84,13 @@ func (s *Scanner) isMember() bool {
 	return ok && s.name.space != xhtmlNamespace
 }
 
+// isMarkup reports whether the current element is none that feeds or entries have
+// as a child, but may be HTML's.
+func (s *Scanner) isMarkup() bool {
+	_, ok := leaves[strings.ToLower(s.name.local)]
+	return !ok && (s.isNative() || s.name.space == xhtmlNamespace)
+}
+
 // leaves are the children of feeds and entries that HTML's markup does not have
 // as well, as a rule. Those that are false have children of the same names.
 var leaves = map[string]bool{
@@ -100,7 +107,8 @@ var leaves = map[string]bool{
 // opened: those without an end tag end before
 //
 //   - another of the same name, as paragraphs and list items do in HTML,
-//   - the next child of the feed or entry, if they are such a child themselves,
+//   - the next child of the feed or entry, if they are such a child themselves, or
+//     markup that stands directly in the feed or entry,
 //   - the next entry, and so does an entry that it stands directly in.
 //
 // But what stands in atom:content stays there, and in any element that has its
@@ -141,6 +149,9 @@ func (s *Scanner) findEnds() {
 		return
 	default:
 		f.leaf = parent.leaf
+		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && s.isMarkup() {
+			f.leaf = n
+		}
 	}
 	if f.ends = parent.ends; parent.role == roleContainer {
 		f.ends = n
@@ -187,5 +198,43 @@ func (s *Scanner) findSwallowed() {
 	}
 	if damaged {
 		m.swallowed = s.start
+	}
+}
+
+// findHidden notices a comment or CDATA section, from i to where the scanner
+// stands, that has the end of one entry and the beginning of another, or begins
+// between entries and ends within one: it has no end of its own. One that has
+// whole entries is what its author meant.
+func (s *Scanner) findHidden(i int) {
+	m := s.mend
+	if m.swallowed >= 0 || m.entry == "" || m.fragment || s.done {
+		return
+	}
+	depth, least := 0, 0
+	for text := s.doc[i+len("<!") : s.end]; ; {
+		_, after, ok := strings.Cut(text, "<")
+		if !ok {
+			break
+		}
+		step := 1
+		if strings.HasPrefix(after, "/") {
+			after, step = after[1:], -1
+		}
+		end := nameEnd(after, 0)
+		text = after[end:]
+		if _, local, ok := splitName(after[:end]); !ok || !strings.EqualFold(local, m.entry) {
+			continue
+		}
+		if n := strings.IndexAny(text, "<>"); n > 0 && text[n-1:n+1] == "/>" {
+			continue
+		}
+		if depth += step; depth > least && least < 0 {
+			m.swallowed = i
+			return
+		}
+		least = min(least, depth)
+	}
+	if m.entryAt == 0 && depth != 0 {
+		m.swallowed = i
 	}
 }
