@@ -20,7 +20,7 @@ func (r *reader) atomFeed() {
 			}
 			continue
 		}
-		switch r.s.Local() {
+		switch r.atomLocal() {
 		case "entry":
 			r.atomEntry()
 		case "link":
@@ -57,7 +57,7 @@ func (r *reader) documentID() string {
 func (r *reader) author() {
 	var p Person
 	for depth := r.s.Depth(); r.child(depth); {
-		switch base := r.currentBase(); r.s.Local() {
+		switch base := r.currentBase(); atomName(r.s.Local()) {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
@@ -84,7 +84,7 @@ func (r *reader) atomEntry() {
 		if r.space() != native && !isAtom(r.space()) {
 			continue
 		}
-		switch r.s.Local() {
+		switch local := r.atomLocal(); local {
 		case "id":
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
@@ -92,7 +92,7 @@ func (r *reader) atomEntry() {
 		case "updated", "modified":
 			e.Updated = r.timeText()
 		case "published", "issued", "created":
-			if !e.Published.IsZero() && r.s.Local() == "created" {
+			if !e.Published.IsZero() && local == "created" {
 				continue // Atom 0.3 has both: issued is what it is now called published
 			}
 			e.Published = r.timeText()

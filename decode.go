@@ -206,7 +206,7 @@ func (k *skeleton) entry() {
 }
 
 func (k *skeleton) atomChild() {
-	switch k.r.s.Local() {
+	switch atomName(k.r.s.Local()) {
 	case "title":
 		k.title = k.r.textConstruct()
 	case "summary":
@@ -307,7 +307,7 @@ func (k *skeleton) name(extension bool) (name, space string) {
 	prefix, local, space := k.r.s.Prefix(), k.r.s.Local(), k.r.space()
 	switch {
 	case !extension && k.r.doc.Format == Atom:
-		return local, nsAtom
+		return atomName(local), nsAtom
 	case !extension:
 		return local, ""
 	case prefix == "" || prefix == "xml":

@@ -107,11 +107,35 @@ func rssNameOf(local string) string {
 	return local
 }
 
+// atomName is the same for Atom, which has small letters only.
+func atomName(local string) string {
+	for i := range len(local) {
+		if 'A' <= local[i] && local[i] <= 'Z' {
+			return atomNameOf(local)
+		}
+	}
+	return local
+}
+
+func atomNameOf(local string) string {
+	switch name := strings.ToLower(local); name {
+	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
+		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
+		return name
+	}
+	return local
+}
+
 // rssLocal is rssName of the current element, and notes a name that is misspelt.
-func (r *reader) rssLocal() string {
-	local := r.s.Local()
-	name := rssName(local)
-	if name != local {
+func (r *reader) rssLocal() string { return r.spelt(rssName(r.s.Local())) }
+
+// atomLocal is the same for Atom.
+func (r *reader) atomLocal() string { return r.spelt(atomName(r.s.Local())) }
+
+// spelt returns the name that the current element's stands for, and notes it if
+// it is another.
+func (r *reader) spelt(name string) string {
+	if local := r.s.Local(); name != local {
 		r.odd = true
 		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
 	}

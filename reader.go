@@ -60,7 +60,8 @@ func (r *reader) document() {
 	}
 	space, root := r.space(), r.s.Local()
 	switch {
-	case root == "feed" && (isAtom(space) || space == ""):
+	case strings.EqualFold(root, "feed") && (isAtom(space) || space == ""):
+		r.spelt("feed")
 		r.doc.Format = Atom
 		r.atomFeed()
 	case strings.EqualFold(root, "rss"):
@@ -306,7 +307,8 @@ func (r *reader) newEntry(sc *scope) *Entry {
 	}
 	r.own, r.lent = r.own[:0], 0
 	if r.odd = false; r.s != nil {
-		r.odd = r.doc.Format == RSS && rssName(r.s.Local()) != r.s.Local()
+		local := r.s.Local()
+		r.odd = r.doc.Format == RSS && rssName(local) != local || r.doc.Format == Atom && atomName(local) != local
 		_ = r.space() // may be odd
 	}
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})

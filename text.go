@@ -173,17 +173,28 @@ func (r *reader) textRank(what string) int {
 	space, local := r.space(), r.s.Local()
 	switch {
 	case r.doc.Format == Atom && (space == r.native || isAtom(space)):
-		if local == what {
+		if atomName(local) == what {
 			return firstRank
 		}
 		return 0
 	case r.doc.Format == RSS && r.isRSS():
-		if local = rssName(local); local == what && what == "title" || local == "description" && what == "summary" {
-			return firstRank
-		}
-		return 0
+		return rssRank(what, rssName(local))
 	}
 	return foreignRank(what, space, local, r.doc.Format == RSS)
+}
+
+// rssRank is textRank of an element of RSS, or of one that RSS does not have, but
+// feeds do.
+func rssRank(what, local string) int {
+	switch {
+	case local == what && what == "title", local == "description" && what == "summary":
+		return firstRank
+	case local == what:
+		return 2
+	case what == "content" && (local == "body" || local == "fullitem"):
+		return 1
+	}
+	return 0
 }
 
 // foreignRank is textRank of another vocabulary's element.
@@ -206,6 +217,8 @@ func foreignRank(what, space, local string, rss bool) int {
 		return 3
 	case what == "content" && local == "encoded" && space == nsContent:
 		return firstRank
+	case what == "content" && local == "body" && space == nsXHTML:
+		return 3
 	}
 	return 0
 }
@@ -213,7 +226,7 @@ func foreignRank(what, space, local string, rss bool) int {
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
 	t := Text{Base: r.currentBase(), Lang: r.language()}
-	space, local := r.space(), r.s.Local()
+	space, local := r.space(), atomName(r.s.Local())
 	if src, ok := r.s.Attr("", "src"); ok && local == "content" {
 		t.Src = resolve(t.Base, src)
 	}

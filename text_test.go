@@ -174,3 +174,20 @@ func TestMediaTexts(t *testing.T) {
 	described := entryOf(t, `<rss xmlns:m="`+nsMedia+`"><channel><item><guid>1</guid>`+`<m:description>m</m:description><description>own</description></item></channel></rss>`)
 	require.Equal(t, "own", described.Summary().Body)
 }
+
+// Items have texts in elements that are not RSS's, if in no other.
+func TestTextsThatRSSDoesNotHave(t *testing.T) {
+	for inner, want := range map[string][2]string{
+		`<summary>s</summary><content>c</content>`:                   {"s", "c"},
+		`<summary>s</summary><description>d</description>`:           {"d", ""},
+		`<content type="html">&lt;b></content>`:                      {"", "<b>"},
+		`<body xmlns="http://www.w3.org/1999/xhtml"><p>1</p></body>`: {"", "<p>1</p>"},
+		`<body>1</body>`: {"", "1"},
+		`<fullitem>1</fullitem><content>2</content>`:                         {"", "2"},
+		`<body>1</body><content:encoded>2</content:encoded>`:                 {"", "2"},
+		`<x:body xmlns:x="u">1</x:body><x:content xmlns:x="u">1</x:content>`: {"", ""},
+	} {
+		e := entryOf(t, `<rss xmlns:content="`+nsContent+`"><channel><item><guid>1</guid>`+inner+`</item></channel></rss>`)
+		require.Equal(t, want, [2]string{e.Summary().Body, e.Content().Body}, inner)
+	}
+}
