@@ -99,7 +99,8 @@ func feedIn(text string) (begin int, page bool) {
 		}
 	}
 	before := head[:root]
-	if strings.Contains(before, "<!doctype html") || indexTag(before, "<html") >= 0 {
+	doctype := strings.Index(before, "<!doctype html")
+	if indexTag(before, "<html") >= 0 || doctype >= 0 && (root == len(head) || hasTag(before[doctype:])) {
 		return -1, true
 	}
 	if root == len(head) {
@@ -125,6 +126,17 @@ func feedIn(text string) (begin int, page bool) {
 		return 0, false
 	}
 	return begin, false
+}
+
+// hasTag reports whether there is a start tag in text.
+func hasTag(text string) bool {
+	for {
+		_, after, ok := strings.Cut(text, "<")
+		if !ok || after != "" && 'a' <= after[0] && after[0] <= 'z' {
+			return ok
+		}
+		text = after
+	}
 }
 
 // indexTag returns where a start tag is in text.
@@ -237,7 +249,7 @@ func (r *reader) findDamage() {
 	if r.err != nil || r.s.Err() != nil {
 		return
 	}
-	if at, ok := r.s.Swallowed(); ok {
+	if at, ok := r.swallowed(); ok {
 		r.failAt(at, ReasonMalformed, clauseXML, "damage has made an entry a part of another element, so that it is not read")
 	} else if r.leftOut >= 0 {
 		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out, as its id is damaged")
@@ -252,6 +264,23 @@ func (r *reader) findDamage() {
 	} else if r.linkInEntry {
 		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may be the feed's")
 	}
+}
+
+// swallowed returns where the first entry is a part of something else.
+func (r *reader) swallowed() (at int, ok bool) {
+	if at, ok = r.s.Swallowed(); ok {
+		return at, true
+	}
+	local := "item"
+	if r.doc.Format == Atom {
+		local = "entry"
+	}
+	for _, comment := range r.s.OddComments() {
+		if xmlscan.JoinsEntries(comment, local) {
+			return strings.Index(r.text, comment), true
+		}
+	}
+	return 0, false
 }
 
 func (r *reader) damaged(at int, entries bool, what string) {

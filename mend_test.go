@@ -79,6 +79,10 @@ func TestWhatDamageCosts(t *testing.T) {
 		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"an item's", `<rss><channel>` + link + `<item><guid>0</guid></item><item><foo>1</guid><link>x</link></item></channel></rss>`, []string{"0"}, "id is damaged"},
 		{"a part of an item", `<rss><channel>` + link + `<item><guid>0</guid></item><guid>1</guid></item></channel></rss>`, []string{"0"}, "stands in no entry"},
+		{"an entry in a comment that only lacks an end", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id><!-- x --></entry>` + sound),
+			[]string{"0", "0"}, "part of another element"},
+		{"entries in a comment", feed(`<entry><id>0</id></entry><!-- <entry><id>1</id></entry> -- <entry/> -->` + sound), []string{"0", "0"}, ""},
+		{"an end that HTML allows", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id> --!></entry>` + sound), []string{"0", "0"}, "part of another element"},
 		{"an entry in a comment", feed(`<entry><id>0</id><br><!-- </entry><entry><id>1</id></entry><entry><!-- x --><id>2</id></entry>` + sound),
 			[]string{"0", "0"}, "part of another element"},
 	} {
@@ -96,6 +100,29 @@ func TestWhatDamageCosts(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 		require.Equal(t, tt.ids, ids, tt.name)
+	}
+}
+
+// A feed that says it is HTML is a feed all the same, if nothing else stands
+// before it.
+func TestDoctypeOfHTML(t *testing.T) {
+	const item = "<rss><channel><item><guid>1</guid><br></item></channel></rss>"
+	for before, isFeed := range map[string]bool{
+		"<!DOCTYPE html>":                   true,
+		"<!doctype html>\n<!-- 1 < 2 -->\n": true,
+		"<!doctype html><head></head>":      false,
+		"<!doctype html><html>":             false,
+		"<html>":                            false,
+	} {
+		doc, err := Parse(strings.NewReader(before+item), "http://h/feed")
+		if !isFeed {
+			var parse *ParseError
+			require.ErrorAs(t, err, &parse, before)
+			require.Equal(t, ReasonNotFeed, parse.Reason, before)
+			continue
+		}
+		require.NoError(t, err, before)
+		require.Len(t, doc.Entries, 1, before)
 	}
 }
 

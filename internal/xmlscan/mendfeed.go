@@ -202,19 +202,34 @@ func (s *Scanner) findSwallowed() {
 }
 
 // findHidden notices a comment or CDATA section, from i to where the scanner
-// stands, that has the end of one entry and the beginning of another, or begins
-// between entries and ends within one: it has no end of its own. One that has
-// whole entries is what its author meant.
+// stands, that joins two entries, or begins between entries and ends within one:
+// it has no end of its own. One that has whole entries is what its author meant.
 func (s *Scanner) findHidden(i int) {
 	m := s.mend
 	if m.swallowed >= 0 || m.entry == "" || m.fragment || s.done {
 		return
 	}
-	depth, least := 0, 0
-	for text := s.doc[i+len("<!") : s.end]; ; {
+	if open, joins := hidden(s.doc[i:s.end], m.entry); joins || m.entryAt == 0 && open != 0 {
+		m.swallowed = i
+	}
+}
+
+// JoinsEntries reports whether a comment has the end of one entry, and then the
+// beginning of another, although neither begins nor ends there. The local name
+// is that of entries.
+func JoinsEntries(comment, local string) bool {
+	_, joins := hidden(comment, local)
+	return joins
+}
+
+// hidden returns how many more entries begin than end in a comment or CDATA
+// section, and whether one ends that does not begin there, before one begins.
+func hidden(text, local string) (open int, joins bool) {
+	least := 0
+	for text = text[len("<!"):]; ; {
 		_, after, ok := strings.Cut(text, "<")
 		if !ok {
-			break
+			return open, joins
 		}
 		step := 1
 		if strings.HasPrefix(after, "/") {
@@ -222,19 +237,14 @@ func (s *Scanner) findHidden(i int) {
 		}
 		end := nameEnd(after, 0)
 		text = after[end:]
-		if _, local, ok := splitName(after[:end]); !ok || !strings.EqualFold(local, m.entry) {
+		if _, name, ok := splitName(after[:end]); !ok || !strings.EqualFold(name, local) {
 			continue
 		}
 		if n := strings.IndexAny(text, "<>"); n > 0 && text[n-1:n+1] == "/>" {
 			continue
 		}
-		if depth += step; depth > least && least < 0 {
-			m.swallowed = i
-			return
-		}
-		least = min(least, depth)
-	}
-	if m.entryAt == 0 && depth != 0 {
-		m.swallowed = i
+		open += step
+		joins = joins || step > 0 && least < 0
+		least = min(least, open)
 	}
 }

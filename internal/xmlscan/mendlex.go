@@ -47,10 +47,17 @@ func markupAt(doc string, i int, inside, rooted bool) markup {
 	case class[rest[0]]&nameStart == 0:
 		return markupNone
 	}
-	if prefix, _, ok := splitName(doc[i+1 : nameEnd(doc, i+1)]); !ok || prefix == "xmlns" {
+	end := nameEnd(doc, i+1)
+	if prefix, _, ok := splitName(doc[i+1 : end]); !ok || prefix == "xmlns" || isAddress(doc[i+1:end], doc[end:]) {
 		return markupNone
 	}
 	return markupStart
+}
+
+// isAddress recognises what people put in angle brackets: joe@example.org and
+// http://example.org/.
+func isAddress(name, after string) bool {
+	return strings.HasPrefix(after, "@") || strings.HasSuffix(name, ":") && strings.HasPrefix(after, "//")
 }
 
 // nameEnd returns where the run of bytes ends that names may have.
