@@ -222,11 +222,17 @@ func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
 	}
-	if r.joined && r.twoInOne < 0 {
+	if (r.joined || e.ID == "" && r.hasTwoLinks(e)) && r.twoInOne < 0 {
 		r.twoInOne = r.start
 	}
 	e.raw = r.mendedText(e.raw, e.scope)
 	e.lenient = false
+}
+
+// hasTwoLinks reports whether an item, which RSS gives one link, has two.
+func (r *reader) hasTwoLinks(e *Entry) bool {
+	link, _ := e.Links.Rel(RelAlternate)
+	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
 }
 
 // mendedText returns the element that has just ended, well-formed. What stands
@@ -254,7 +260,7 @@ func (r *reader) findDamage() {
 	} else if r.leftOut >= 0 {
 		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out, as its id is damaged")
 	} else if r.twoInOne >= 0 {
-		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids: damage has made one of two entries")
+		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links for one: damage has made one of two entries")
 	} else if r.loose >= 0 && r.s.Mended() > 0 {
 		r.damaged(r.loose, true, "a part of an entry stands in no entry: the rest is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {

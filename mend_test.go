@@ -77,6 +77,8 @@ func TestWhatDamageCosts(t *testing.T) {
 		{"an entry without its start tag", feed(sound + `<id>1</id><summary/></entry>` + sound), []string{"0", "0"}, "stands in no entry"},
 		{"an id without its start tag", feed(sound + `<entry>id>1</id><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
+		{"two items without ids in one", `<rss><channel>` + link + `<item><link>1</link></item><item><link>2</link><title>a</title></title><link>3</link></item></channel></rss>`,
+			[]string{"http://h/1", "http://h/2"}, "two links"},
 		{"an item's", `<rss><channel>` + link + `<item><guid>0</guid></item><item><foo>1</guid><link>x</link></item></channel></rss>`, []string{"0"}, "id is damaged"},
 		{"a part of an item", `<rss><channel>` + link + `<item><guid>0</guid></item><guid>1</guid></item></channel></rss>`, []string{"0"}, "stands in no entry"},
 		{"an entry in a comment that only lacks an end", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id><!-- x --></entry>` + sound),

@@ -221,6 +221,7 @@ func (s *Scanner) mendedMarkup(i int) Token {
 		}
 		return s.doctype(i + len("<!DOCTYPE"))
 	case markupInstruction, markupDeclaration:
+		defer s.findHidden(i)
 		return s.oddMarkup(i, kind)
 	}
 	if i+1 == len(s.doc) && !s.mend.fragment {

@@ -84,11 +84,11 @@ func (s *Scanner) isMember() bool {
 	return ok && s.name.space != xhtmlNamespace
 }
 
-// isMarkup reports whether the current element is none that feeds or entries have
-// as a child, but may be HTML's.
-func (s *Scanner) isMarkup() bool {
-	_, ok := leaves[strings.ToLower(s.name.local)]
-	return !ok && (s.isNative() || s.name.space == xhtmlNamespace)
+// isParent reports whether the current element is one that feeds or entries have
+// as a child, and that has children of its own.
+func (s *Scanner) isParent() bool {
+	leaf, ok := leaves[strings.ToLower(s.name.local)]
+	return ok && !leaf && s.isNative()
 }
 
 // leaves are the children of feeds and entries that HTML's markup does not have
@@ -108,7 +108,7 @@ var leaves = map[string]bool{
 //
 //   - another of the same name, as paragraphs and list items do in HTML,
 //   - the next child of the feed or entry, if they are such a child themselves, or
-//     markup that stands directly in the feed or entry,
+//     anything else that stands directly in the feed or entry,
 //   - the next entry, and so does an entry that it stands directly in.
 //
 // But what stands in atom:content stays there, and in any element that has its
@@ -149,7 +149,7 @@ func (s *Scanner) findEnds() {
 		return
 	default:
 		f.leaf = parent.leaf
-		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && s.isMarkup() {
+		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && !s.isParent() {
 			f.leaf = n
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Scanner) findSwallowed() {
 	}
 }
 
-// findHidden notices a comment or CDATA section, from i to where the scanner
+// findHidden notices a comment, CDATA section or instruction, from i to where the scanner
 // stands, that joins two entries, or begins between entries and ends within one:
 // it has no end of its own. One that has whole entries is what its author meant.
 func (s *Scanner) findHidden(i int) {

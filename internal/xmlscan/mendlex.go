@@ -201,6 +201,9 @@ func (p *piece) value(doc string) {
 		p.flaw = noValue
 	}
 	p.to, p.next = i, i
+	if p.to > p.from && strings.IndexAny(doc[p.from:p.to], `"'`) == p.to-p.from-1 {
+		p.to-- // only the opening quote is missing
+	}
 }
 
 // quoted finds the end of a value in quotes. If the closing quote is forgotten,
