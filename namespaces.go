@@ -25,8 +25,12 @@ const (
 // hangs on it.
 func (r *reader) space() string {
 	space := r.s.Space()
+	if space == r.exact {
+		return space
+	}
 	switch space {
 	case "", nsAtom, nsContent, nsDC, nsITunes, nsMedia, nsXHTML:
+		r.exact = space
 		return space
 	}
 	if meant, ok := r.spaces[space]; ok {
@@ -107,15 +111,16 @@ func rssNameOf(local string) string {
 	return local
 }
 
-// atomName is the same for Atom, which has small letters only.
+// atomName is the same for Atom, which has small letters only: names that begin
+// with a capital may be meant for its own.
 func atomName(local string) string {
-	for i := range len(local) {
-		if 'A' <= local[i] && local[i] <= 'Z' {
-			return atomNameOf(local)
-		}
+	if isCapital(local) {
+		return atomNameOf(local)
 	}
 	return local
 }
+
+func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
 
 func atomNameOf(local string) string {
 	switch name := strings.ToLower(local); name {
@@ -130,7 +135,13 @@ func atomNameOf(local string) string {
 func (r *reader) rssLocal() string { return r.spelt(rssName(r.s.Local())) }
 
 // atomLocal is the same for Atom.
-func (r *reader) atomLocal() string { return r.spelt(atomName(r.s.Local())) }
+func (r *reader) atomLocal() string {
+	local := r.s.Local()
+	if isCapital(local) {
+		return r.spelt(atomNameOf(local))
+	}
+	return local
+}
 
 // spelt returns the name that the current element's stands for, and notes it if
 // it is another.

@@ -24,6 +24,7 @@ type reader struct {
 	decoding []xmlscan.Note // of the text's characters
 
 	mending
+	exact  string            // the last namespace that is a usual one
 	spaces map[string]string // what unusual namespaces are meant to be
 	native string            // the namespace of the root, or of the entry that is read again
 	lang   string            // xml:lang around that entry
