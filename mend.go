@@ -222,7 +222,7 @@ func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
 	}
-	if (r.joined || e.ID == "" && r.hasTwoLinks(e)) && r.twoInOne < 0 {
+	if (r.joined || r.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
 		r.twoInOne = r.start
 	}
 	e.raw = r.mendedText(e.raw, e.scope)
