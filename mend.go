@@ -225,7 +225,7 @@ func (r *reader) mendEntry(e *Entry) {
 	if (r.joined || r.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
 		r.twoInOne = r.start
 	}
-	e.raw = r.mendedText(e.raw, e.scope)
+	e.raw, e.texts = r.mendedText(e.raw, e.scope), textPlaces{}
 	e.lenient = false
 }
 

@@ -1,11 +1,10 @@
 package feedhistory
 
 import (
-	"bytes"
 	"encoding/base64"
+	"math"
 	"strings"
-
-	"golang.org/x/net/html"
+	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -27,78 +26,15 @@ type Text struct {
 	Lang string // xml:lang in scope; "" if none is
 }
 
-// Plain returns the text without markup: blocks are kept apart by a newline,
-// and what is not shown, as scripts and styles, is left out.
-func (t Text) Plain() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || !strings.ContainsAny(t.Body, "<&") {
-		return t.Body
-	}
-	var b strings.Builder
-	hidden, apart := "", false
-	z := html.NewTokenizer(strings.NewReader(t.Body))
-	for {
-		switch kind := z.Next(); kind {
-		case html.ErrorToken:
-			return strings.TrimSpace(b.String())
-		case html.TextToken:
-			if hidden != "" {
-				continue
-			}
-			text := z.Text()
-			if len(bytes.TrimSpace(text)) > 0 && apart {
-				if b.Len() > 0 {
-					b.WriteByte('\n')
-				}
-				text, apart = bytes.TrimLeft(text, " \t\r\n"), false
-			}
-			if !apart {
-				b.Write(text)
-			}
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			name, _ := z.TagName()
-			switch {
-			case hidden != "":
-				if string(name) == hidden && kind == html.EndTagToken {
-					hidden = ""
-				}
-			case kind == html.StartTagToken && isHidden(string(name)):
-				hidden = string(name)
-			case isBlock(string(name)):
-				apart = true
-			}
-		}
-	}
-}
-
-// isHidden recognises the elements whose text is not shown, and which the
-// tokenizer does not look into.
-func isHidden(name string) bool {
-	switch name {
-	case "script", "style", "title", "noembed", "noframes", "iframe", "textarea":
-		return true
-	}
-	return false
-}
-
-// isBlock recognises the elements that begin a line of their own.
-func isBlock(name string) bool {
-	switch name {
-	case "address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "dialog", "div", "dl", "dt",
-		"fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
-		"main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul":
-		return true
-	}
-	return false
-}
-
 // Title returns the entry's title.
-func (e *Entry) Title() Text { return e.text("title") }
+func (e *Entry) Title() Text { return e.text(0) }
 
-// Summary returns the entry's summary; in RSS, its description.
-func (e *Entry) Summary() Text { return e.text("summary") }
+// Summary returns the entry's summary; in RSS, its description; media:description
+// if there is no other.
+func (e *Entry) Summary() Text { return e.text(1) }
 
 // Content returns the entry's content; in RSS, content:encoded.
-func (e *Entry) Content() Text { return e.text("content") }
+func (e *Entry) Content() Text { return e.text(2) }
 
 func (e *Entry) format() Format {
 	if e.Source == nil {
@@ -107,60 +43,141 @@ func (e *Entry) format() Format {
 	return e.Source.Format
 }
 
+// textNames are those of an entry's texts, as Atom has them.
+var textNames = [...]string{"title", "summary", "content"}
+
+// textPlaces say where in an entry its texts begin: 0 if that is not known, and
+// less where there is none.
+type textPlaces [len(textNames)]int32
+
 // text reads one of the three from the entry as published.
-func (e *Entry) text(what string) Text {
-	if e.raw == "" {
+func (e *Entry) text(which int) (best Text) {
+	place := e.texts[which]
+	switch {
+	case e.raw == "" || place < 0:
 		return Text{}
-	}
-	if e.format() == JSONFeed {
-		return e.jsonText(what)
+	case e.format() == JSONFeed:
+		return e.jsonText(textNames[which])
 	}
 	r := e.reader()
-	best := choice{what: what}
-	for depth := r.s.Depth(); best.rank < firstRank && r.s.Child(depth); {
-		if r.s.Local() != "group" || r.space() != nsMedia {
-			best.offer(r)
+	defer r.release()
+	if place > 0 {
+		r.s.Seek(int(place))
+		r.s.Next()
+		return r.textConstruct()
+	}
+	choice := textChoice{what: textNames[which]}
+	for depth := r.s.Depth(); choice.rank < firstRank && r.s.Child(depth); {
+		if !r.isGroup() {
+			choice.offer(r)
 			continue
 		}
-		for depth := r.s.Depth(); r.s.Child(depth); { // of a video
+		for depth := r.s.Depth(); r.s.Child(depth); {
 			if r.space() == nsMedia {
-				best.offer(r)
+				choice.offer(r)
 			}
 		}
 	}
-	return best.text
+	return choice.text
 }
 
-// A choice is the element that serves best so far as an entry's title, summary or
-// content.
-type choice struct {
+// isGroup recognises media:group, which has the texts of a video's entry.
+func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == nsMedia }
+
+// A textChoice is the element that serves best so far as an entry's title, summary
+// or content.
+type textChoice struct {
 	what string
 	text Text
 	rank int
 }
 
 // offer takes the current element, if it serves better.
-func (c *choice) offer(r *reader) {
+func (c *textChoice) offer(r *reader) {
 	if n := r.textRank(c.what); n > c.rank {
 		c.text, c.rank = r.textConstruct(), n
 	}
 }
 
-// reader returns a reader that stands at the entry's start tag.
-func (e *Entry) reader() *reader { return newFragment(e.raw, e.scope, e.format()) }
+// A textFinder finds the texts of an entry while it is read.
+type textFinder struct {
+	places textPlaces
+	ranks  [len(textNames)]int
+	group  bool // there is a media:group
+}
+
+// look looks at the current child of an entry that begins at start.
+func (f *textFinder) look(r *reader, start int) {
+	switch atomName(rssName(r.s.Local())) {
+	case "group":
+		f.group = f.group || r.isGroup()
+	case "title", "summary", "description", "content", "encoded", "body", "fullitem":
+		for which, name := range textNames {
+			if n := r.textRank(name); n > f.ranks[which] {
+				f.places[which], f.ranks[which] = int32(r.s.Offset()-start), n
+			}
+		}
+	}
+}
+
+// found returns the places, those that are none included, in an entry of n bytes.
+func (f *textFinder) found(n int) textPlaces {
+	if n > math.MaxInt32 {
+		return textPlaces{}
+	}
+	for which, rank := range f.ranks {
+		switch {
+		case f.group && rank < firstRank:
+			f.places[which] = 0
+		case rank == 0:
+			f.places[which] = -1
+		}
+	}
+	return f.places
+}
+
+// reader returns a reader that stands at the entry's start tag, until release.
+func (e *Entry) reader() *reader {
+	r := readers.Get().(*reader)
+	r.readAgain(e.raw, e.scope, e.format())
+	return r
+}
+
+// readers are those that have read an entry again, with the memory that it took:
+// far more than what is read.
+var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
+
+// release ends the use of what Entry.reader returned.
+func (r *reader) release() {
+	r.reset("", new(scope), 0)
+	readers.Put(r)
+}
 
 // newFragment returns a reader that stands at the start tag of an element.
 func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{
-		s:    xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited()),
-		text: raw,
-		doc:  &Document{URL: sc.base, Format: format},
-		lang: sc.lang,
-	}
-	r.limits = Limits{}.withDefaults()
+	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
+	r.readAgain(raw, sc, format)
+	return r
+}
+
+// readAgain makes r stand at the start tag of an element.
+func (r *reader) readAgain(raw string, sc *scope, format Format) {
+	r.reset(raw, sc, format)
 	r.s.Next()
 	r.native = r.space()
-	return r
+}
+
+// reset makes r another reader, in the memory that it has.
+func (r *reader) reset(raw string, sc *scope, format Format) {
+	r.s.Reset(raw, sc.bindings, xmlscan.Unlimited())
+	*r.doc = Document{URL: sc.base, Format: format}
+	*r = reader{
+		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,
+		text: raw, lang: sc.lang, limits: Limits{}.withDefaults(),
+	}
+	if len(r.spaces) > 50 {
+		r.spaces = nil
+	}
 }
 
 // firstRank is that of the element which the format itself provides.

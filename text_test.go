@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -164,6 +165,9 @@ func TestMediaTexts(t *testing.T) {
 			require.Equal(t, want[0], e.Title().Body, text)
 			require.Equal(t, want[1], e.Summary().Body, text)
 			require.Empty(t, e.Content())
+			item, err := e.Decode()
+			require.NoError(t, err)
+			require.Equal(t, [2]string{want[0], e.Summary().absolute()}, [2]string{item.Title, item.Description})
 			if want[1] != "" {
 				require.Equal(t, TextPlain, e.Summary().Type)
 			}
@@ -189,5 +193,33 @@ func TestTextsThatRSSDoesNotHave(t *testing.T) {
 	} {
 		e := entryOf(t, `<rss xmlns:content="`+nsContent+`"><channel><item><guid>1</guid>`+inner+`</item></channel></rss>`)
 		require.Equal(t, want, [2]string{e.Summary().Body, e.Content().Body}, inner)
+		item, err := e.Decode()
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{item.Description, item.Content}, inner)
 	}
+}
+
+// Where Parse has noted that a text begins, it is found, and none is missed: an
+// entry whose texts are looked for says the same.
+func TestTextPlaces(t *testing.T) {
+	places := 0
+	for _, pattern := range []string{"testdata/parse/*", "testdata/rfc5005/*", "testdata/decode/*"} {
+		for _, file := range glob(t, pattern) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			doc, _ := Parse(strings.NewReader(string(data)), fixtureBase)
+			if doc == nil {
+				continue
+			}
+			for _, e := range doc.Entries {
+				twin := *e
+				twin.texts = textPlaces{}
+				if e.texts != twin.texts {
+					places++
+				}
+				require.Equal(t, []Text{twin.Title(), twin.Summary(), twin.Content()}, []Text{e.Title(), e.Summary(), e.Content()}, file)
+			}
+		}
+	}
+	require.Greater(t, places, 100)
 }
