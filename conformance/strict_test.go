@@ -42,7 +42,7 @@ type faults struct {
 	oneDocument, keepsAll, keepsOldest, ignoresDeletions   bool
 	alwaysWhole, alwaysPartial, noGaps, loops              bool
 	baseIsFeed, lowerCase, forgets, deletes, asksAllAlways bool
-	followsComplete, mendsWithRegexps, skipsLast           bool
+	followsComplete, skipsLast                             bool
 }
 
 type strictEntry struct {
@@ -341,7 +341,7 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 			s.gaps = append(s.gaps, link)
 			return
 		}
-		if rel == "prev-archive" && s.processed[link] && !s.asksAllAlways {
+		if rel == "prev-archive" && s.processed[link] && !s.asksAllAlways && !s.loops {
 			return
 		}
 		walked[link] = true

@@ -1,0 +1,5 @@
+package main
+
+type conformancePublisherCommand struct{}
+
+func (c *conformancePublisherCommand) Run(w *world) error { return nil }
