@@ -101,6 +101,7 @@ func Cases() ([]*Case, error) {
 		}
 		cases = append(cases, c)
 	}
+	slices.SortFunc(cases, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
 	return cases, nil
 }
 
