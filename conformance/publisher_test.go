@@ -60,7 +60,6 @@ func TestOurPublisher(t *testing.T) {
 // A blog is a small publisher with faults.
 type blog struct {
 	fault   string
-	url     string
 	log     []post
 	size    int
 	version int
