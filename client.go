@@ -15,7 +15,7 @@ import (
 )
 
 // Version is the library's, as its User-Agent names it.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 const (
 	userAgent = "feedhistory/" + Version + " (+https://github.com/feedhistory/feedhistory)"
