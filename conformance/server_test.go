@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,10 @@ func TestServer(t *testing.T) {
 
 // A reader that does not end, dies, or prints something else has told nothing.
 func TestProblems(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell")
+	}
 	some, err := conformance.Match(cases(t), "walk/archived")
 	require.NoError(t, err)
 	for _, test := range []struct {

@@ -107,6 +107,7 @@ func said(t testing.TB, r *conformance.Report, warnings bool) string {
 // This library meets everything that the suite asks for, of all levels, and tells
 // of everything.
 func TestOurs(t *testing.T) {
+	t.Parallel()
 	polled, once := polled(t)
 	for _, test := range []struct {
 		reader conformance.Reader
@@ -128,6 +129,7 @@ func TestOurs(t *testing.T) {
 
 // A mirror that polls once meets every must as well.
 func TestOursMirrored(t *testing.T) {
+	t.Parallel()
 	_, once := polled(t)
 	report, err := conformance.Run(t.Context(), mirrors(), once, nil)
 	require.NoError(t, err)
@@ -146,6 +148,7 @@ func stricts(f faults) conformance.Reader {
 // Nor does the suite fail a reader that reads nothing that is not well-formed,
 // and stops at the first error.
 func TestStrict(t *testing.T) {
+	t.Parallel()
 	report, err := conformance.Run(t.Context(), stricts(faults{}), cases(t), nil)
 	require.NoError(t, err)
 	require.False(t, report.Failed(), said(t, report, false))
