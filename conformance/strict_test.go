@@ -2,9 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"golang.org/x/net/html/charset"
 
 	"github.com/feedhistory/feedhistory/conformance"
 )
@@ -141,100 +137,6 @@ func (d *strictDoc) link(rel, href, base string) {
 	d.links[rel] = u.String()
 }
 
-// xml reads a well-formed document.
-func (d *strictDoc) xml(body []byte) error {
-	decoder := xml.NewDecoder(bytes.NewReader(body))
-	decoder.CharsetReader = charset.NewReaderLabel
-	var path []string
-	bases := []string{d.url}
-	var entry *strictEntry
-	text, root := "", false
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			text, root = "", true
-			base := bases[len(bases)-1]
-			attr := map[string]string{}
-			for _, a := range t.Attr {
-				attr[a.Name.Local] = a.Value
-				if a.Name.Space == spaceXML && a.Name.Local == "base" {
-					if b, err := url.Parse(base); err == nil {
-						if u, err := b.Parse(a.Value); err == nil {
-							base = u.String()
-						}
-					}
-				}
-			}
-			path, bases = append(path, t.Name.Local), append(bases, base)
-			if len(path) > 256 {
-				return errors.New("too deep")
-			}
-			head := len(path) == 2 && path[0] == "feed" || len(path) == 3 && path[1] == "channel"
-			switch name := t.Name; {
-			case len(path) == 1 && name.Local != "feed" && name.Local != "rss" && name.Local != "RDF":
-				return errors.New("no feed")
-			case name.Local == "entry" && len(path) == 2, name.Local == "item" && (len(path) == 2 || len(path) == 3):
-				entry = &strictEntry{id: attr["about"]}
-			case name.Space == spaceFH && head:
-				d.complete = d.complete || name.Local == "complete"
-				d.archive = d.archive || name.Local == "archive"
-			case name.Space == spaceAtom && name.Local == "link" && head:
-				d.link(cmp.Or(attr["rel"], "alternate"), attr["href"], base)
-			case name.Space == spaceAT && name.Local == "deleted-entry":
-				if when, _ := time.Parse(time.RFC3339, attr["when"]); !when.Before(d.deleted[attr["ref"]]) {
-					d.deleted[attr["ref"]] = when
-				}
-			}
-		case xml.CharData:
-			text += string(t)
-		case xml.EndElement:
-			value := strings.TrimSpace(text)
-			depth := len(path)
-			path, bases = path[:depth-1], bases[:depth]
-			inEntry := entry != nil && (path[len(path)-min(1, len(path)):] != nil && depth > 1 && (path[depth-2] == "entry" || path[depth-2] == "item"))
-			switch t.Name.Local {
-			case "id", "guid":
-				if inEntry {
-					entry.id = value
-				}
-			case "title":
-				if inEntry {
-					entry.title = value
-				}
-			case "updated", "lastBuildDate":
-				at, err := time.Parse(time.RFC3339, value)
-				if err != nil {
-					at, _ = time.Parse(time.RFC1123, value)
-				}
-				if inEntry {
-					entry.updated = at
-				} else if depth <= 3 && entry == nil {
-					d.updated = at
-				}
-			case "entry", "item":
-				if entry != nil && depth <= 3 {
-					d.entries, entry = append(d.entries, *entry), nil
-				}
-			}
-			text = ""
-		}
-	}
-	if !root {
-		return errors.New("empty")
-	}
-	for i := range d.entries {
-		d.entries[i].doc = d.updated
-	}
-	return nil
-}
-
 // take merges a document that is older than those before it.
 func (s *strict) take(d *strictDoc) {
 	for _, e := range d.entries {
@@ -269,20 +171,7 @@ func (s *strict) read(address string) *conformance.Result {
 	}
 	verdict := "window"
 	next, rel := "", "prev-archive"
-	if current := head.links["current"]; head.archive && current != "" && current != address && !s.oneDocument {
-		s.take(head)
-		s.pending = append(s.pending, head.links[rel])
-		s.processed[head.url] = true
-		if newer, err := s.get(current); err == nil {
-			if head = newer; head.archive {
-				s.gaps = append(s.gaps, head.url)
-			}
-		} else {
-			s.gaps = append(s.gaps, current)
-		}
-	} else if head.archive || head.links["next-archive"] != "" {
-		s.gaps = append(s.gaps, head.url)
-	}
+	head = s.subscription(head, address)
 	known := false
 	for _, e := range head.entries {
 		_, ok := s.entries[e.id]
@@ -321,6 +210,29 @@ func (s *strict) read(address string) *conformance.Result {
 		s.chain(link, rel, walked)
 	}
 	return s.tell(verdict)
+}
+
+// subscription returns the document that an archive calls current, or the one that
+// was read.
+func (s *strict) subscription(head *strictDoc, address string) *strictDoc {
+	switch current := head.links["current"]; {
+	case head.archive && current != "" && current != address && !s.oneDocument:
+		s.take(head)
+		s.pending = append(s.pending, head.links["prev-archive"])
+		s.processed[head.url] = true
+		newer, err := s.get(current)
+		if err != nil {
+			s.gaps = append(s.gaps, current)
+			return head
+		}
+		if newer.archive {
+			s.gaps = append(s.gaps, newer.url)
+		}
+		return newer
+	case head.archive || head.links["next-archive"] != "":
+		s.gaps = append(s.gaps, head.url)
+	}
+	return head
 }
 
 // takeNewest merges a document that is newer than all that is known.
