@@ -100,15 +100,16 @@ func TestProblems(t *testing.T) {
 	for _, test := range []struct {
 		line, problem string
 		outcome       conformance.Outcome
+		timeout       time.Duration // 0: the default
 	}{
-		{"sleep 60", "did not come to an end in time", conformance.Failed},
-		{"kill -9 $$", "killed", conformance.Failed},
-		{"echo '<feed/>'", "not the JSON that is asked for", conformance.Failed},
-		{"true", "no JSON was printed", conformance.Failed},
-		{"false", "", conformance.Failed}, // it says that there is no feed, and there is one
-		{`echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`, "", conformance.Passed},
+		{"sleep 60", "did not come to an end in time", conformance.Failed, 300 * time.Millisecond},
+		{"kill -9 $$", "killed", conformance.Failed, 0},
+		{"echo '<feed/>'", "not the JSON that is asked for", conformance.Failed, 0},
+		{"true", "no JSON was printed", conformance.Failed, 0},
+		{"false", "", conformance.Failed, 0}, // it says that there is no feed, and there is one
+		{`echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`, "", conformance.Passed, 0},
 	} {
-		report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", test.line), some, &conformance.Options{Timeout: 500 * time.Millisecond})
+		report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", test.line), some, &conformance.Options{Timeout: test.timeout})
 		require.NoError(t, err)
 		require.Equal(t, test.outcome, report.Trials[0].Outcome, test.line)
 		require.Contains(t, report.Trials[0].Problem, test.problem, test.line)
