@@ -35,8 +35,8 @@ func (t Text) absolute() string {
 	done, tags := 0, tagReader{html: t.Body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
-			abs, changed := absoluteValue(t.Base, t.Body[ref.begin:ref.end], ref.quoted)
-			if !changed {
+			abs, end := absoluteValue(t.Base, t.Body, ref)
+			if end == 0 {
 				continue
 			}
 			if b.Len() == 0 {
@@ -44,7 +44,7 @@ func (t Text) absolute() string {
 			}
 			b.WriteString(t.Body[done:ref.begin])
 			b.WriteString(abs)
-			done = ref.end
+			done = end
 		}
 	}
 	if done == 0 {
@@ -54,26 +54,47 @@ func (t Text) absolute() string {
 	return b.String()
 }
 
-// absoluteValue makes the value of an attribute absolute, as it stands in HTML, and
-// reports whether that changes it.
-func absoluteValue(base, raw string, quoted bool) (abs string, changed bool) {
+// absoluteValue returns what makes the value of an attribute absolute, as it
+// stands in HTML, and up to where that takes its place; 0 if it is to stay.
+func absoluteValue(base, body string, ref tagReference) (abs string, end int) {
+	raw := body[ref.begin:ref.end]
 	if isHTTP(raw) && !strings.Contains(raw, "/.") && !strings.Contains(raw, "&#") {
-		return raw, false
+		return "", 0
 	}
 	amps := strings.Count(raw, "&")
-	if quoted && strings.IndexByte(raw, '\r') < 0 && (amps == 0 || amps == strings.Count(raw, "&amp;")) {
-		abs = resolve(html.EscapeString(base), raw) // no part of a reference ends in "&amp;"
-		return abs, abs != strings.TrimSpace(raw)
+	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // which ends no part of a reference
+		if prefix := prefixOf(base, raw); prefix != "" {
+			return html.EscapeString(prefix), ref.begin
+		}
 	}
-	ref := unescapeValue(raw)
-	if abs = resolve(base, ref); abs == strings.TrimSpace(ref) {
-		return raw, false
+	value := unescapeValue(raw)
+	if abs = resolve(base, value); abs == strings.TrimSpace(value) {
+		return "", 0
 	}
-	abs = html.EscapeString(abs)
-	if !quoted {
+	if abs = html.EscapeString(abs); !ref.quoted {
 		abs = `"` + abs + `"`
 	}
-	return abs, true
+	return abs, ref.end
+}
+
+// prefixOf returns the part of a base that makes a reference absolute when it
+// stands before it; "" where there is more to resolving it.
+func prefixOf(base, ref string) string {
+	b := split(base)
+	if ref == "" || b.scheme == "" || b.path == "" || strings.Contains(ref, "/.") || strings.Contains(b.path, "/.") || ref[len(ref)-1] <= ' ' {
+		return ""
+	}
+	root := len(b.scheme) + len(":")
+	if b.hasAuthority {
+		root += len("//") + len(b.authority)
+	}
+	switch first := strings.IndexAny(ref, ":/?#"); {
+	case ref[0] == '/' && !strings.HasPrefix(ref, "//"):
+		return base[:root]
+	case isLetter(ref[0]) && (first < 0 || ref[first] != ':'):
+		return base[:root+strings.LastIndexByte(b.path, '/')+1]
+	}
+	return ""
 }
 
 // unescapeValue returns what an attribute's value stands for, whose references
