@@ -42,6 +42,9 @@ func (p *poll) checkChain() error {
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
 			return false
 		}
+		if g.Reason == feedhistory.ReasonLoop && g.From == f.URL && f.URL != f.Known.URL {
+			return false // the document given is none of the chain, but is the feed's
+		}
 		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
 	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })
