@@ -48,20 +48,26 @@ var dialects = map[Dialect]dialect{
 	PostgreSQL: {
 		migrations: "postgresql",
 		in:         " = ANY (?)",
-		known: [2]string{ // one by one, whatever the planner thinks of the table
-			" FROM unnest(?::text[]) AS wanted CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = wanted AND feed = (",
-			") LIMIT 1) AS entry",
-		},
-		locked:  " FOR UPDATE",
-		found:   "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
-		words:   "array_to_tsvector(string_to_array(?, ' '))",
-		dollars: true,
+		known:      [2]string{" FROM entries_known(?::text[], (", "))"},
+		locked:     " FOR UPDATE",
+		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
+		words:      "array_to_tsvector(string_to_array(?, ' '))",
+		dollars:    true,
 	},
 }
 
 // of returns the FROM clause for entries with one of a list of IDs, which is the
 // first parameter, of the feed that a query finds.
 func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
+
+// every returns a condition that all rows meet, and that an index of PostgreSQL
+// names so that nothing else takes it. SQLite's has none.
+func (d *dialect) every(condition string) string {
+	if !d.dollars {
+		return ""
+	}
+	return " AND " + condition
+}
 
 // numbered numbers a statement's parameters, if the database wants that. None
 // of our statements has a question mark elsewhere.

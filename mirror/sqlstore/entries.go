@@ -88,12 +88,15 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int
 	}
 	s.narrow(ask, q, fresh)
 	if q.Changes != nil {
-		ask.add(" AND change > ?", *q.Changes)
+		ask.add(s.every("change >= 0")+" AND change > ?", *q.Changes)
 		if beyond != nil {
 			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
 		}
 		ask.add(" ORDER BY change, coalesce(long_id, id)")
 		return ask
+	}
+	if q.Feed != "" {
+		ask.add(s.every("time >= ''"))
 	}
 	than, order := "<", " DESC"
 	if q.Oldest {

@@ -17,7 +17,7 @@ type Month struct {
 // Entries without any time are left out.
 func (s *Store) Months(ctx context.Context, feed string) (months []Month, err error) {
 	key := keyOf(feed)
-	return s.months(ctx, countMonths, key, key, key)
+	return s.months(ctx, s.countMonths(), key, key, key)
 }
 
 func (s *Store) months(ctx context.Context, query string, values ...any) (months []Month, err error) {
@@ -56,11 +56,14 @@ func (s *Store) MonthsOf(ctx context.Context, q mirror.Query) (months []Month, e
 
 // countMonths goes from month to month along the index, and counts what lies
 // between: "2006-01~" is beyond all that begins with "2006-01".
-const countMonths = `WITH RECURSIVE months (month) AS (
-		SELECT substr(min(time), 1, 7) FROM entries WHERE ` + ofFeed + ` AND time > '' AND state = 'live'
+func (s *Store) countMonths() string {
+	live := ofFeed + s.every("time >= ''") + " AND state = 'live'"
+	return `WITH RECURSIVE months (month) AS (
+		SELECT substr(min(time), 1, 7) FROM entries WHERE ` + live + ` AND time > ''
 	UNION ALL
-		SELECT (SELECT substr(min(time), 1, 7) FROM entries WHERE ` + ofFeed + ` AND time > month || '~' AND state = 'live')
+		SELECT (SELECT substr(min(time), 1, 7) FROM entries WHERE ` + live + ` AND time > month || '~')
 		FROM months WHERE month IS NOT NULL
 	)
-	SELECT month, (SELECT count(*) FROM entries WHERE ` + ofFeed + ` AND time > month AND time < month || '~' AND state = 'live')
+	SELECT month, (SELECT count(*) FROM entries WHERE ` + live + ` AND time > month AND time < month || '~')
 	FROM months WHERE month IS NOT NULL ORDER BY month`
+}
