@@ -43,13 +43,13 @@ func (s *Store) months(ctx context.Context, query string, values ...any) (months
 // MonthsOf returns the months that have entries which a query asks for, the
 // oldest first. Of the query, Feed, Search, Prefix, Deleted and Gone count.
 func (s *Store) MonthsOf(ctx context.Context, q mirror.Query) (months []Month, err error) {
-	fresh, err := s.begin(ctx, &q)
+	found, err := s.begin(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
 	q.Since, q.Until = time.Time{}, time.Time{}
 	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM entries WHERE "+ofFeed, keyOf(q.Feed))
-	s.narrow(ask, &q, fresh)
+	s.narrow(ask, &q, found.condition())
 	ask.add(" AND time > '' GROUP BY 1 ORDER BY 1")
 	return s.months(ctx, ask.sql.String(), ask.args...)
 }
