@@ -194,7 +194,7 @@ func isLasting(gap *Gap) bool {
 		var dns *net.DNSError
 		return errors.As(gap.Err, &dns) && dns.IsNotFound
 	case ReasonStatus:
-		return fetch.IsStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+		return IsStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 			http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnavailableForLegalReasons, http.StatusBadRequest)
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 // Version is the library's, as its User-Agent names it.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 const (
 	userAgent = "feedhistory/" + Version + " (+https://github.com/feedhistory/feedhistory)"
@@ -25,13 +26,13 @@ const (
 
 // A Client reads feeds over HTTP. Its zero value is ready to use; it must not
 // be copied or changed after its first use. Many goroutines may share one, and
-// should: politeness to a host is kept per Client.
+// should: politeness to a host is kept per Client, together with its Clones.
 type Client struct {
 	// HTTP makes the requests; nil stands for a safe transport of the
 	// package's own. Of a Client given here the Transport and Timeout are
 	// used: redirects are followed by this package's rules, and there are no
 	// cookies. Which addresses are talked to, and through which proxy, is then
-	// the Transport's business: AllowPrivate no longer has a say.
+	// the Transport's business: AllowPrivate no longer has a say. See Dialer.
 	HTTP *http.Client
 
 	UserAgent string        // "": feedhistory/VERSION (+URL)
@@ -47,6 +48,7 @@ type Client struct {
 
 	once    sync.Once
 	fetcher fetch.Client
+	shared  *fetch.Shared // with the clones; nil: none
 }
 
 // A Policy says which requests a Client makes. The zero value refuses what is
@@ -58,15 +60,45 @@ type Policy struct {
 	Credentials  []Credential // each is sent to its origin, and nowhere else
 }
 
-type (
-	// Timeouts bound the steps of a request; zero fields stand for defaults.
-	Timeouts = fetch.Timeouts
-	// Retry says how often, and how soon, a failed request is made again; its
-	// zero value is ready to use.
-	Retry = fetch.Retry
-	// A Credential is the Authorization header for one origin.
-	Credential = fetch.Credential
-)
+// Timeouts bound the steps of a request. A field that is zero or negative means
+// its default.
+type Timeouts struct {
+	Connect time.Duration // name lookup and TCP; zero means 5 s
+	TLS     time.Duration // the handshake; zero means 10 s
+	Headers time.Duration // from the start, connecting included, to the headers read; zero means 20 s
+	Body    time.Duration // waiting for the bytes of the body, all reads together; zero means 60 s
+	Idle    time.Duration // waiting for the next bytes of the body; zero means 15 s
+}
+
+// Retry says how often, and how soon, a failed request is made again: after a
+// network error before the headers, a 5xx but not 501, and a 429 that says when.
+type Retry struct {
+	Tries int           // requests in all; zero means 3
+	Base  time.Duration // the first wait, which doubles with each try; zero means 1 s
+
+	// MaxWait is the longest single wait, also for a host that asks for one by
+	// Retry-After. Instead of a longer one the request fails, with a StatusError
+	// that carries the time. Zero means 30 s; negative means no wait.
+	MaxWait time.Duration
+}
+
+// A Credential is a secret for one origin. It is sent there and nowhere else,
+// whatever a redirect or a document asks for.
+type Credential struct {
+	// Origin is the scheme, host and port, such as "https://example.org:8443".
+	// The scheme's own port may be left out. A credential whose Origin is empty
+	// or not a URL is never sent.
+	Origin string
+
+	// Authorization is the value of that header, such as "Bearer …".
+	Authorization string
+}
+
+// String returns the origin: a credential that is printed gives nothing away.
+func (c Credential) String() string { return "credential for " + c.Origin }
+
+// GoString is String.
+func (c Credential) GoString() string { return c.String() }
 
 // Fetch returns the whole history of the feed at url: Merge of Walk.
 //
@@ -97,6 +129,24 @@ func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, 
 // Client may be used again afterwards.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
+// Clone returns a Client with the settings of c, which may be changed before its
+// first use: for feeds that need a User-Agent or Credentials of their own. What is
+// remembered of hosts, and connections, are shared, so that c and all its clones
+// are polite together: the slowest of their Paces holds, and at each host the
+// Policy.PerHost of the Client that asks there first.
+func (c *Client) Clone() *Client {
+	return &Client{
+		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: c.Policy,
+		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
+	}
+}
+
+// Dialer returns a dialer that refuses loopback, private and special-purpose
+// addresses, as the Client's own transport does: for the Transport of a Client.HTTP
+// that has a certificate authority or a proxy of its own. A proxy resolves names
+// itself, so behind one it is the proxy that has to refuse.
+func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard} }
+
 // requester returns the fetcher, which is set up at the first use.
 func (c *Client) requester() *fetch.Client {
 	c.once.Do(c.setUp)
@@ -104,11 +154,18 @@ func (c *Client) requester() *fetch.Client {
 }
 
 func (c *Client) setUp() {
+	if c.shared == nil {
+		c.shared = new(fetch.Shared)
+	}
+	credentials := make([]fetch.Credential, len(c.Policy.Credentials))
+	for i, one := range c.Policy.Credentials {
+		credentials[i] = fetch.Credential(one)
+	}
 	c.fetcher = fetch.Client{
 		HTTP: c.HTTP, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
-		AllowPrivate: c.Policy.AllowPrivate, Credentials: c.Policy.Credentials,
+		AllowPrivate: c.Policy.AllowPrivate, Credentials: credentials, Shared: c.shared,
 		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
-		Timeouts: c.Timeouts, Retry: c.Retry, Logger: c.Logger,
+		Timeouts: fetch.Timeouts(c.Timeouts), Retry: fetch.Retry(c.Retry), Logger: c.Logger,
 	}
 	if c.UserAgent == "" {
 		c.fetcher.UserAgent = userAgent
@@ -169,7 +226,7 @@ func (l *loaded) finalURL() string {
 // load requests and reads a document. When its head section is there, before
 // the rest is, head is called with it, unless it is nil.
 func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
-	resp, err := c.requester().Do(ctx, fetch.Request{
+	resp, err := c.do(ctx, fetch.Request{
 		URL: requestURL(url), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 	})

@@ -16,7 +16,7 @@ import (
 // Only the first 1 MiB of the page is looked at, and at most 64 links are
 // returned. There is no error if there are none; the errors are those of Get.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
-	resp, err := c.requester().Do(ctx, fetch.Request{URL: requestURL(address), Accept: "text/html, */*;q=0.5"})
+	resp, err := c.do(ctx, fetch.Request{URL: requestURL(address), Accept: "text/html, */*;q=0.5"})
 	if err != nil {
 		return nil, err
 	}

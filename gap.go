@@ -11,31 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// The errors of a request, which a Gap or Client.Get may wrap.
-type (
-	// A StatusError is an answer that is neither a success nor a 304.
-	StatusError = fetch.StatusError
-	// A RefusedError is a request that was not made, by a rule of safety.
-	RefusedError = fetch.RefusedError
-	// A LimitError is an answer larger than Limits allow.
-	LimitError = fetch.LimitError
-	// A TimeoutError is a step that took too long.
-	TimeoutError = fetch.TimeoutError
-	// A TruncatedError is a body that broke off.
-	TruncatedError = fetch.TruncatedError
-	// An EncodingError is a Content-Encoding that cannot be decoded.
-	EncodingError = fetch.EncodingError
-)
-
-// The rules that a RefusedError may name.
-const (
-	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
-	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
-	RuleScheme    = fetch.RuleScheme    // neither http nor https
-	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
-)
-
-// A Reason says why a document could not be had, or read.
+// A Reason says why a document could not be retrieved or read.
 type Reason uint8
 
 // The reasons of a Gap or a ParseError.
@@ -139,6 +115,12 @@ func (g *Gap) PseudoEntry() *Entry {
 	return e
 }
 
+// NewGap returns the gap that an error leaves, with the reason that Walk would
+// give it.
+func NewGap(url string, err error) *Gap {
+	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
+}
+
 // reasonOf classifies an error of reading a document.
 func reasonOf(err error) Reason {
 	if gap, ok := errors.AsType[*Gap](err); ok {
@@ -148,7 +130,7 @@ func reasonOf(err error) Reason {
 		return parse.Reason
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		if refused.Rule == fetch.RuleLoop || refused.Rule == fetch.RuleRedirects {
+		if refused.Rule == RuleLoop || refused.Rule == RuleRedirects {
 			return ReasonLoop
 		}
 		return ReasonRefused

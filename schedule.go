@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,8 @@ func (r *reader) scheduleElement() bool {
 	}
 	switch {
 	case rss && local == "ttl":
-		if n, err := strconv.Atoi(r.plainText()); err == nil && n > 0 {
-			r.polls.ttl = min(time.Duration(min(n, 1<<20))*time.Minute, maxInterval)
+		if n := count(r.plainText()); n > 0 {
+			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
 		}
 	case rss && local == "skipHours":
 		r.skips("hour", func(text string) {
@@ -51,12 +52,22 @@ func (r *reader) scheduleElement() bool {
 	case syndication && local == "updatePeriod":
 		r.polls.period = periods[strings.ToLower(r.plainText())]
 	case syndication && local == "updateFrequency":
-		r.polls.frequency, _ = strconv.Atoi(r.plainText())
+		r.polls.frequency = count(r.plainText())
 	default:
 		return false
 	}
 	r.doc.Schedule.Every = r.polls.every()
 	return true
+}
+
+// count reads a number that is not negative; what is none counts as zero. All
+// numbers of a million and more are the same, on machines of 32 bits too.
+func count(text string) int {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return int(min(max(n, 0), 1<<20))
 }
 
 // every is the longest of the intervals that the feed asks for. A frequency

@@ -319,7 +319,7 @@ func (w *walk) load(url string) *loaded {
 // moved reads the subscription document again where an archive is not found,
 // as the publisher may have built the chain anew; nil if that has not happened.
 func (w *walk) moved(missing *Gap) *loaded {
-	if w.reread || w.kind != Archived || !fetch.IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
+	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil
 	}
 	w.reread = true

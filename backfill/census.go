@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
@@ -128,7 +128,7 @@ func (s *source) census(posts string) (*census, error) {
 	for n := 1; ; n++ {
 		url := posts + "_fields=id,guid,link,modified&orderby=id&order=asc&per_page=" + strconv.Itoa(listSize) + "&page=" + strconv.Itoa(n)
 		page, total, err := s.list(url)
-		if fetch.IsStatus(err, http.StatusBadRequest) && n > 1 {
+		if feedhistory.IsStatus(err, http.StatusBadRequest) && n > 1 {
 			break // beyond the last page
 		}
 		if err != nil {
@@ -170,9 +170,9 @@ func (p apiPost) listed() listed {
 
 // list asks for posts, and how many there are in all.
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
-	client := plain.Fetcher(s.c)
-	defer client.CloseIdle()
-	resp, err := client.Do(s.ctx, fetch.Request{URL: url, Accept: "application/json"})
+	client, done := plain.Client(s.c)
+	defer done()
+	resp, err := client.Do(s.ctx, http.MethodGet, url, "application/json")
 	if err != nil {
 		return nil, 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
@@ -72,7 +71,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 type archive struct {
 	Memento
 	ctx    context.Context
-	http   *fetch.Client
+	http   *feedhistory.Client
 	limits feedhistory.Limits
 	yield  func(*feedhistory.Document, error) bool
 	task   *task
@@ -88,8 +87,8 @@ type archive struct {
 // newArchive makes a client of its own: another pace holds there, and answers
 // are read in other ways.
 func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
-	http := plain.Fetcher(c)
-	http.Pace, http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
+	http, _ := plain.Client(c)
+	http.Pace, http.Policy.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: http}
 }
 
@@ -127,8 +126,8 @@ func (a *archive) list(first string) ([]Snapshot, error) {
 	return all.Snapshots, nil
 }
 
-func (a *archive) get(url string) (string, *fetch.Response, error) {
-	resp, err := a.http.Do(a.ctx, fetch.Request{URL: url})
+func (a *archive) get(url string) (string, *feedhistory.Answer, error) {
+	resp, err := a.http.Do(a.ctx, "GET", url, "")
 	if err != nil {
 		return "", nil, err
 	}

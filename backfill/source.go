@@ -22,7 +22,7 @@ type answer struct {
 
 // missing reports whether the server says that there is no such document.
 func (a answer) missing() bool {
-	return fetch.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
+	return feedhistory.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
 }
 
 // failure returns the error of an answer that may be another one next time.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -29,7 +28,7 @@ const (
 type pageWalker struct {
 	*Chain
 	ctx     context.Context
-	fetcher *fetch.Client
+	fetcher *feedhistory.Client
 	most    int // pages
 
 	feed    string // the newest page's URL

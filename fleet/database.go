@@ -65,7 +65,7 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 }
 
 // prepareLock is held while tables are made: "feedhist" in ASCII.
-const prepareLock = 0x6665656468697374
+const prepareLock int64 = 0x6665656468697374
 
 // prepare makes the tables that are missing, and opens the store.
 func (d *Database) prepare(ctx context.Context) error {

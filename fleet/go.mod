@@ -2,13 +2,9 @@ module github.com/feedhistory/feedhistory/fleet
 
 go 1.26.0
 
-replace github.com/feedhistory/feedhistory => ../
-
-replace github.com/feedhistory/feedhistory/mirror/sqlstore => ../mirror/sqlstore
-
 require (
-	github.com/feedhistory/feedhistory v0.0.0
-	github.com/feedhistory/feedhistory/mirror/sqlstore v0.0.0
+	github.com/feedhistory/feedhistory v0.2.0
+	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/riverqueue/river v0.51.0

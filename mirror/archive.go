@@ -289,7 +289,7 @@ func isPassing(g *feedhistory.Gap) bool {
 
 // isMissing reports whether a document is refused for good (5005#18).
 func isMissing(err error) bool {
-	return fetch.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 }
 
 // damaged takes what is left of a document.

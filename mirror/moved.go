@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // Permanent redirects are remembered, but no one-way street. Where the address
@@ -135,7 +134,7 @@ func isGone(err error) bool {
 // isAway reports whether the feed is no longer at an address, as far as the
 // answer tells.
 func isAway(err error) bool {
-	if fetch.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+	if feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
 		return true
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {

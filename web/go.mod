@@ -5,8 +5,8 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.1
-	github.com/feedhistory/feedhistory v0.0.0
-	github.com/feedhistory/feedhistory/mirror/sqlstore v0.0.0
+	github.com/feedhistory/feedhistory v0.2.0
+	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/microcosm-cc/bluemonday v1.0.27
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
@@ -41,7 +41,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-replace github.com/feedhistory/feedhistory => ../
-
-replace github.com/feedhistory/feedhistory/mirror/sqlstore => ../mirror/sqlstore

@@ -283,7 +283,7 @@ func TestToken(t *testing.T) {
 // What is typed in is fetched by the rules of the Client.
 func TestRulesStayInForce(t *testing.T) {
 	w := newWorld(t, func(s *Server) { s.Mirror = &mirror.Mirror{Store: s.Store, Client: &feedhistory.Client{}} })
-	require.Contains(t, w.page(w.add("/news.rss"), http.StatusOK), "refused by the rule on address")
+	require.Contains(t, w.page(w.add("/news.rss"), http.StatusOK), "private or special-purpose address")
 }
 
 func TestProgress(t *testing.T) {

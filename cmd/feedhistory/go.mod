@@ -5,8 +5,8 @@ go 1.26.0
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/alecthomas/kong v1.17.0
-	github.com/feedhistory/feedhistory v0.0.0
-	github.com/feedhistory/feedhistory/mirror/sqlstore v0.0.0
+	github.com/feedhistory/feedhistory v0.2.0
+	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/rivo/uniseg v0.4.7
 	github.com/rogpeppe/go-internal v1.16.0
@@ -46,8 +46,8 @@ require (
 require (
 	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
-	github.com/feedhistory/feedhistory/fleet v0.0.0
-	github.com/feedhistory/feedhistory/web v0.0.0
+	github.com/feedhistory/feedhistory/fleet v0.2.0
+	github.com/feedhistory/feedhistory/web v0.2.0
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -71,12 +71,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-replace (
-	github.com/feedhistory/feedhistory => ../..
-	github.com/feedhistory/feedhistory/mirror/sqlstore => ../../mirror/sqlstore
-)
-
-replace github.com/feedhistory/feedhistory/fleet => ../../fleet
-
-replace github.com/feedhistory/feedhistory/web => ../../web

@@ -126,7 +126,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
-			"version": "feedhistory " + feedhistory.Version, "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
+			"version": version(), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -65,19 +64,19 @@ func statusDetail(e *feedhistory.StatusError) string {
 
 func refusalDetail(e *feedhistory.RefusedError) string {
 	switch e.Rule {
-	case fetch.RuleAddress:
+	case feedhistory.RuleAddress:
 		return "a loopback, private or special-purpose address"
-	case fetch.RuleScheme:
+	case feedhistory.RuleScheme:
 		return "neither http nor https"
-	case fetch.RuleUserinfo:
+	case feedhistory.RuleUserinfo:
 		return "a user or password in the URL"
-	case fetch.RuleDowngrade:
+	case feedhistory.RuleDowngrade:
 		return "it redirects from https to http"
-	case fetch.RuleLoop:
+	case feedhistory.RuleLoop:
 		return "it redirects in a circle"
-	case fetch.RuleRedirects:
+	case feedhistory.RuleRedirects:
 		return "it redirects too often"
-	case fetch.RuleLocation:
+	case feedhistory.RuleLocation:
 		return "it redirects without saying where to"
 	}
 	if e.Err != nil {
@@ -104,7 +103,7 @@ func advice(g *feedhistory.Gap) string {
 
 func isPrivate(err error) bool {
 	e, ok := errors.AsType[*feedhistory.RefusedError](err)
-	return ok && e.Rule == fetch.RuleAddress
+	return ok && e.Rule == feedhistory.RuleAddress
 }
 
 // failure says why the document that an argument names cannot be read, in one
@@ -154,9 +153,9 @@ func remedy(err error) string {
 	}
 	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
 		switch e.Rule {
-		case fetch.RuleUserinfo:
+		case feedhistory.RuleUserinfo:
 			return "take it out of the URL"
-		case fetch.RuleDowngrade, fetch.RuleLoop, fetch.RuleRedirects, fetch.RuleLocation:
+		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
 			return "tell the publisher, or give the address where the feed is now"
 		}
 		return ""

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"net/http"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
@@ -42,14 +42,14 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 	}
 	return func(yield func(Fetched, error) bool) {
 		ctx, cancel := context.WithCancel(h.with(ctx))
-		client := plain.Fetcher(h.HTTP)
+		client, done := plain.Client(h.HTTP)
 		var queue []chan result // of what is under way, in order
 		defer func() {
 			cancel()
 			for _, c := range queue {
 				<-c
 			}
-			client.CloseIdle()
+			done()
 		}()
 		take := func() bool {
 			r := <-queue[0]
@@ -81,11 +81,11 @@ func (h *Harvester) parallel() int {
 }
 
 // get requests the representation that was chosen.
-func get(ctx context.Context, client *fetch.Client, change Change) Fetched {
+func get(ctx context.Context, client *feedhistory.Client, change Change) Fetched {
 	f := Fetched{Change: change}
-	resp, err := client.Do(ctx, fetch.Request{URL: change.Chosen.URL, Accept: change.Chosen.Type})
+	resp, err := client.Do(ctx, http.MethodGet, change.Chosen.URL, change.Chosen.Type)
 	if err != nil {
-		f.Gone = fetch.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
+		f.Gone = feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 		f.Err = err
 		return f
 	}

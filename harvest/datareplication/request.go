@@ -68,7 +68,7 @@ func (r *run) head(url, from string) (*replication.Page, error) {
 
 // gone reports whether the error is that a page is not there.
 func gone(err error) bool {
-	return fetch.IsStatus(err, http.StatusNotFound, http.StatusGone)
+	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
 // interrupted is the error of a page that could not be read to its end; nil if

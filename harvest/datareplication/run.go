@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -17,7 +17,7 @@ import (
 type run struct {
 	*Harvest
 	ctx     context.Context // of the requests
-	fetcher *fetch.Client
+	fetcher *feedhistory.Client
 	limits  Limits
 	yield   func(*Entity, error) bool
 	left    bool // by whoever ranges over the entities

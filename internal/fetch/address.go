@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,7 +36,11 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 		u = base.ResolveReference(u)
 	}
 	if rule := c.forbidden(u); rule != "" {
-		return nil, &RefusedError{URL: Redact(u.String()), Rule: rule}
+		refused := &RefusedError{URL: Redact(u.String()), Rule: rule}
+		if rule == RuleScheme {
+			refused.Err = fmt.Errorf("%q", u.Scheme)
+		}
+		return nil, refused
 	}
 	u.Fragment, u.RawFragment = "", "" // never sent, and no part of what is fetched
 	return u, nil

@@ -49,13 +49,13 @@ func (c *Client) decoder(encoding string, src io.Reader) (dec io.Reader, release
 }
 
 func (c *Client) gzip(src io.Reader) (io.Reader, func(), error) {
-	g, _ := c.gzips.Get().(*gunzip)
+	g, _ := c.shared().gzips.Get().(*gunzip)
 	if g == nil {
 		g = new(gunzip)
 	}
 	release := func() {
 		g.release()
-		c.gzips.Put(g)
+		c.shared().gzips.Put(g)
 	}
 	if err := g.reset(src); err != nil {
 		release()
@@ -65,7 +65,7 @@ func (c *Client) gzip(src io.Reader) (io.Reader, func(), error) {
 }
 
 func (c *Client) zstd(src io.Reader) (io.Reader, func(), error) {
-	z, _ := c.zstds.Get().(*zstd.Decoder)
+	z, _ := c.shared().zstds.Get().(*zstd.Decoder)
 	if z == nil {
 		var err error
 		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -76,7 +76,7 @@ func (c *Client) zstd(src io.Reader) (io.Reader, func(), error) {
 	}
 	release := func() {
 		z.Reset(nil)
-		c.zstds.Put(z)
+		c.shared().zstds.Put(z)
 	}
 	if err := z.Reset(src); err != nil {
 		release()

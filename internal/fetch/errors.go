@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,10 +33,26 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
+	s := fmt.Sprintf("fetch %q: refused: %s", e.URL, cmp.Or(refusals[e.Rule], e.Rule))
 	if e.Err != nil {
-		return fmt.Sprintf("fetch %q: refused by the rule on %s: %v", e.URL, e.Rule, e.Err)
+		s += ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("fetch %q: refused by the rule on %s", e.URL, e.Rule)
+	return s
+}
+
+// refusals are the rules in words.
+var refusals = map[string]string{
+	RuleURL:       "not an absolute URL with a host",
+	RuleLength:    "URL too long",
+	RuleScheme:    "unsupported scheme",
+	RuleUserinfo:  "user or password in the URL",
+	RuleMethod:    "unsupported method",
+	RuleHeader:    "invalid header field",
+	RuleDowngrade: "redirect from https to http",
+	RuleLocation:  "redirect without a target",
+	RuleLoop:      "redirect loop",
+	RuleRedirects: "too many redirects",
+	RuleAddress:   "private or special-purpose address",
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }

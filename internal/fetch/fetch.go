@@ -20,7 +20,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -29,8 +28,8 @@ import (
 const fallbackAgent = "feedhistory"
 
 // A Client fetches documents. Its zero value is ready to use. Many goroutines
-// may share one, and should: politeness is kept per Client. Its fields must
-// not change after the first use.
+// may share one; Clients with different settings share politeness by Shared.
+// Its fields must not change after the first use.
 type Client struct {
 	// HTTP, when set, supplies the Transport that requests go through, and
 	// its Timeout caps the wait for an answer and the reading of its body.
@@ -66,11 +65,11 @@ type Client struct {
 	// Nil: silence.
 	Logger *slog.Logger
 
-	setup     sync.Once
-	transport http.RoundTripper
-	hosts     hosts
-	gzips     sync.Pool // of *gunzip
-	zstds     sync.Pool // of *zstd.Decoder
+	// Shared is what several Clients have in common: what is known of hosts,
+	// and connections. Nil: this Client's own.
+	Shared *Shared
+
+	own Shared
 
 	// Hooks of the tests; nil is what everyone else has.
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)

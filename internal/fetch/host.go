@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -26,8 +27,8 @@ type hosts struct {
 
 // host is one of them. Fields after slots and pace belong to hosts.mu.
 type host struct {
-	slots chan struct{} // one for each request in flight
-	pace  *rate.Limiter // nil: no pause
+	slots chan struct{}                // one for each request in flight
+	pace  atomic.Pointer[rate.Limiter] // nil: no pause
 
 	users  int       // goroutines that hold or await a slot
 	until  time.Time // the host asked to be left alone until then
@@ -44,17 +45,22 @@ func hostName(u *url.URL) string {
 	return name
 }
 
-// use finds or makes a host and counts one more user, until leave.
+// use finds or makes a host and counts one more user, until leave. Of clients
+// that ask for different paces, the slowest holds for all; the number of slots is
+// that of whoever asks first.
 func (hs *hosts) use(name string, slots int, pace time.Duration) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h := hs.byName[name]
 	if h == nil {
 		h = &host{slots: make(chan struct{}, slots)}
-		if pace > 0 {
-			h.pace = rate.NewLimiter(rate.Every(pace), 1)
-		}
 		hs.add(name, h)
+	}
+	switch every, now := rate.Every(pace), h.pace.Load(); {
+	case pace > 0 && now == nil:
+		h.pace.Store(rate.NewLimiter(every, 1))
+	case pace > 0 && every < now.Limit():
+		now.SetLimit(every)
 	}
 	h.users++
 	return h
@@ -114,5 +120,6 @@ func (hs *hosts) sweep(now time.Time) {
 }
 
 func (h *host) idle(now time.Time) bool {
-	return h.users == 0 && !h.until.After(now) && (h.pace == nil || h.pace.TokensAt(now) >= 1)
+	pace := h.pace.Load()
+	return h.users == 0 && !h.until.After(now) && (pace == nil || pace.TokensAt(now) >= 1)
 }

@@ -69,7 +69,7 @@ msg=body url=http://a/z bytes=7 wire=`+strconv.Itoa(len(packed)+1)+` duration=0s
 msg=request url=http://a/d method=GET conditional=false
 msg=answer url=http://a/d status=200 duration=0s
 msg=body url=http://a/d bytes=5 wire=5 duration=0s error="fetch \"http://a/d\": body cut short: unexpected EOF"
-msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused by the rule on userinfo"
+msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused: user or password in the URL"
 `, "\n"), buf.String())
 
 		assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c.Credentials, c.Credentials, c.Credentials), "SECRET")
@@ -96,8 +96,8 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&RefusedError{URL: "u", Rule: RuleScheme}, `fetch "u": refused by the rule on scheme`},
-		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused by the rule on url: ` + assert.AnError.Error()},
+		{&RefusedError{URL: "u", Rule: RuleScheme}, `fetch "u": refused: unsupported scheme`},
+		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused: not an absolute URL with a host: ` + assert.AnError.Error()},
 		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
 		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
 		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": limit on ratio (200) exceeded`},

@@ -9,15 +9,15 @@ import (
 // enter waits for a request's turn at its host. What it returns must be given
 // to exit.
 func (c *Client) enter(ctx context.Context, u *url.URL) (*host, error) {
-	h := c.hosts.use(hostName(u), c.perHost(), c.Pace)
+	h := c.shared().hosts.use(hostName(u), c.perHost(), c.Pace)
 	if err := c.barred(h, u, c.Retry.maxWait()); err != nil {
-		c.hosts.leave(h)
+		c.shared().hosts.leave(h)
 		return nil, err
 	}
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
-		c.hosts.leave(h)
+		c.shared().hosts.leave(h)
 		return nil, wrap(u.String(), ctx.Err())
 	}
 	if err := c.await(ctx, h, u); err != nil {
@@ -29,12 +29,12 @@ func (c *Client) enter(ctx context.Context, u *url.URL) (*host, error) {
 
 func (c *Client) exit(h *host) {
 	<-h.slots
-	c.hosts.leave(h)
+	c.shared().hosts.leave(h)
 }
 
 // barred fails if the host wants to be left alone for longer than we wait.
 func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
-	until, status := c.hosts.asked(h)
+	until, status := c.shared().hosts.asked(h)
 	wait := time.Until(until)
 	if wait <= longest {
 		return nil
@@ -47,8 +47,8 @@ func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 // away, so it looks again; what it waits for the host is limited in all.
 func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 	left := c.Retry.maxWait()
-	for paced := h.pace == nil; ; paced = true {
-		until, _ := c.hosts.asked(h)
+	for paced := h.pace.Load() == nil; ; paced = true {
+		until, _ := c.shared().hosts.asked(h)
 		alone := time.Until(until)
 		if alone <= 0 && paced {
 			return nil
@@ -66,10 +66,11 @@ func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 
 // step waits for the pace to allow one more start.
 func (c *Client) step(ctx context.Context, h *host) error {
-	if h.pace == nil {
+	pace := h.pace.Load()
+	if pace == nil {
 		return ctx.Err()
 	}
-	r := h.pace.Reserve()
+	r := pace.Reserve()
 	err := sleep(ctx, r.Delay())
 	if err != nil {
 		r.Cancel()

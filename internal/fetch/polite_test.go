@@ -343,7 +343,7 @@ func TestManyHosts(t *testing.T) {
 		hs.leave(angry)
 		for i := range 100_000 {
 			h := hs.use(fmt.Sprint(i), 4, time.Second)
-			h.pace.Reserve()
+			h.pace.Load().Reserve()
 			hs.leave(h)
 			if i%100 == 0 {
 				time.Sleep(time.Second)

@@ -115,7 +115,7 @@ func (x *exchange) statusError(now time.Time, settled bool) error {
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		if wait, ok := retryAfter(x.resp.Header, now); ok {
 			err.RetryAfter, err.At = wait, now.Add(wait)
-			x.client.hosts.leaveAlone(x.host, err.At, status)
+			x.client.shared().hosts.leaveAlone(x.host, err.At, status)
 		}
 	}
 	return err

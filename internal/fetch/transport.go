@@ -8,22 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
 )
-
-// roundTripper is what requests go through: the caller's transport, or ours.
-func (c *Client) roundTripper() http.RoundTripper {
-	c.setup.Do(func() {
-		if c.HTTP != nil && c.HTTP.Transport != nil {
-			c.transport = c.HTTP.Transport
-			return
-		}
-		c.transport = c.newTransport()
-	})
-	return c.transport
-}
 
 // newTransport makes the built-in transport. It has no Proxy: one named by
 // the environment would resolve names for us and undo the rule on addresses.
@@ -54,10 +43,16 @@ func (c *Client) newTransport() *http.Transport {
 func (c *Client) netDialer() *net.Dialer {
 	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
 	if d.Control == nil && !c.AllowPrivate {
-		// Feeds are served from odd ports as well.
-		d.Control = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe
+		d.Control = Guard
 	}
 	return d
+}
+
+// Guard is a [net.Dialer.Control] that refuses loopback, private and
+// special-purpose addresses, and those of clouds' metadata. Any port is fine:
+// feeds are served from odd ones as well.
+func Guard(network, address string, conn syscall.RawConn) error {
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe(network, address, conn)
 }
 
 // clouds are public addresses at which a cloud's machines, and only these, find

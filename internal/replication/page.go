@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory"
 )
 
 // A Page is what the header of a page says, and its entities.
@@ -25,8 +25,8 @@ type Page struct {
 }
 
 // Open requests a page by GET or HEAD. It must be closed.
-func Open(ctx context.Context, f *fetch.Client, method, address string) (*Page, error) {
-	resp, err := f.Do(ctx, fetch.Request{URL: address, Method: method, Accept: "multipart/*, */*;q=0.1"})
+func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*Page, error) {
+	resp, err := f.Do(ctx, method, address, "multipart/*, */*;q=0.1")
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ module github.com/feedhistory/feedhistory/mirror/sqlstore
 go 1.26.0
 
 require (
-	github.com/feedhistory/feedhistory v0.0.0
+	github.com/feedhistory/feedhistory v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/pressly/goose/v3 v3.28.0
 	github.com/stretchr/testify v1.12.1
@@ -37,5 +37,3 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
-
-replace github.com/feedhistory/feedhistory => ../..

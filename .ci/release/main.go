@@ -1,0 +1,85 @@
+// Command release prepares a release of all modules, which move in lockstep.
+// It sets their version everywhere, and writes the checksums of each module
+// into the go.sum of those that require it:
+//
+//	cd .ci && go run ./release v0.3.0
+//
+// What remains is to commit and to push the tags that it prints.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/feedhistory/feedhistory/.ci/modules"
+)
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 || !semver.IsValid(os.Args[1]) {
+		log.Fatal("usage: go run ./release vX.Y.Z")
+	}
+	cache, err := os.MkdirTemp("", "release")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(cache)
+	if err := release("..", os.Args[1], cache); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// release sets the version, completes the checksums and prints the tags. The
+// cache is that of the go command.
+func release(root, version, cache string) error {
+	if err := setVersion(root, version); err != nil {
+		return err
+	}
+	proxy, err := os.MkdirTemp("", "proxy")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(proxy)
+	for _, m := range modules.All {
+		if err := modules.Sum(root, m, proxy, cache); err != nil {
+			return err
+		}
+		if err := modules.Serve(root, m, version, proxy); err != nil {
+			return err
+		}
+	}
+	for _, m := range modules.All {
+		fmt.Println("git tag " + strings.TrimPrefix(m+"/"+version, "/"))
+	}
+	return nil
+}
+
+// setVersion changes the version in the source, go.work and each go.mod.
+func setVersion(root, version string) error {
+	own := regexp.MustCompile(`(` + regexp.QuoteMeta(modules.Path) + `[a-z/]*) v[^ \n]+`)
+	files := []string{"go.work"}
+	for _, m := range modules.All {
+		files = append(files, filepath.Join(m, "go.mod"))
+	}
+	for _, file := range files {
+		if err := replace(filepath.Join(root, file), own, "${1} "+version); err != nil {
+			return err
+		}
+	}
+	constant := regexp.MustCompile(`(?m)^const Version = ".*"$`)
+	return replace(filepath.Join(root, "client.go"), constant, fmt.Sprintf("const Version = %q", version[1:]))
+}
+
+func replace(file string, what *regexp.Regexp, with string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, what.ReplaceAll(text, []byte(with)), 0o644)
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// version says which build this is: the library's version, or that of the
+// module where it was installed by one; the revision, if the build knows it;
+// and the Go version.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return fmt.Sprintf("feedhistory %s (%s)", feedhistory.Version, runtime.Version())
+	}
+	return describe(info)
+}
+
+func describe(info *debug.BuildInfo) string {
+	number := info.Main.Version
+	if number == "" || number == "(devel)" {
+		number = "v" + feedhistory.Version
+	}
+	settings := make(map[string]string)
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	details := cmp.Or(info.GoVersion, runtime.Version())
+	if revision := settings["vcs.revision"]; revision != "" {
+		revision = "revision " + revision[:min(12, len(revision))]
+		if settings["vcs.modified"] == "true" {
+			revision += ", modified"
+		}
+		details = revision + ", " + details
+	}
+	return fmt.Sprintf("feedhistory %s (%s)", number[1:], details)
+}

@@ -1,0 +1,138 @@
+package feedhistory
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// A StatusError reports an answer that is neither a success nor a 304 to a
+// conditional request.
+type StatusError struct {
+	URL    string // the URL that answered
+	Status int    // the status of the answer, such as 404
+
+	// RetryAfter is how long the host asks to be left alone, at most a day, and
+	// At is when that ends; both are zero if it does not say.
+	RetryAfter time.Duration
+	At         time.Time
+
+	// Remembered tells that no request was made: Status is that of an earlier
+	// answer of the host, whose wait lasts longer than Retry.MaxWait.
+	Remembered bool
+
+	// Gone tells that the document has been withdrawn for good: the answer was
+	// a 410, and all redirects before it were permanent.
+	Gone bool
+}
+
+func (e *StatusError) Error() string { return (*fetch.StatusError)(e).Error() }
+
+// IsStatus reports whether an error is an answer with one of the statuses.
+func IsStatus(err error, statuses ...int) bool {
+	e, ok := errors.AsType[*StatusError](err)
+	return ok && slices.Contains(statuses, e.Status)
+}
+
+// A RefusedError reports a request that was not made because a rule of safety
+// forbids it. Trying again does not help.
+type RefusedError struct {
+	URL  string // the URL that was refused, without userinfo
+	Rule string // one of the Rule constants, or "origin" for Policy.SameOrigin
+	Err  error  // details; may be nil
+}
+
+func (e *RefusedError) Error() string { return (*fetch.RefusedError)(e).Error() }
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// The rules that a RefusedError may name.
+const (
+	RuleURL       = fetch.RuleURL       // not an absolute URL with a host
+	RuleLength    = fetch.RuleLength    // the URL is longer than Limits.URL
+	RuleScheme    = fetch.RuleScheme    // neither http nor https
+	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
+	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
+	RuleHeader    = fetch.RuleHeader    // a field that a caller may not set, or a value that no field can have
+	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
+	RuleLocation  = fetch.RuleLocation  // a redirect that does not say where to
+	RuleLoop      = fetch.RuleLoop      // a redirect to a URL that was requested before it
+	RuleRedirects = fetch.RuleRedirects // more than five redirects
+	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
+)
+
+// A LimitError reports an answer that is larger than Limits allow.
+type LimitError struct {
+	URL   string
+	Limit string // "bytes", "ratio", "headers", "wire" or "window"
+	Max   int64  // what was allowed
+}
+
+func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
+
+// A TimeoutError reports a step of a request that took longer than Timeouts
+// allow.
+type TimeoutError struct {
+	URL  string
+	Step string        // "connect", "tls", "headers", "body" or "idle"
+	Max  time.Duration // what was allowed
+}
+
+func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
+
+// Timeout returns true, as [net.Error] asks.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// A TruncatedError reports a body that broke off before its end.
+type TruncatedError struct {
+	URL string
+	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
+}
+
+func (e *TruncatedError) Error() string { return (*fetch.TruncatedError)(e).Error() }
+
+// Unwrap returns Err.
+func (e *TruncatedError) Unwrap() error { return e.Err }
+
+// An EncodingError reports a body whose Content-Encoding cannot be decoded.
+type EncodingError struct {
+	URL      string
+	Encoding string // the Content-Encoding
+	Err      error  // what is corrupt; nil if the encoding is stacked or unknown
+}
+
+func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error() }
+
+// Unwrap returns Err.
+func (e *EncodingError) Unwrap() error { return e.Err }
+
+// public turns an error of internal/fetch into that of this package.
+func public(err error) error {
+	switch e := err.(type) {
+	case *fetch.StatusError:
+		return (*StatusError)(e)
+	case *fetch.RefusedError:
+		return (*RefusedError)(e)
+	case *fetch.LimitError:
+		return (*LimitError)(e)
+	case *fetch.TimeoutError:
+		return (*TimeoutError)(e)
+	case *fetch.TruncatedError:
+		return (*TruncatedError)(e)
+	case *fetch.EncodingError:
+		return (*EncodingError)(e)
+	}
+	return err
+}
+
+// A publicBody has the errors of this package.
+type publicBody struct{ io.ReadCloser }
+
+func (b publicBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	return n, public(err)
+}
