@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,33 @@ func TestSearchMany(t *testing.T) {
 					q.Search = word
 					require.Equal(t, expected(entries, start, q, has), ids(t, store, q), "%s %+v", word, q)
 				}
+			}
+		}
+	})
+}
+
+// Newest agrees with the newest entry that a query finds.
+func TestNewest(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		s := create(t).open(t)
+		w := newWriter()
+		names := []string{"missing", "empty", "https://example.org/" + strings.Repeat("long", 500)}
+		require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "empty"}}))
+		for n := range 5 {
+			names = append(names, fmt.Sprint("feed\x00", n))
+		}
+		for _, name := range names[2:] {
+			c := w.change(&mirror.Feed{URL: name}, 20)
+			c.Put[0].State = mirror.Deleted
+			require.NoError(t, s.Commit(t.Context(), c))
+		}
+		got, err := s.Newest(t.Context(), names)
+		require.NoError(t, err)
+		require.Len(t, got, 6)
+		for _, name := range names[2:] {
+			for r, err := range s.Entries(t.Context(), mirror.Query{Feed: name, Limit: 1}) {
+				require.NoError(t, err)
+				require.Equal(t, r.Time(), got[name])
 			}
 		}
 	})
