@@ -17,6 +17,7 @@ type search struct {
 	words string
 	fresh []int64 // of those that wait to be indexed, what a reader has found
 
+	counted bool    // there is more than a few
 	settled bool    // what is found is looked up for the rest of the query
 	some    bool    // keys has all that can be on the next page, or on any once settled
 	keys    []int64 // of entries
@@ -25,11 +26,11 @@ type search struct {
 // few is how many entries are looked up without a thought.
 const few = 2000
 
-// A walk goes through at most so many entries, with a statement for each portion:
-// first a few, and if too little is found and much could be, more.
+// A walk goes through at most so many entries, with a statement for each portion.
 var strides = []int{64, 256, 1024, 4096, 16384}
 
-// trial is how many strides are made before anybody asks how much is found at all.
+// trial is how many strides are made before anybody asks how much is found at all,
+// in PostgreSQL: it gathers all there is to tell that it is too much. SQLite stops.
 const trial = 2
 
 // prepare chooses how the next page is found.
@@ -47,7 +48,8 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cu
 		want = min(want, q.Limit)
 	}
 	for n, stride := range strides {
-		if n == trial {
+		if !f.counted && (n == trial || f.one) {
+			f.counted = true
 			if err := f.count(ctx); err != nil || f.settled {
 				return err
 			}
