@@ -42,6 +42,11 @@ func derive(t require.TestingT, doc *Document) (output int) {
 			}
 		}
 	}
+	feed := doc.Feed()
+	feed.Items = nil
+	data, err := json.Marshal(feed)
+	require.NoError(t, err)
+	output += len(data)
 	for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
 		var b bytes.Buffer
 		if err := write(&b, doc); err != nil {

@@ -12,33 +12,46 @@ func (r *reader) atomFeed() {
 	if !isAtom(r.native) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
 	}
+	r.doc.version, r.doc.Language = map[string]string{nsAtom: "1.0", nsAtom03: "0.3"}[r.native], r.language()
 	r.enter()
 	for r.child(depth) {
-		if r.space() != r.native && !isAtom(r.space()) {
-			if !r.scheduleElement() && !r.headElement() {
-				r.keep()
-			}
-			continue
-		}
-		switch r.s.Local() {
-		case "entry":
+		if r.s.Local() == "entry" && (r.space() == r.native || isAtom(r.space())) {
 			r.atomEntry()
-		case "link":
-			r.headLink()
-		case "id":
-			r.doc.ID = r.documentID()
-		case "title":
-			r.doc.Title = r.headText(r.textConstruct().Plain(), r.s.Offset())
-		case "subtitle", "tagline":
-			r.doc.Subtitle = r.headText(r.textConstruct().Plain(), r.s.Offset())
-		case "author":
-			r.author()
-		case "updated", "modified":
-			r.doc.Updated = r.timeText()
-		default:
-			r.keep()
+		} else {
+			r.keep(r.atomHead)
 		}
 	}
+}
+
+// atomHead reads the current element of the head section, and reports whether the
+// Document says all that it says.
+func (r *reader) atomHead() (known bool) {
+	if r.space() != r.native && !isAtom(r.space()) {
+		return r.scheduleElement() || r.headElement()
+	}
+	switch r.s.Local() {
+	case "link":
+		r.headLink()
+	case "id":
+		r.doc.ID = r.documentID()
+	case "title":
+		r.doc.Title = r.headText(r.textConstruct().Plain(), r.s.Offset())
+	case "subtitle", "tagline":
+		r.doc.Subtitle = r.headText(r.textConstruct().Plain(), r.s.Offset())
+	case "author":
+		r.author()
+	case "updated", "modified":
+		r.doc.Updated = r.timeText()
+	case "icon":
+		r.icon(2)
+		return false
+	case "logo":
+		r.icon(1)
+		return false
+	default:
+		return false
+	}
+	return true
 }
 
 // documentID reads the feed's id, as published: white space around it is not
@@ -55,20 +68,26 @@ func (r *reader) documentID() string {
 
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *reader) author() {
-	var p Person
+	p := r.person()
+	if len(r.doc.Authors) < maxExtra && r.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
+		r.doc.Authors = append(r.doc.Authors, p)
+	}
+}
+
+// person reads a person construct (RFC 4287 §3.2). The address is called url in
+// Atom 0.3, and elsewhere homepage.
+func (r *reader) person() (p Person) {
 	for depth := r.s.Depth(); r.child(depth); {
 		switch base := r.currentBase(); r.s.Local() {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
 			p.Email = r.plainText()
-		case "uri", "url":
+		case "uri", "url", "homepage":
 			p.URI = resolve(base, r.plainText())
 		}
 	}
-	if len(r.doc.Authors) < maxExtra && r.fits(len(p.Name)+len(p.Email)+len(p.URI), r.s.Offset()) {
-		r.doc.Authors = append(r.doc.Authors, p)
-	}
+	return p
 }
 
 // atomEntry reads the current entry element. Only its own children count: what
@@ -80,7 +99,9 @@ func (r *reader) atomEntry() {
 	}
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	native := r.space()
+	var texts textFinder
 	for r.child(depth) {
+		texts.look(r, r.start)
 		if r.space() != native && !isAtom(r.space()) {
 			continue
 		}
@@ -103,5 +124,5 @@ func (r *reader) atomEntry() {
 		}
 	}
 	e.Links = r.takeLinks()
-	r.endEntry(e, lenient)
+	r.endEntry(e, lenient, &texts)
 }

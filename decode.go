@@ -2,177 +2,129 @@ package feedhistory
 
 import (
 	"cmp"
-	"encoding/json"
-	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mmcdole/gofeed"
-	"github.com/mmcdole/gofeed/atom"
-	jsonfeed "github.com/mmcdole/gofeed/json"
-	"github.com/mmcdole/gofeed/rss"
+	ext "github.com/mmcdole/gofeed/extensions"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Decode has gofeed read everything else that the entry says: authors,
-// categories, enclosures, iTunes, Dublin Core and other extensions.
+// Decode reads everything that the entry says into gofeed's form: authors,
+// categories, enclosures, iTunes, Dublin Core and other extensions, as gofeed's
+// parser does. References are resolved as RFC 3986 says. Title, description and
+// content are what Title, Summary and Content give, with relative references
+// made absolute.
 //
-// gofeed never sees the entry itself. It gets a skeleton, written anew from
-// the scanner's tokens: well-formed, without comments, links resolved as RFC
-// 3986 says, and without title, summary and content. Those it would rebuild as
-// HTML, at a cost that hostile markup can drive to gigabytes; here they are
-// what Title, Summary and Content give, with relative references made absolute.
-//
-// The error is a *ParseError with ReasonLimit where the entry has more
-// elements or namespaces than gofeed can be trusted with; the item then has
+// The error is a *ParseError with ReasonLimit where the entry has more than 5,000
+// elements, or 32 namespaces, in its authors and extensions; the item then has
 // what came before.
 func (e *Entry) Decode() (*gofeed.Item, error) {
-	if e.raw == "" {
+	switch {
+	case e.raw == "":
 		return e.finishItem(&gofeed.Item{}), nil
+	case e.format() == JSONFeed:
+		return e.decodeJSON(), nil
 	}
-	if e.format() == JSONFeed {
-		return e.decodeJSON()
+	d := decoder{r: e.reader()}
+	defer d.r.release()
+	if e.format() == Atom {
+		d.atomEntry(e)
+	} else {
+		d.rssItem(e)
 	}
-	k := &skeleton{r: e.reader()}
-	k.entry()
-	item, err := k.decode(e.format())
-	if err != nil {
-		return nil, &ParseError{URL: k.r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	item := d.item
+	e.finishItem(&item)
+	if d.r.err != nil {
+		return &item, d.r.err
 	}
-	k.restore(item, e)
-	e.finishItem(item)
-	if k.r.err != nil {
-		return item, k.r.err
-	}
-	return item, nil
+	return &item, nil
 }
 
-// finishItem sets what this package knows better than gofeed.
+// finishItem sets what is not found in the entry's element alone.
 func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
 	}
 	if len(item.Authors) == 0 {
 		for _, p := range e.authors() {
-			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email})
-			item.Author = item.Authors[0]
+			item.Authors = append(item.Authors, p.gofeed())
 		}
+	}
+	if e.format() == Atom && len(item.Authors) > 0 {
+		item.Author = item.Authors[0]
 	}
 	return item
 }
 
-func (e *Entry) decodeJSON() (*gofeed.Item, error) {
-	raw, _ := json.Marshal(e.jsonItem()) // null, or a member of the wrong type, gofeed does not survive
-	item, err := readJSONItem(string(raw))
-	if err != nil {
-		return nil, &ParseError{URL: e.scope.base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
-	}
-	if item.Link != "" {
-		item.Link = resolve(e.scope.base, item.Link)
-	}
-	for i, link := range item.Links {
-		item.Links[i] = resolve(e.scope.base, link)
-	}
-	for _, enclosure := range item.Enclosures {
-		enclosure.URL = resolve(e.scope.base, enclosure.URL)
-	}
-	return e.finishItem(item), nil
+// gofeed returns the person in gofeed's form.
+func (p Person) gofeed() *gofeed.Person {
+	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
 }
 
-func readJSONItem(raw string) (*gofeed.Item, error) {
-	feed, err := new(jsonfeed.Parser).Parse(strings.NewReader(
-		`{"version":"https://jsonfeed.org/version/1.1","items":[` + raw + `]}`))
-	if err != nil {
-		return nil, err
-	}
-	return onlyItem(new(gofeed.DefaultJSONTranslator).Translate(feed))
-}
-
-// onlyItem returns the one item of a feed that gofeed has read.
-func onlyItem(feed *gofeed.Feed, err error) (*gofeed.Item, error) {
-	if err != nil {
-		return nil, err
-	}
-	if len(feed.Items) != 1 {
-		return nil, fmt.Errorf("gofeed found %d items in one entry", len(feed.Items))
-	}
-	return feed.Items[0], nil
-}
-
-// The most that gofeed is given of one entry; it copies all bindings for every
-// element.
+// The most that is decoded of one entry: each element takes more memory than text
+// does.
 const (
-	maxSkeletonElements   = 5000
-	maxSkeletonNamespaces = 32
+	maxDecodedElements   = 5000
+	maxDecodedNamespaces = 32
 )
 
-// A skeleton is an entry as gofeed gets to see it.
-type skeleton struct {
-	r                  *reader
-	b                  strings.Builder
-	namespaces         []xmlscan.Binding
-	elements           int
-	published, updated string
-
-	title, summary, content Text // what gofeed does not see
+// A decoder reads an entry, or what a head section has in addition, into gofeed's
+// form.
+type decoder struct {
+	r        *reader
+	item     gofeed.Item
+	elements int
+	prefixes []xmlscan.Binding // that extensions are found under
 }
 
-// decode gives the skeleton to gofeed.
-func (k *skeleton) decode(format Format) (*gofeed.Item, error) {
-	root, entry, end := "rss version=\"2.0\"", "<channel><item>", "</item></channel></rss>"
-	if format == Atom {
-		root, entry, end = "feed xmlns=\""+nsAtom+"\"", "<entry>", "</entry></feed>"
+// child moves to the next child element, unless there have been too many.
+func (d *decoder) child(depth int) bool { return d.r.child(depth) && d.count() }
+
+func (d *decoder) count() bool {
+	if d.elements++; d.elements > maxDecodedElements {
+		d.fail("elements", maxDecodedElements)
 	}
-	var b strings.Builder
-	b.Grow(k.b.Len() + 512)
-	b.WriteString("<" + root)
-	for _, ns := range k.namespaces {
-		writeAttr(&b, "xmlns:"+ns.Prefix, ns.URI)
-	}
-	b.WriteString(">" + entry)
-	b.WriteString(k.b.String())
-	b.WriteString(end)
-	return readItem(b.String(), format)
+	return d.r.err == nil
 }
 
-func readItem(text string, format Format) (*gofeed.Item, error) {
-	if format == Atom {
-		feed, err := new(atom.Parser).Parse(strings.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		return onlyItem(new(gofeed.DefaultAtomTranslator).Translate(feed))
-	}
-	feed, err := new(rss.Parser).Parse(strings.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return onlyItem((&gofeed.DefaultRSSTranslator{DisableContentImageScan: true}).Translate(feed))
+func (d *decoder) fail(what string, limit int) {
+	d.r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d %s in one entry", limit, what))
 }
 
-// restore adds the texts and dates that gofeed did not see.
-func (k *skeleton) restore(item *gofeed.Item, e *Entry) {
-	set := func(field *string, text Text) {
-		if text.Body != "" { // else gofeed may have found one elsewhere
-			*field = text.absolute()
+// text reads the current element, with absolute references.
+func (d *decoder) text() string { return d.r.textConstruct().absolute() }
+
+// atomEntry reads the children of the current entry.
+func (d *decoder) atomEntry(e *Entry) {
+	r, item := d.r, &d.item
+	for depth := r.s.Depth(); d.child(depth); {
+		if space := r.space(); space != r.native && !isAtom(space) {
+			d.extension(&item.Extensions)
+			continue
+		}
+		switch r.s.Local() {
+		case "title":
+			item.Title = d.text()
+		case "summary":
+			item.Description = d.text()
+		case "content":
+			item.Content = d.text()
+		case "updated", "modified":
+			item.Updated = r.plainText()
+		case "published", "issued":
+			item.Published = r.plainText()
+		case "author":
+			item.Authors = append(item.Authors, r.person().gofeed())
+		case "category":
+			item.Categories = append(item.Categories, r.category())
 		}
 	}
-	set(&item.Title, k.title)
-	set(&item.Description, k.summary)
-	set(&item.Content, k.content)
-	if e.format() == RSS {
-		if item.Image == nil {
-			item.Image = firstImage(item.Content, item.Description)
-		}
-		if k.published != "" {
-			item.Published, item.PublishedParsed = k.published, utc(e.Published)
-		}
-		return
-	}
-	item.Updated, item.UpdatedParsed = k.updated, utc(e.Updated)
-	item.Published, item.PublishedParsed = k.published, utc(e.Published)
+	e.linked(item)
+	item.UpdatedParsed, item.PublishedParsed = given(e.Updated.UTC()), given(e.Published.UTC())
 	if item.Published == "" {
 		item.Published = item.Updated
 	}
@@ -181,199 +133,174 @@ func (k *skeleton) restore(item *gofeed.Item, e *Entry) {
 	}
 }
 
-func utc(t time.Time) *time.Time {
+// category reads an Atom category: its label, or what it is a label of.
+func (r *reader) category() string {
+	if label, _ := r.s.Attr("", "label"); label != "" {
+		return label
+	}
+	term, _ := r.s.Attr("", "term")
+	return term
+}
+
+// linked sets the item's links and enclosures.
+func (e *Entry) linked(item *gofeed.Item) {
+	for _, l := range e.Links {
+		switch l.Rel {
+		case RelAlternate, RelSelf, "related":
+			if l.Rel == RelAlternate && item.Link == "" {
+				item.Link = l.Href
+			}
+			if l.Rel != "related" || e.format() == JSONFeed {
+				item.Links = append(item.Links, l.Href)
+			}
+		case RelEnclosure:
+			item.Enclosures = append(item.Enclosures, l.enclosure())
+		}
+	}
+}
+
+func (l Link) enclosure() *gofeed.Enclosure {
+	return &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type}
+}
+
+// given returns where the time is; nil for none.
+func given(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
 	return &t
 }
 
-// entry writes the children of the entry.
-func (k *skeleton) entry() {
-	for depth := k.r.s.Depth(); k.r.child(depth); {
-		switch {
-		case k.r.doc.Format == Atom && (k.r.space() == k.r.native || isAtom(k.r.space())):
-			k.atomChild()
-		case k.r.doc.Format == RSS && k.r.isRSS():
-			k.rssChild()
-		case k.r.doc.Format == RSS && k.r.space() == nsContent && k.r.s.Local() == "encoded":
-			k.content = k.r.textConstruct()
-		default:
-			k.element("", true)
-		}
+// extension reads the current element as an extension.
+func (d *decoder) extension(all *ext.Extensions) {
+	prefix, local := d.prefix(), d.r.s.Local()
+	if *all == nil {
+		*all = ext.Extensions{}
 	}
+	vocabulary := (*all)[prefix]
+	if vocabulary == nil {
+		vocabulary = map[string][]ext.Extension{}
+		(*all)[prefix] = vocabulary
+	}
+	outer := ""
+	if d.r.doc.Format == Atom {
+		outer = nsAtom
+	}
+	vocabulary[local] = append(vocabulary[local], d.element(outer))
 }
 
-func (k *skeleton) atomChild() {
-	switch k.r.s.Local() {
-	case "title":
-		k.title = k.r.textConstruct()
-	case "summary":
-		k.summary = k.r.textConstruct()
-	case "content":
-		k.content = k.r.textConstruct()
-	case "updated", "modified":
-		k.updated = k.r.plainText()
-	case "published", "issued":
-		k.published = k.r.plainText()
-	case "author", "category", "link":
-		k.element(nsAtom, false)
+// element reads the current element and all that is in it. The default namespace
+// around it is outer.
+func (d *decoder) element(outer string) ext.Extension {
+	s := d.r.s
+	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
+	if space := d.r.space(); s.Prefix() == "" && space != outer {
+		e.Attrs["xmlns"], outer = space, space
 	}
-}
-
-func (k *skeleton) rssChild() {
-	switch rssName(k.r.s.Local()) {
-	case "title":
-		k.title = k.r.textConstruct()
-	case "description":
-		k.summary = k.r.textConstruct()
-	case "pubDate":
-		k.published = k.r.plainText()
-	case "link":
-		href, _ := k.r.s.Attr("", "href")
-		base := k.r.currentBase()
-		if href = cmp.Or(k.r.plainText(), href); href != "" {
-			k.b.WriteString("<link>")
-			escapeText(&k.b, resolve(base, href))
-			k.b.WriteString("</link>")
-		}
-	case "guid", "source":
-	case "enclosure":
-		if url, _ := k.r.s.Attr("", "url"); trim(url) != "" {
-			k.element("", false)
-		}
-	default:
-		k.element("", false)
-	}
-}
-
-// element writes the current element and what is in it. All of its text comes
-// last and in one piece, since gofeed's work on text in pieces is quadratic.
-// In the surrounding skeleton, outer is the default namespace.
-func (k *skeleton) element(outer string, extension bool) {
-	if k.elements++; k.elements > maxSkeletonElements {
-		k.fail("elements", maxSkeletonElements)
-		return
-	}
-	name, space := k.name(extension)
-	if !readable(name) {
-		k.r.s.Skip()
-		return
-	}
-	k.b.WriteString("<" + name)
-	if !strings.Contains(name, ":") && space != outer {
-		writeAttr(&k.b, "xmlns", space)
-		outer = space
-	}
-	k.attributes(extension)
-	k.b.WriteByte('>')
-	var text []byte
-	for depth := k.r.s.Depth(); k.r.proceed(); {
-		tok := k.r.s.Next()
-		if tok == xmlscan.Stop || tok == xmlscan.End && k.r.s.Depth() < depth {
+	var only string // the text, as long as it is of one piece
+	var all []byte
+	for depth := s.Depth(); d.r.err == nil; {
+		tok := s.Next()
+		if tok == xmlscan.Stop || tok == xmlscan.End && s.Depth() < depth {
 			break
 		}
-		switch tok {
-		case xmlscan.Start:
-			k.element(outer, extension)
-		case xmlscan.Text, xmlscan.CData:
-			text = k.r.s.AppendText(text)
+		switch text, plain := s.Plain(); {
+		case tok == xmlscan.Start:
+			if local := s.Local(); d.count() {
+				e.Children[local] = append(e.Children[local], d.element(outer))
+			}
+		case plain && only == "" && all == nil:
+			only = text
+		default:
+			all = s.AppendText(append(all, only...))
+			only = ""
 		}
 	}
-	escapeText(&k.b, string(text))
-	k.b.WriteString("</" + name + ">")
+	if all != nil {
+		only = string(all)
+	}
+	e.Value = strings.TrimSpace(only)
+	return e
 }
 
-// readable reports whether encoding/xml, under gofeed, knows all characters of
-// a name: it has the second edition of XML 1.0, the scanner has the fifth. What
-// follows a prefix may begin with what no name begins with.
-func readable(name string) bool {
-	if strings.IndexByte("-.0123456789", name[0]) >= 0 {
-		return false
-	}
-	for i := range len(name) {
-		if name[i] >= 0x80 {
-			_, err := xml.NewDecoder(strings.NewReader("<" + name + "/>")).Token()
-			return err == nil
-		}
-	}
-	return true
-}
-
-// name returns the current element's name in the skeleton, and its namespace
-// if the name has no prefix.
-func (k *skeleton) name(extension bool) (name, space string) {
-	prefix, local, space := k.r.s.Prefix(), k.r.s.Local(), k.r.space()
-	switch {
-	case !extension && k.r.doc.Format == Atom:
-		return local, nsAtom
-	case !extension:
-		return local, ""
-	case prefix == "" || prefix == "xml":
-		return local, space
-	}
-	return k.prefix(usualPrefix(prefix, space), space) + ":" + local, space
-}
-
-// usualPrefix returns the prefix by which gofeed knows a vocabulary, if it does.
-func usualPrefix(prefix, uri string) string {
-	switch uri {
-	case nsDC:
-		return "dc"
-	case nsITunes:
-		return "itunes"
-	case nsMedia:
-		return "media"
-	}
-	return prefix
-}
-
-// prefix returns the prefix that stands for a namespace all over the skeleton:
-// the document's own, unless it has bound that to another namespace too.
-func (k *skeleton) prefix(prefix, uri string) string {
-	taken := false
-	for _, ns := range k.namespaces {
-		if ns.Prefix == prefix && ns.URI == uri {
-			return prefix
-		}
-		taken = taken || ns.Prefix == prefix
-	}
-	if len(k.namespaces) == maxSkeletonNamespaces {
-		k.fail("namespaces", maxSkeletonNamespaces)
-		return prefix
-	}
-	if taken {
-		return k.prefix(prefix+"-", uri)
-	}
-	k.namespaces = append(k.namespaces, xmlscan.Binding{Prefix: prefix, URI: uri})
-	return prefix
-}
-
-func (k *skeleton) fail(what string, limit int) {
-	k.r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d %s in one entry", limit, what))
-}
-
-// attributes writes the current element's attributes, with URLs made absolute.
-// gofeed knows them by local name only.
-func (k *skeleton) attributes(extension bool) {
-	link := k.r.s.Local() == "link" || k.r.s.Local() == "enclosure"
-	for _, a := range k.r.s.Attrs() {
+// attributes returns the current element's attributes by their local names, with
+// absolute references.
+func (d *decoder) attributes() map[string]string {
+	attrs := d.r.s.Attrs()
+	m := make(map[string]string, len(attrs))
+	for _, a := range attrs {
 		value := a.Value()
 		switch a.Local {
 		case "href", "src", "uri", "url":
-			value = resolve(k.r.currentBase(), value)
-		case "type", "mode":
-			if !extension && !link {
-				continue // the text below is plain by now
-			}
-		case "base", "space", "xmlns":
-			if a.Space == nsXML || a.Local == "xmlns" {
+			value = resolve(d.r.currentBase(), value)
+		case "base", "space":
+			if a.Space == nsXML {
 				continue
 			}
 		}
-		if readable(a.Local) {
-			writeAttr(&k.b, a.Local, value)
+		m[a.Local] = value
+	}
+	return m
+}
+
+// prefix returns what the vocabulary of the current element is found under: its
+// usual prefix, or the document's own, unless another namespace in the same entry
+// has that; without a prefix, the namespace.
+func (d *decoder) prefix() string {
+	space, prefix := d.r.space(), d.r.s.Prefix()
+	if usual, ok := usualPrefixes[space]; ok {
+		return usual
+	}
+	if prefix == "" {
+		return space
+	}
+	for i := 0; i < len(d.prefixes); i++ {
+		switch taken := d.prefixes[i]; {
+		case taken.Prefix != prefix:
+		case taken.URI == space:
+			return prefix
+		default:
+			prefix += "-"
+			i = -1
 		}
 	}
+	if len(d.prefixes) == maxDecodedNamespaces {
+		d.fail("namespaces", maxDecodedNamespaces)
+		return prefix
+	}
+	d.prefixes = append(d.prefixes, xmlscan.Binding{Prefix: prefix, URI: space})
+	return prefix
+}
+
+// decodeJSON returns what the item says, in gofeed's form.
+func (e *Entry) decodeJSON() *gofeed.Item {
+	from, base := e.jsonItem(), e.scope.base
+	item := &gofeed.Item{
+		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Published: from.Published, PublishedParsed: given(e.Published),
+		Updated: from.Modified, UpdatedParsed: given(e.Updated),
+	}
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+		item.Image = &gofeed.Image{URL: resolve(base, image)}
+	}
+	if from.Author != (jsonAuthor{}) {
+		item.Author = from.Author.gofeed()
+		item.Authors = []*gofeed.Person{item.Author}
+	}
+	if from.Authors != nil {
+		item.Authors = nil
+		for _, a := range from.Authors {
+			item.Authors = append(item.Authors, a.gofeed())
+		}
+	}
+	item.Categories = slices.Clone(from.Tags)
+	e.linked(item)
+	return e.finishItem(item)
+}
+
+// gofeed returns the author in gofeed's form.
+func (a jsonAuthor) gofeed() *gofeed.Person {
+	p := personOf(a.Name)
+	p.URL = a.URL
+	return p
 }

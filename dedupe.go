@@ -73,47 +73,71 @@ func (h *History) Verdict() Verdict {
 // that the error came with, if anything. The history is nil if there was neither
 // a document nor a gap; its Head is, if there was no document.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
-	m := merger{index: map[string]int{}}
-	var unchanged error
+	var m Merger
 	for doc, err := range docs {
-		if err == nil {
-			m.h.Documents++
-			m.add(doc)
-		} else if gap, ok := errors.AsType[*Gap](err); ok {
-			if slices.Contains(m.h.Gaps, gap) {
-				continue // its document has it, too
-			}
-			m.h.Gaps = append(m.h.Gaps, gap)
-			if gap.Document != nil {
-				m.add(gap.Document)
-			}
-		} else if u, ok := errors.AsType[*Unchanged](err); ok {
-			if m.h.Head == nil && unchanged == nil {
-				m.h.Kind, m.unchanged = u.Known.Kind, true
-			}
-			unchanged = cmp.Or(unchanged, err)
-		} else {
-			m.interrupt(doc, err)
-			return m.history(), err
+		if !m.Add(doc, err) {
+			break
 		}
 	}
-	if m.h.Head == nil && unchanged == nil {
-		return nil, errors.New("no document to merge")
-	}
-	return m.history(), unchanged
+	return m.History()
 }
 
-// A merger holds the newest copy of each entry seen so far.
-type merger struct {
+// A Merger does what Merge does with documents as they come, for a reader that
+// shows entries while a walk goes on. Its zero value is ready to use.
+type Merger struct {
+	// Streaming keeps no entries and no tombstones: for whoever takes them from
+	// the documents, and wants the Kind, the Gaps and the Verdict in the end.
+	Streaming bool
+
 	h       History
 	index   map[string]int // an entry's ID to its place in the two below
-	entries []*Entry
-	ranks   []int32 // the documents that the entries came from
+	entries []*Entry       // the newest copy of each
+	ranks   []int32        // the documents that the entries came from
 	docs    []rank
 	deleted map[string]deletion
 	last    *Document
 
-	unchanged bool // the newest document is, and has told the kind of the feed
+	unchanged error // the first *Unchanged
+	kindKnown bool  // by the newest document, which is unchanged
+	err       error // that ended it
+}
+
+// Add takes what a walk yields. It returns false once an error has ended the
+// walk, and takes nothing after that.
+func (m *Merger) Add(doc *Document, err error) bool {
+	if m.err != nil {
+		return false
+	}
+	if err == nil {
+		m.h.Documents++
+		m.add(doc)
+	} else if gap, ok := errors.AsType[*Gap](err); ok {
+		if slices.Contains(m.h.Gaps, gap) {
+			return true // its document has it, too
+		}
+		m.h.Gaps = append(m.h.Gaps, gap)
+		if gap.Document != nil {
+			m.add(gap.Document)
+		}
+	} else if u, ok := errors.AsType[*Unchanged](err); ok {
+		if m.h.Head == nil && m.unchanged == nil {
+			m.h.Kind, m.kindKnown = u.Known.Kind, true
+		}
+		m.unchanged = cmp.Or(m.unchanged, err)
+	} else {
+		m.interrupt(doc, err)
+		m.err = err
+	}
+	return m.err == nil
+}
+
+// History returns what has been added until now, and the error that Merge would
+// return.
+func (m *Merger) History() (*History, error) {
+	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
+		return nil, errors.New("no document to merge")
+	}
+	return m.history(), cmp.Or(m.err, m.unchanged)
 }
 
 // A rank orders documents by how recently they were updated.
@@ -135,7 +159,7 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // rank gives the next document its rank. One without any time counts as
 // updated when its newer neighbour was: so all documents stand in one order,
 // and the outcome does not depend on which copies meet first.
-func (m *merger) rank(doc *Document) int32 {
+func (m *Merger) rank(doc *Document) int32 {
 	r := rank{time: doc.documentTime(), pos: len(m.docs)}
 	switch {
 	case !r.time.IsZero():
@@ -151,20 +175,26 @@ func (m *merger) rank(doc *Document) int32 {
 	return int32(len(m.docs) - 1)
 }
 
-func (m *merger) add(doc *Document) {
+func (m *Merger) add(doc *Document) {
 	m.last = doc
 	m.h.Gaps = append(m.h.Gaps, doc.Gaps...)
 	n := m.rank(doc)
 	if m.h.Head == nil {
 		head := doc.headOnly()
 		m.h.Head = &head
-		if !m.unchanged {
+		if !m.kindKnown {
 			m.h.Kind = doc.Kind()
 		}
 		m.declare(doc)
 	} else if doc.reread {
 		m.h.Head.Coverage = m.h.Head.Coverage.join(doc.Coverage)
 		m.declare(doc)
+	}
+	if m.Streaming {
+		return
+	}
+	if m.index == nil {
+		m.index = map[string]int{}
 	}
 	for _, e := range doc.Entries {
 		i, seen := m.index[e.ID]
@@ -181,7 +211,7 @@ func (m *merger) add(doc *Document) {
 }
 
 // declare collects the gaps that the newest document declares itself.
-func (m *merger) declare(doc *Document) {
+func (m *Merger) declare(doc *Document) {
 	for _, gap := range doc.Declared() {
 		same := func(old *Gap) bool { return old.URL == gap.URL && old.Reason == gap.Reason }
 		if !slices.ContainsFunc(m.h.Gaps, same) {
@@ -193,7 +223,7 @@ func (m *merger) declare(doc *Document) {
 // newer is the duplicate rule (5005#20, 5005#21). An entry without a time
 // counts as updated when its document was, so that an order of all copies
 // comes out where some have a time and some have not.
-func (m *merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
+func (m *Merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
 	at, bt := m.entryTime(a, aDoc), m.entryTime(b, bDoc)
 	if !at.Equal(bt) {
 		return at.After(bt)
@@ -201,7 +231,7 @@ func (m *merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
 	return m.docs[aDoc].newer(m.docs[bDoc])
 }
 
-func (m *merger) entryTime(e *Entry, doc int32) time.Time {
+func (m *Merger) entryTime(e *Entry, doc int32) time.Time {
 	if e.Updated.IsZero() {
 		return m.docs[doc].time
 	}
@@ -215,7 +245,7 @@ type deletion struct {
 	doc rank
 }
 
-func (m *merger) delete(t Tombstone, doc int32) {
+func (m *Merger) delete(t Tombstone, doc int32) {
 	if m.deleted == nil {
 		m.deleted = map[string]deletion{}
 	}
@@ -243,7 +273,7 @@ func (d deletion) deletes(e *Entry, doc rank) bool {
 // interrupt leaves a gap where the documents ended early: at the one that could
 // not be read whole, or else at the one that would have come next, as far as
 // that is known.
-func (m *merger) interrupt(doc *Document, err error) {
+func (m *Merger) interrupt(doc *Document, err error) {
 	if doc != nil {
 		m.add(doc)
 		m.h.Gaps = append(m.h.Gaps, &Gap{URL: doc.URL, Reason: reasonOf(err), Err: err, Found: time.Now(), Document: doc})
@@ -259,36 +289,30 @@ func (m *merger) interrupt(doc *Document, err error) {
 	m.h.Gaps = append(m.h.Gaps, gap)
 }
 
-func (m *merger) history() *History {
+func (m *Merger) history() *History {
 	if m.h.Head == nil && len(m.h.Gaps) == 0 {
 		return nil
 	}
+	h := m.h
+	h.Entries, h.Gaps = slices.Clone(m.entries), slices.Clone(m.h.Gaps)
 	if len(m.deleted) == 0 {
-		m.h.Entries = m.entries
-		return &m.h
+		return &h
 	}
-	kept := m.entries[:0]
+	h.Entries = make([]*Entry, 0, len(m.entries))
+	stale := map[string]bool{} // tombstones whose entries came back
 	for i, e := range m.entries {
 		d, ok := m.deleted[e.ID]
-		if ok && !d.deletes(e, m.docs[m.ranks[i]]) {
-			delete(m.deleted, e.ID) // stale: the entry came back
-			ok = false
-		}
-		if !ok {
-			kept = append(kept, e)
+		if !ok || !d.deletes(e, m.docs[m.ranks[i]]) {
+			h.Entries, stale[e.ID] = append(h.Entries, e), ok
 		}
 	}
-	m.h.Entries = kept
-	m.collectDeleted()
-	return &m.h
-}
-
-// collectDeleted lists the tombstones that hold, the latest first.
-func (m *merger) collectDeleted() {
 	for _, d := range m.deleted {
-		m.h.Deleted = append(m.h.Deleted, d.Tombstone)
+		if !stale[d.Ref] {
+			h.Deleted = append(h.Deleted, d.Tombstone)
+		}
 	}
-	slices.SortFunc(m.h.Deleted, func(a, b Tombstone) int {
+	slices.SortFunc(h.Deleted, func(a, b Tombstone) int {
 		return cmp.Or(b.When.Compare(a.When), strings.Compare(a.Ref, b.Ref))
 	})
+	return &h
 }

@@ -141,6 +141,31 @@ func ExampleEntry_Decode() {
 	// Output: 10:00 http://example.org/1.mp3
 }
 
+// A program that reads gofeed's feeds has the whole history with two lines changed.
+func ExampleHistory_Feed() {
+	client, home, stop := start()
+	defer stop()
+	url := home + site.Archived
+
+	// feed, err := gofeed.NewParser().ParseURL(url)
+	history, err := client.Fetch(context.Background(), url)
+	if err != nil {
+		log.Fatal(err)
+	}
+	feed := history.Feed() // a *gofeed.Feed
+
+	fmt.Println(feed.Title, len(feed.Items), history.Verdict())
+	for _, item := range feed.Items {
+		fmt.Println(item.PublishedParsed.Format(time.DateOnly), item.Title)
+	}
+	// Output:
+	// Liftoff News 4 whole
+	// 2003-12-13 Atom-Powered Robots Run Amok
+	// 2003-12-01 Robots Scheduled To Run Amok (corrected)
+	// 2003-11-03 Star City
+	// 2003-10-27 The Engine That Does More
+}
+
 func ExampleWriteAtom() {
 	client, home, stop := start()
 	defer stop()

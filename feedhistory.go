@@ -79,6 +79,8 @@ type Document struct {
 	Title        string    // as plain characters
 	Subtitle     string    // likewise; RSS calls it description
 	Authors      []Person  // of the feed as a whole
+	Language     string    // of the feed as a whole, as RFC 5646 has them; "" if none is given
+	Icon         string    // where a picture is that stands for the feed, absolute; "" if none is given
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
 	LastModified time.Time // of the HTTP response; zero if none was given
 	Entries      []*Entry
@@ -89,13 +91,15 @@ type Document struct {
 	Response     Response  // what HTTP said of it
 	Coverage     *Coverage // how much it says it has of a feed that it republishes; nil: it says nothing
 
-	lost   []string // the relations of history links that could not be used
-	place  place    // what the walk that it came in knows of it
-	text   string   // as decoded to UTF-8
-	reread bool     // a second copy of the subscription document, newer than the first
-	extra  []string // the other elements of the head section, as they stood there
-	scope  *scope   // what their surroundings contribute
-	damage *damage  // what mending may not have brought back; nil for nothing
+	lost    []string // the relations of history links that could not be used
+	place   place    // what the walk that it came in knows of it
+	text    string   // as decoded to UTF-8
+	reread  bool     // a second copy of the subscription document, newer than the first
+	extra   []string // the other elements of the head section, as they stood there
+	known   []string // those that need not be written again, as what they say is above
+	scope   *scope   // what the surroundings of both contribute
+	version string   // of the format
+	damage  *damage  // what mending may not have brought back; nil for nothing
 }
 
 // Text returns the document as it was read, decoded to UTF-8: what the places in
@@ -161,11 +165,13 @@ type Entry struct {
 	Links     Links
 	Source    *Document // head of the document it stood in: no Entries, no Deleted
 
-	raw     string // the element, or JSON object, as it stood in the document
-	scope   *scope // what its surroundings contribute
-	lenient bool   // raw is not well-formed without repair
-	signed  bool   // it says itself who wrote it
-	odd     bool   // names in it are misspelt, so that others do not read it
+	raw     string    // the element, or JSON object, as it stood in the document
+	json    *jsonItem // what that says; nil in the XML formats, and if it is short
+	scope   *scope    // what its surroundings contribute
+	texts   textPlaces
+	lenient bool // raw is not well-formed without repair
+	signed  bool // it says itself who wrote it
+	odd     bool // names in it are misspelt, so that others do not read it
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).

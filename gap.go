@@ -78,7 +78,10 @@ func (g *Gap) Error() string {
 	if g.From != "" && g.From != g.URL {
 		s += " (linked from " + fetch.Redact(g.From) + ")"
 	}
-	return s + ": " + g.Err.Error()
+	if g.Err != nil {
+		s += ": " + g.Err.Error()
+	}
+	return s
 }
 
 // Unwrap returns the error in detail, such as a *StatusError.

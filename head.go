@@ -56,6 +56,9 @@ const (
 	maxExtra = 1000
 )
 
+// headRanks say how good what the head section has said so far is.
+type headRanks struct{ title, updated, language, icon int }
+
 // fits reports whether the head section has room for so many bytes more. What has
 // none is left out, with a note.
 func (r *reader) fits(n, offset int) bool {
@@ -75,30 +78,53 @@ func (r *reader) headText(text string, offset int) string {
 	return text
 }
 
-// keep remembers the current element of the head section, which has no meaning
-// here, so that a document can be written again with it.
-func (r *reader) keep() {
+// keep reads the current element of the head section, and remembers it: what has
+// no meaning here, so that a document can be written again with it, and what has
+// been read, for Feed.
+func (r *reader) keep(read func() (known bool)) {
 	start, mended := r.s.Offset(), r.s.Mended()
-	if r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" {
-		return // RSS 1.0: not an element that RSS 2.0 could have
-	}
+	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element that RSS 2.0 could have
+	known = read() || known
 	r.s.Skip()
-	if len(r.doc.extra) == maxExtra || r.s.Err() != nil {
+	if r.s.Err() != nil || r.err != nil {
 		return
 	}
 	sc, raw := r.scopes[r.s.Depth()], r.text[start:r.s.End()]
-	if r.s.Mended() > mended {
+	switch {
+	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
+		return
+	case r.s.Mended() > mended:
 		raw = r.mendedText(raw, sc)
 	}
-	if !sc.lends(loan{raw: raw, markup: raw}) {
+	lends := sc.lends(loan{raw: raw, markup: raw})
+	switch {
+	case known && lends:
+		r.knownBytes += len(raw)
+		r.doc.known = append(r.doc.known, raw)
+		if r.doc.scope == nil {
+			r.doc.scope = sc
+		}
+	case known:
+	case !lends:
 		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
-		return
+	case r.fits(len(raw), start):
+		r.doc.extra, r.doc.scope = append(r.doc.extra, raw), sc
 	}
-	if !r.fits(len(raw), start) {
-		return
+}
+
+// icon reads the current element's text as the address of the feed's picture.
+func (r *reader) icon(rank int) {
+	offset, base := r.s.Offset(), r.currentBase()
+	if ref := r.plainText(); ref != "" {
+		r.setIcon(r.absolute(base, ref, offset), rank)
 	}
-	r.doc.extra = append(r.doc.extra, raw)
-	r.doc.scope = sc
+}
+
+// setIcon sets the feed's picture, unless it has a better one.
+func (r *reader) setIcon(url string, rank int) {
+	if url != "" && rank > r.ranks.icon {
+		r.doc.Icon, r.ranks.icon = url, rank
+	}
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of

@@ -49,7 +49,9 @@ func (e *Entry) say(w io.Writer, format Format) {
 			text = text[:0]
 		}
 	}
-	s := e.reader().s
+	r := e.reader()
+	defer r.release()
+	s := r.s
 	for root := true; ; root = false {
 		tok := xmlscan.Start
 		if !root {

@@ -64,6 +64,7 @@ type jsonItem struct {
 
 type jsonAuthor struct {
 	Name string `json:"name"`
+	URL  string `json:"url"`
 }
 
 type jsonAttachment struct {
@@ -128,9 +129,17 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 		switch key {
 		case "version":
 			version, err = r.jsonString(d)
+			r.doc.version = version
 		case "title":
-			r.doc.Title, err = r.jsonString(d)
-			r.doc.Title = r.headText(r.doc.Title, int(d.InputOffset()))
+			r.doc.Title, err = r.jsonHead(d)
+		case "description":
+			r.doc.Subtitle, err = r.jsonHead(d)
+		case "language":
+			r.doc.Language, err = r.jsonHead(d)
+		case "icon", "favicon":
+			err = r.jsonIcon(d, key == "icon")
+		case "author", "authors":
+			err = r.jsonAuthors(d, key == "authors")
 		case "home_page_url":
 			err = r.jsonLink(d, RelAlternate)
 		case "feed_url":
@@ -174,6 +183,51 @@ func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
 	return s, err
 }
 
+// jsonHead reads a text of the head section.
+func (r *reader) jsonHead(d *json.Decoder) (string, error) {
+	s, err := r.jsonString(d)
+	return r.headText(s, int(d.InputOffset())), err
+}
+
+// jsonIcon reads the address of a picture: the icon is larger than the favicon.
+func (r *reader) jsonIcon(d *json.Decoder, icon bool) error {
+	rank := 1
+	if icon {
+		rank = 2
+	}
+	ref, err := r.jsonHead(d)
+	if ref = trim(ref); ref != "" {
+		r.setIcon(r.absolute(r.doc.URL, ref, int(d.InputOffset())), rank)
+	}
+	return err
+}
+
+// jsonAuthors reads the feed's authors, of which version 1.0 has one.
+func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
+	authors := make([]jsonAuthor, 1)
+	offset := int(d.InputOffset())
+	if several {
+		err = d.Decode(&authors)
+	} else {
+		err = d.Decode(&authors[0])
+	}
+	if is[*json.UnmarshalTypeError](err) {
+		r.note("json-type", err.Error(), offset)
+		err = nil
+	}
+	if !several && len(r.doc.Authors) > 0 {
+		return err
+	}
+	r.doc.Authors = nil
+	for _, a := range authors {
+		if a != (jsonAuthor{}) && len(r.doc.Authors) < maxExtra && r.fits(len(a.Name)+len(a.URL), offset) {
+			p := personOf(a.Name)
+			r.doc.Authors = append(r.doc.Authors, Person{Name: p.Name, Email: p.Email, URI: a.URL})
+		}
+	}
+	return err
+}
+
 func (r *reader) jsonLink(d *json.Decoder, rel string) error {
 	offset := int(d.InputOffset())
 	var raw json.RawMessage
@@ -205,7 +259,6 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 		return err
 	}
 	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
-	var item jsonItem
 	for d.More() {
 		if r.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
@@ -216,24 +269,31 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 			return err
 		}
 		end := int(d.InputOffset())
-		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc, &item)
+		r.jsonItem(r.text[end-len(raw):end], end-len(raw), sc)
 	}
 	_, err := d.Token()
 	return err
 }
 
-// jsonItem reads an item into the given memory, and makes an entry of it.
-func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
+// jsonItem reads an item, and makes an entry of it.
+func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
 		return
 	}
+	if r.item == nil {
+		r.item = new(jsonItem)
+	}
+	item := r.item
 	*item = jsonItem{}
 	if err := unmarshalItem(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
 	e.raw, e.ID = raw, jsonID(item.ID)
+	if len(raw) > fewBytes {
+		e.json, r.item = item, nil
+	}
 	r.length = len(raw)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
@@ -250,6 +310,19 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope, item *jsonItem) {
 	r.keepEntry(e, offset, loan{markup: item.HTML})
 }
 
+// fewBytes is the length of items which it is cheaper to read again than to keep.
+const fewBytes = 512
+
+// jsonItem returns what the item says; what is of the wrong type Parse has noted.
+func (e *Entry) jsonItem() *jsonItem {
+	if e.json != nil {
+		return e.json
+	}
+	item := new(jsonItem)
+	_ = unmarshalItem(e.raw, item)
+	return item
+}
+
 // jsonID reads an id: a string, or a number as it is written.
 func jsonID(raw json.RawMessage) string {
 	var s string
@@ -262,17 +335,9 @@ func jsonID(raw json.RawMessage) string {
 	return ""
 }
 
-// jsonItem reads the item again; what is of the wrong type Parse has noted.
-func (e *Entry) jsonItem() (item jsonItem) {
-	_ = unmarshalItem(e.raw, &item)
-	item.ID, _ = json.Marshal(e.ID)
-	return item
-}
-
 // jsonText returns a JSON Feed item's text: "title", "summary" or "content".
 func (e *Entry) jsonText(what string) Text {
-	item := e.jsonItem()
-	t := Text{Type: TextPlain, Base: e.scope.base}
+	item, t := e.jsonItem(), Text{Type: TextPlain, Base: e.scope.base}
 	switch {
 	case what == "title":
 		t.Body = item.Title

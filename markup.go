@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mmcdole/gofeed"
 	"golang.org/x/net/html"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -112,36 +111,6 @@ func isVoid(name string) bool {
 	return false
 }
 
-// urlAttributes are the HTML attributes that gofeed, too, takes for references.
-var urlAttributes = []string{
-	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
-}
-
-// absolute returns the text's body with relative references resolved. It is
-// read token by token, since a tree of hostile markup has no bound.
-func (t Text) absolute() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" || !mayBeRelative(t.Body) {
-		return t.Body
-	}
-	var b strings.Builder
-	b.Grow(len(t.Body) + 256)
-	z := html.NewTokenizer(strings.NewReader(t.Body))
-	for {
-		kind := z.Next()
-		if kind == html.ErrorToken {
-			b.Write(z.Raw())
-			return b.String()
-		}
-		raw := string(z.Raw())
-		if (kind == html.StartTagToken || kind == html.SelfClosingTagToken) && strings.Contains(raw, "=") {
-			if tok := z.Token(); resolveAttributes(&tok, t.Base) {
-				raw = tok.String()
-			}
-		}
-		b.WriteString(raw)
-	}
-}
-
 // mayBeRelative reports whether markup may have a relative reference.
 func mayBeRelative(markup string) bool {
 	for range relativeReferences(markup) {
@@ -221,54 +190,4 @@ func (t Text) html() string {
 		return t.absolute()
 	}
 	return html.EscapeString(t.Body)
-}
-
-// resolveAttributes makes a tag's references absolute, and reports whether
-// that changed any.
-func resolveAttributes(tok *html.Token, base string) (changed bool) {
-	for i, a := range tok.Attr {
-		if a.Namespace != "" || !slices.Contains(urlAttributes, a.Key) {
-			continue
-		}
-		if abs := resolve(base, a.Val); abs != strings.TrimSpace(a.Val) {
-			tok.Attr[i].Val, changed = abs, true
-		}
-	}
-	return changed
-}
-
-// firstImage returns the first image with a source in any of the texts.
-func firstImage(texts ...string) *gofeed.Image {
-	for _, text := range texts {
-		if !mayHaveImage(text) {
-			continue
-		}
-		z := html.NewTokenizer(strings.NewReader(text))
-		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
-			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
-				continue
-			}
-			if tok := z.Token(); tok.Data == "img" {
-				for _, a := range tok.Attr {
-					if a.Key == "src" {
-						return &gofeed.Image{URL: a.Val}
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// mayHaveImage is a cheap look for an img tag, which errs on the side of yes.
-func mayHaveImage(text string) bool {
-	for {
-		i := strings.IndexByte(text, '<')
-		if i < 0 {
-			return false
-		}
-		if text = text[i+1:]; len(text) >= 3 && strings.EqualFold(text[:3], "img") {
-			return true
-		}
-	}
 }

@@ -154,7 +154,7 @@ func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
 	}
-	e.raw = r.mendedText(e.raw, e.scope)
+	e.raw, e.texts = r.mendedText(e.raw, e.scope), textPlaces{}
 	e.lenient = false
 }
 

@@ -44,19 +44,16 @@ type reader struct {
 	start   int           // where it begins
 	reach   xmlscan.Reach // of its own base
 	length  int           // of an entry in JSON
+	item    *jsonItem     // memory for the next
 	inHead  bool          // the current link is the head section's
 	dates   dateReader
 	polls   scheduleReader
 
+	ranks        headRanks
 	headBytes    int // of the head section that are kept
+	knownBytes   int // and of what Feed alone needs
 	skipped      int // entries that were left out
 	firstSkipped *ParseError
-}
-
-// A baseURL is an xml:base attribute, by its place, with what it resolves to.
-type baseURL struct {
-	at  int
-	url string
 }
 
 // document reads the root element.
@@ -117,28 +114,6 @@ func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseE
 		URL: r.doc.URL, Reason: reason, Clause: clause,
 		Offset: offset, Line: line, Column: column, Err: stringError(what),
 	}
-}
-
-// currentBase returns what references resolve against at the current element:
-// its xml:base and its ancestors', then the document's URL (5005#25). What was
-// resolved stays good as long as the attribute is in scope.
-func (r *reader) currentBase() string {
-	bases := r.s.Bases()
-	n := min(len(bases), len(r.bases))
-	for n > 0 && r.bases[n-1].at != bases[n-1].At {
-		n--
-	}
-	base := r.doc.URL
-	if r.bases = r.bases[:n]; n > 0 {
-		base = r.bases[n-1].url
-	}
-	for _, b := range bases[n:] {
-		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
-			base = inner
-		}
-		r.bases = append(r.bases, baseURL{b.At, base})
-	}
-	return base
 }
 
 // language returns xml:lang at the current element.
@@ -323,7 +298,7 @@ func (r *reader) newEntry(sc *scope) *Entry {
 func (r *reader) enter() { r.scopes[r.s.Depth()] = r.newScope() }
 
 // endEntry keeps an entry that ended where the scanner stands now.
-func (r *reader) endEntry(e *Entry, lenient int) {
+func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
@@ -332,6 +307,7 @@ func (r *reader) endEntry(e *Entry, lenient int) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
+	e.texts = texts.found(len(e.raw))
 	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
 		r.mendEntry(e)
 	}

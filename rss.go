@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"math"
 	"strings"
 )
@@ -10,20 +11,15 @@ import (
 
 // isRSS reports whether the current element is one of RSS's own.
 func (r *reader) isRSS() bool {
-	switch space := r.space(); space {
-	case "", r.native,
-		"http://purl.org/rss/1.0/",
-		"http://channel.netscape.com/rdf/simple/0.9/",
-		"http://my.netscape.com/rdf/simple/0.9/":
-		return true
-	default:
-		return strings.HasPrefix(space, "http://backend.userland.com/rss")
-	}
+	space := r.space()
+	return space == "" || space == r.native || rdfVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
 // rss reads the children of the root: a channel, and in RSS 1.0 the items.
 func (r *reader) rss() {
 	depth := r.s.Depth()
+	r.doc.version, _ = r.s.Attr("", "version")
+	r.doc.Language = r.language()
 	r.enter()
 	for r.child(depth) {
 		if !r.isRSS() {
@@ -31,54 +27,113 @@ func (r *reader) rss() {
 		}
 		switch r.rssLocal() {
 		case "channel":
+			r.doc.version = cmp.Or(r.doc.version, rdfVersion(r.space()))
 			r.channel()
 		case "item":
 			r.rssItem()
+		case "image": // of RSS 1.0
+			r.keep(func() bool { r.rssImage(); return true })
 		}
 	}
 }
 
+// rdfVersion returns the version of RSS that a namespace belongs to.
+func rdfVersion(space string) string {
+	switch space {
+	case "http://purl.org/rss/1.0/":
+		return "1.0"
+	case "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
+		return "0.9"
+	}
+	return ""
+}
+
 // channel reads the head section, and the items among it.
 func (r *reader) channel() {
-	depth, rank, titled := r.s.Depth(), 0, false
+	depth := r.s.Depth()
+	r.ranks.title, r.ranks.updated = 0, 0
 	r.enter()
 	for r.child(depth) {
-		if r.scheduleElement() {
-			continue
-		}
-		if !r.isRSS() {
-			switch n := r.updateRank(); {
-			case n > rank:
-				r.doc.Updated, rank = r.timeText(), n
-			case !titled && r.space() == nsDC && r.s.Local() == "title":
-				r.doc.Title, titled = r.headText(r.textConstruct().Plain(), r.s.Offset()), true
-			case r.headElement():
-			default:
-				r.keep()
-			}
-			continue
-		}
-		switch r.rssLocal() {
-		case "item":
+		if r.isRSS() && r.rssLocal() == "item" {
 			r.rssItem()
-		case "title":
-			r.doc.Title, titled = r.headText(r.textConstruct().Plain(), r.s.Offset()), true
-		case "description":
-			r.doc.Subtitle = r.headText(r.channelText(), r.s.Offset())
-		case "lastBuildDate": // 5005#22
-			r.doc.Updated, rank = r.timeText(), math.MaxInt
-		case "link":
-			if _, ok := r.s.Attr("", "href"); ok {
-				r.headLink()
-			} else {
-				rel, _ := r.s.Attr("", "rel")
-				r.doc.lose(rel)
-				r.setHeadLinks(r.textLink(r.doc.Links))
-			}
-		default:
-			r.keep()
+		} else {
+			r.keep(r.rssHead)
 		}
 	}
+}
+
+// rssHead reads the current element of the head section, and reports whether the
+// Document says all that it says.
+func (r *reader) rssHead() (known bool) {
+	if r.scheduleElement() {
+		return true
+	}
+	if !r.isRSS() {
+		return r.foreignHead()
+	}
+	switch r.rssLocal() {
+	case "title":
+		r.doc.Title, r.ranks.title = r.headText(r.textConstruct().Plain(), r.s.Offset()), 1
+	case "description":
+		r.doc.Subtitle = r.headText(r.channelText(), r.s.Offset())
+	case "lastBuildDate": // 5005#22
+		r.doc.Updated, r.ranks.updated = r.timeText(), math.MaxInt
+	case "link":
+		if _, ok := r.s.Attr("", "href"); ok {
+			r.headLink()
+		} else {
+			rel, _ := r.s.Attr("", "rel")
+			r.doc.lose(rel)
+			r.setHeadLinks(r.textLink(r.doc.Links))
+		}
+	case "image":
+		r.rssImage()
+		return false
+	case "language":
+		r.doc.Language, r.ranks.language = r.languageText(), 1
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// foreignHead reads an element of another vocabulary in the head section.
+func (r *reader) foreignHead() (known bool) {
+	n := r.updateRank()
+	switch space, local := r.space(), r.s.Local(); {
+	case n > r.ranks.updated:
+		r.doc.Updated, r.ranks.updated = r.timeText(), n
+	case r.ranks.title == 0 && space == nsDC && local == "title":
+		r.doc.Title, r.ranks.title = r.headText(r.textConstruct().Plain(), r.s.Offset()), 1
+	case r.ranks.language == 0 && space == nsDC && local == "language":
+		r.doc.Language = r.languageText()
+		return false
+	case space == nsITunes && local == "image":
+		href, _ := r.s.Attr("", "href")
+		r.setIcon(r.reference(trim(href), r.s.Offset()), 1)
+		return false
+	default:
+		return r.headElement()
+	}
+	return true
+}
+
+// rssImage reads the picture of a channel.
+func (r *reader) rssImage() {
+	for depth := r.s.Depth(); r.child(depth); {
+		if rssName(r.s.Local()) == "url" {
+			r.icon(2)
+		}
+	}
+}
+
+// languageText reads a language tag (RFC 5646 §4.4.1: none is longer).
+func (r *reader) languageText() string {
+	if lang := r.plainText(); len(lang) <= 64 {
+		return lang
+	}
+	return ""
 }
 
 // updateRank recognises the extensions that say when something changed, which
@@ -138,7 +193,9 @@ func (r *reader) rssItem() {
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
 	rank, permalink := 0, false
+	var texts textFinder
 	for r.child(depth) {
+		texts.look(r, r.start)
 		if !r.isRSS() {
 			switch n := r.updateRank(); {
 			case n > rank:
@@ -177,7 +234,7 @@ func (r *reader) rssItem() {
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
-	r.endEntry(e, lenient)
+	r.endEntry(e, lenient, &texts)
 }
 
 // textLink reads RSS's link element, whose text is the reference.

@@ -48,6 +48,34 @@ func (r *reader) newScope() *scope {
 	return sc
 }
 
+// A baseURL is an xml:base attribute, by its place, with what it resolves to.
+type baseURL struct {
+	at  int
+	url string
+}
+
+// currentBase returns what references resolve against at the current element:
+// its xml:base and its ancestors', then the document's URL (5005#25). What was
+// resolved stays good as long as the attribute is in scope.
+func (r *reader) currentBase() string {
+	bases := r.s.Bases()
+	n := min(len(bases), len(r.bases))
+	for n > 0 && r.bases[n-1].at != bases[n-1].At {
+		n--
+	}
+	base := r.doc.URL
+	if r.bases = r.bases[:n]; n > 0 {
+		base = r.bases[n-1].url
+	}
+	for _, b := range bases[n:] {
+		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
+			base = inner
+		}
+		r.bases = append(r.bases, baseURL{b.At, base})
+	}
+	return base
+}
+
 // binding returns the place of a prefix's binding, -1 for none.
 func (sc *scope) binding(prefix string) int {
 	if sc.index != nil {

@@ -3,7 +3,9 @@ package feedhistory
 import (
 	"bytes"
 	"encoding/base64"
+	"math"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/html"
 
@@ -92,13 +94,13 @@ func isBlock(name string) bool {
 }
 
 // Title returns the entry's title.
-func (e *Entry) Title() Text { return e.text("title") }
+func (e *Entry) Title() Text { return e.text(0) }
 
 // Summary returns the entry's summary; in RSS, its description.
-func (e *Entry) Summary() Text { return e.text("summary") }
+func (e *Entry) Summary() Text { return e.text(1) }
 
 // Content returns the entry's content; in RSS, content:encoded.
-func (e *Entry) Content() Text { return e.text("content") }
+func (e *Entry) Content() Text { return e.text(2) }
 
 func (e *Entry) format() Format {
 	if e.Source == nil {
@@ -107,19 +109,32 @@ func (e *Entry) format() Format {
 	return e.Source.Format
 }
 
+// textNames are those of an entry's texts, as Atom has them.
+var textNames = [...]string{"title", "summary", "content"}
+
+// textPlaces say where in an entry its texts begin: 0 if that is not known, and
+// less where there is none.
+type textPlaces [len(textNames)]int32
+
 // text reads one of the three from the entry as published.
-func (e *Entry) text(what string) Text {
-	if e.raw == "" {
+func (e *Entry) text(which int) (best Text) {
+	place := e.texts[which]
+	switch {
+	case e.raw == "" || place < 0:
 		return Text{}
-	}
-	if e.format() == JSONFeed {
-		return e.jsonText(what)
+	case e.format() == JSONFeed:
+		return e.jsonText(textNames[which])
 	}
 	r := e.reader()
-	var best Text
+	defer r.release()
+	if place > 0 {
+		r.s.Seek(int(place))
+		r.s.Next()
+		return r.textConstruct()
+	}
 	rank := 0
 	for depth := r.s.Depth(); r.s.Child(depth); {
-		if n := r.textRank(what); n > rank {
+		if n := r.textRank(textNames[which]); n > rank {
 			best, rank = r.textConstruct(), n
 			if n == firstRank {
 				break
@@ -129,21 +144,79 @@ func (e *Entry) text(what string) Text {
 	return best
 }
 
-// reader returns a reader that stands at the entry's start tag.
-func (e *Entry) reader() *reader { return newFragment(e.raw, e.scope, e.format()) }
+// A textFinder finds the texts of an entry while it is read.
+type textFinder struct {
+	places textPlaces
+	ranks  [len(textNames)]int
+}
+
+// look looks at the current child of an entry that begins at start.
+func (f *textFinder) look(r *reader, start int) {
+	switch rssName(r.s.Local()) {
+	case "title", "summary", "description", "content", "encoded":
+		for which, name := range textNames {
+			if n := r.textRank(name); n > f.ranks[which] {
+				f.places[which], f.ranks[which] = int32(r.s.Offset()-start), n
+			}
+		}
+	}
+}
+
+// found returns the places, those that are none included, in an entry of n bytes.
+func (f *textFinder) found(n int) textPlaces {
+	if n > math.MaxInt32 {
+		return textPlaces{}
+	}
+	for which, rank := range f.ranks {
+		if rank == 0 {
+			f.places[which] = -1
+		}
+	}
+	return f.places
+}
+
+// reader returns a reader that stands at the entry's start tag, until release.
+func (e *Entry) reader() *reader {
+	r := readers.Get().(*reader)
+	r.readAgain(e.raw, e.scope, e.format())
+	return r
+}
+
+// readers are those that have read an entry again, with the memory that it took:
+// far more than what is read.
+var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
+
+// release ends the use of what Entry.reader returned.
+func (r *reader) release() {
+	r.reset("", new(scope), 0)
+	readers.Put(r)
+}
 
 // newFragment returns a reader that stands at the start tag of an element.
 func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{
-		s:    xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited()),
-		text: raw,
-		doc:  &Document{URL: sc.base, Format: format},
-		lang: sc.lang,
-	}
-	r.limits = Limits{}.withDefaults()
+	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
+	r.readAgain(raw, sc, format)
+	return r
+}
+
+// readAgain makes r stand at the start tag of an element.
+func (r *reader) readAgain(raw string, sc *scope, format Format) {
+	r.reset(raw, sc, format)
 	r.s.Next()
 	r.native = r.space()
-	return r
+}
+
+// reset makes r another reader, in the memory that it has.
+func (r *reader) reset(raw string, sc *scope, format Format) {
+	r.s.Reset(raw, sc.bindings, xmlscan.Unlimited())
+	*r.doc = Document{URL: sc.base, Format: format}
+	*r = reader{
+		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,
+		text: raw, lang: sc.lang, limits: Limits{}.withDefaults(),
+	}
+	if len(r.spaces) > 50 {
+		r.spaces = nil
+	}
 }
 
 // firstRank is that of the element which the format itself provides.

@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,4 +144,29 @@ func TestNames(t *testing.T) {
 	doc, err = Parser{}.parse(`<feed xmlns="`+nsAtom+`" xmlns:fh="http://purl.org/syndication/history/1.0/"><fh:complete/></feed>`, "")
 	require.NoError(t, err)
 	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
+}
+
+// Where Parse has noted that a text begins, it is found, and none is missed: an
+// entry whose texts are looked for says the same.
+func TestTextPlaces(t *testing.T) {
+	places := 0
+	for _, pattern := range []string{"testdata/parse/*", "testdata/rfc5005/*", "testdata/decode/*"} {
+		for _, file := range glob(t, pattern) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			doc, _ := Parse(strings.NewReader(string(data)), fixtureBase)
+			if doc == nil {
+				continue
+			}
+			for _, e := range doc.Entries {
+				twin := *e
+				twin.texts = textPlaces{}
+				if e.texts != twin.texts {
+					places++
+				}
+				require.Equal(t, []Text{twin.Title(), twin.Summary(), twin.Content()}, []Text{e.Title(), e.Summary(), e.Content()}, file)
+			}
+		}
+	}
+	require.Greater(t, places, 100)
 }

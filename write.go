@@ -41,6 +41,7 @@ func (e *Entry) Signed() *Entry {
 	signed := *e
 	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`) + text[end:]
 	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
+	signed.texts = textPlaces{}
 	return &signed
 }
 
@@ -239,5 +240,10 @@ func (d *Document) identity() string {
 // isNative reports whether the entry's element is one of the given namespace,
 // and so can stand in a document of that vocabulary as it is.
 func (e *Entry) isNative(format Format, space string) bool {
-	return e.raw != "" && !e.odd && e.format() == format && e.reader().s.Space() == space
+	if e.raw == "" || e.odd || e.format() != format {
+		return false
+	}
+	r := e.reader()
+	defer r.release()
+	return r.s.Space() == space
 }

@@ -72,7 +72,7 @@ func (w *writer) atomEntry(e *Entry) {
 		w.element("published", e.Published.Format(time.RFC3339Nano))
 	}
 	for _, person := range item.Authors {
-		w.author(Person{Name: person.Name, Email: person.Email})
+		w.author(Person{Name: person.Name, Email: person.Email, URI: person.URL})
 	}
 	for _, category := range item.Categories {
 		if category != "" {

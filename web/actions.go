@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -121,6 +121,7 @@ func (s *Server) add(ctx context.Context, address string) (added bool, err error
 }
 
 // feedAddress returns the URL that somebody has typed, or what is wrong with it.
+// What the URL should have escaped is escaped, as it would be in a request.
 // Whether it may be asked for at all, is up to the Client.
 func feedAddress(typed string) (address, wrong string) {
 	typed, _, _ = strings.Cut(strings.TrimSpace(typed), "#")
@@ -130,7 +131,7 @@ func feedAddress(typed string) (address, wrong string) {
 	if typed != "" && !strings.Contains(typed, "://") {
 		typed = "https://" + typed
 	}
-	u, err := url.Parse(typed)
+	u, err := fetch.ParseLeniently(typed)
 	switch {
 	case typed == "":
 		return "", "Type the address of a feed, or choose an OPML file."
@@ -181,7 +182,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	s.feeds.figures.drop(feed.URL)
+	s.feeds.forget(feed.URL)
 	s.documents.drop(feed.URL)
 	if err := s.published.remove(feed.URL, name); err != nil {
 		return err

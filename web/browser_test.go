@@ -87,11 +87,15 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, b.text("#replay ~ .note"), "1 entry every 2 days")
 	b.shoot("replay", "light", "dark")
 
-	w.add("/news.rss")
-	w.add("/tides.atom")
+	for _, path := range []string{"/news.rss", "/tides.atom", "/pod.rss", "/100%25", "/page.html"} {
+		w.add(path)
+	}
 	b.open(w.url)
 	b.shoot("feeds", "light", "dark")
-	b.click("tbody tr:first-child a")
+	b.open(w.url + "overview")
+	b.shoot("overview", "light", "dark")
+	b.open(w.url)
+	b.click("tbody tr:nth-child(2) a")
 	b.click("a[href$='/remove']")
 	require.Contains(t, b.text("h1"), "Remove Harbour news?")
 	b.click("button.danger")
@@ -123,26 +127,6 @@ const contrasts = `(() => {
 	return faint.join("\n");
 })()`
 
-func TestBrowserContrast(t *testing.T) {
-	b := newTab(t)
-	w := newWorld(t, nil)
-	w.write(2003, 2016)
-	w.lose("feed/3-")
-	paths := []string{"", "entries", "nothing"}
-	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom", "/page.html"} {
-		paths = append(paths, strings.TrimPrefix(w.add(path), "/"))
-	}
-	w.poll(w.feedURL("/tides.atom"))
-	paths = append(paths, paths[3]+"/remove", paths[3]+"?q=%2B", paths[3]+"?q=none", paths[4]+"/entry?id=harbour-3", paths[5]+"/entry?id=urn:tides:1")
-	for _, scheme := range []string{"light", "dark"} {
-		b.scheme(scheme)
-		for _, path := range paths {
-			b.open(w.url + path)
-			require.Empty(t, evaluate[string](b, contrasts), "%s %s", scheme, path)
-		}
-	}
-}
-
 // A hostile feed runs nothing, sends nothing and styles nothing.
 func TestBrowserHostile(t *testing.T) {
 	b := newTab(t)
@@ -158,7 +142,7 @@ func TestBrowserHostile(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`for (const a of document.querySelectorAll(".content *")) a.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`))
 	require.Equal(t, "undefined", evaluate[string](b, "typeof harmed"))
 	require.Equal(t, "block", evaluate[string](b, "getComputedStyle(document.body).display"))
-	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form, main img, main svg, main iframe, main style, main [style], .content [id], .content [class]").length`))
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.images), main img, main svg:not(.strip svg), main iframe, main style, main [style], .content [id], .content [class]").length`))
 	require.Zero(t, evaluate[int](b, `[...document.links].filter(a => !/^https?:$/.test(a.protocol)).length`))
 
 	// Nor could it, if something had been overlooked.
@@ -201,6 +185,7 @@ func TestBrowserManyTabs(t *testing.T) {
 	}, 60*time.Second, 100*time.Millisecond, "every page goes on")
 	for _, b := range tabs { // the timeline grows meanwhile
 		b.waits(".timeline svg")
+		require.Zero(t, evaluate[int](b, `document.querySelector("[data-results]") ? 0 : document.querySelectorAll(".here, .here-key").length`), "no entries are shown below it")
 	}
 	require.NotEmpty(t, b.text("[data-progress-text]"))
 	w.slow.Store(0)
@@ -212,6 +197,75 @@ func TestBrowserManyTabs(t *testing.T) {
 		}
 		return true
 	}, 60*time.Second, 100*time.Millisecond, "every page is loaded again at the end")
+}
+
+// Where somebody was in a feed, the browser remembers, and no other does.
+func TestBrowserPlace(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	blog, news := strings.TrimPrefix(w.add("/blog/feed.atom"), "/"), strings.TrimPrefix(w.add("/news.rss"), "/")
+	const resume = "[data-resume]:not([hidden])"
+	b.open(w.url + blog)
+	require.Empty(t, b.text(resume), "nobody was anywhere")
+	b.open(w.url + blog + "?order=oldest")
+	b.click(".entries .title")
+	b.click("a[rel=next]")
+	b.click("a[rel=next]")
+	const id = `new URLSearchParams(location.search).get("id")`
+	at, title := evaluate[string](b, id), b.text("h1")
+	require.Contains(t, b.text(".strip"), "Entry 3 of ")
+	b.open(w.url + news)
+	require.Empty(t, b.text(resume), "it is the place in one feed")
+	b.open(w.url + blog)
+	require.Contains(t, b.text(resume), "Where you were: “"+title+"”")
+	b.click(resume + " a")
+	require.Equal(t, at, evaluate[string](b, id))
+	require.Equal(t, title, b.text("h1"))
+	other := newTab(t)
+	other.open(w.url + blog)
+	require.Empty(t, other.text(resume), "it is kept in one browser")
+}
+
+// Images of a feed are loaded once somebody wants them, and are not afterwards.
+func TestBrowserImages(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2004)
+	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
+	b.click(".entries .title")
+	const images = `document.querySelectorAll(".content img").length`
+	require.Zero(t, evaluate[int](b, images))
+	b.click(".images button")
+	require.Equal(t, 1, evaluate[int](b, images))
+	b.click("a[rel=prev]")
+	require.Equal(t, 1, evaluate[int](b, images), "of each entry")
+	b.click(".images button")
+	require.Zero(t, evaluate[int](b, images))
+	require.Contains(t, evaluate[string](b, "location.search"), "?id=tag")
+}
+
+// The list of feeds follows what is chosen, without a button.
+func TestBrowserFeedList(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom", "/pod.rss", "/odd.atom", "/hostile.atom"} {
+		w.add(path)
+	}
+	b.open(w.url)
+	const first = `document.querySelector("tbody th a").innerText`
+	choose := func(name, value, want string) {
+		b.do(chromedp.Evaluate[chromedp.Void](`(s => { s.value = "` + value + `"; s.dispatchEvent(new Event("change", {bubbles: true})); })(document.querySelector("select[name=` + name + `]"))`))
+		require.Eventually(t, func() bool { return evaluate[string](b, "location.search") == want }, 10*time.Second, 20*time.Millisecond, want)
+	}
+	choose("sort", "entries", "?sort=entries")
+	require.Equal(t, "The Lighthouse Log", evaluate[string](b, first))
+	choose("show", "whole", "?show=whole&sort=entries")
+	require.Contains(t, b.text("#results"), "2 feeds")
+	choose("sort", "", "?show=whole")
+	choose("show", "", "")
+	require.NotContains(t, b.text("#results"), "Show all feeds")
 }
 
 // Without JavaScript the same can be done.

@@ -20,6 +20,8 @@ import (
 
 var (
 	screenshots = flag.Bool("screenshots", false, "write those of the README")
+	long        = flag.Bool("long", false, "try more of everything that is tried at random, and all rules of axe-core in all widths and themes")
+	only        = flag.String("only", "", "the page to look at; nothing: all of them")
 	views       = flag.String("views", "", "a directory: write pictures of all pages, in all widths and themes")
 )
 
@@ -143,7 +145,7 @@ func (b *tab) script(on bool) {
 // scheme has the page light or dark.
 func (b *tab) scheme(name string) {
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
 	require.NoError(b.t, err)
 }

@@ -73,9 +73,13 @@ func mediaTypeOf(format feedhistory.Format) string {
 
 // tagOf returns the tag of a document that is made of a feed as it is.
 func (s *Server) tagOf(feed *mirror.Feed, document string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%d", feedhistory.Version, s.base(), feed.URL, document, feed.Version))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s", feedhistory.Version, s.base(), feed.URL, document, stateOf(feed)))
 	return hex.EncodeToString(sum[:10])
 }
+
+// stateOf names the state of a feed. Its version alone does not: that of a feed
+// which is removed and added again begins with one.
+func stateOf(feed *mirror.Feed) string { return fmt.Sprint(feed.Version, " ", feed.Changed.UnixNano()) }
 
 // isVersion reports whether a feed is as it was.
 func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {

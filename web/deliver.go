@@ -22,6 +22,12 @@ const leastGzip = 200
 
 // deliver answers with data that was made for this request.
 func deliver(w http.ResponseWriter, r *http.Request, status int, data []byte) {
+	deliverZipped(w, r, status, data, func() []byte { return zipped(data) })
+}
+
+// deliverZipped answers with data of which the compressed form comes from a
+// function.
+func deliverZipped(w http.ResponseWriter, r *http.Request, status int, data []byte, compressed func() []byte) {
 	h := w.Header()
 	sum := sha256.Sum256(data)
 	tag := hex.EncodeToString(sum[:10])
@@ -39,7 +45,7 @@ func deliver(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 		}
 	}
 	if zip {
-		data = zipped(data)
+		data = compressed()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)

@@ -20,6 +20,7 @@ import (
 // Everything that the server makes is compressed and has an ETag, and is not
 // sent again to those who have it.
 func TestDeliver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2010)
 	page := w.add("/blog/feed.atom")
@@ -93,6 +94,7 @@ func TestDeliverHead(t *testing.T) {
 
 // Parts of a stream, however they are asked for, are parts of it.
 func TestStreamParts(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var whole bytes.Buffer
 		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 40), 0, 20).Draw(t, "chunks")

@@ -26,6 +26,78 @@ type directory struct {
 	successors map[string]string // the names of feeds, by those of others that they replaced
 
 	figures cache[string, figures] // by URL
+
+	summing sync.Mutex             // one at a time looks at the entries of all feeds
+	newest  cache[string, dated]   // by URL; small, so that those of all feeds are kept
+	years   cache[string, yearsOf] // likewise
+}
+
+// forget forgets the figures of a feed that is removed: if it is added again, its
+// versions have the same numbers.
+func (d *directory) forget(url string) {
+	d.figures.drop(url)
+	d.newest.drop(url)
+	d.years.drop(url)
+}
+
+// keptSmall is how many of the small figures are kept at least.
+const keptSmall = 20_000
+
+// Dated is when the newest entry of a feed was, at a version of it.
+type dated struct {
+	version int64
+	newest  time.Time
+}
+
+// newestOf returns the time of a feed's newest entry; zero if there is none.
+func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time, error) {
+	if known, ok := d.newest.get(feed.URL); ok && known.version == feed.Version {
+		return known.newest, nil
+	}
+	now := dated{version: feed.Version}
+	if feed.Entries > 0 {
+		for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
+			if err != nil {
+				return time.Time{}, err
+			}
+			now.newest = r.Time()
+		}
+	}
+	d.newest.put(feed.URL, now)
+	return now.newest, nil
+}
+
+// YearsOf is how many entries a feed has of each year, at a version of it.
+type yearsOf struct {
+	version int64
+	counts  []yearCount // the oldest first
+}
+
+type yearCount struct {
+	year    int
+	entries int64
+}
+
+// yearsOf returns how many entries a feed has of each year.
+func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount, error) {
+	if known, ok := d.years.get(feed.URL); ok && known.version == feed.Version {
+		return known.counts, nil
+	}
+	now := yearsOf{version: feed.Version}
+	if feed.Entries > 0 {
+		months, err := monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range months {
+			if n := len(now.counts); n == 0 || now.counts[n-1].year != m.Start.Year() {
+				now.counts = append(now.counts, yearCount{year: m.Start.Year()})
+			}
+			now.counts[len(now.counts)-1].entries += m.Entries
+		}
+	}
+	d.years.put(feed.URL, now)
+	return now.counts, nil
 }
 
 // lookAgain bounds how often names that nobody knows cost a look at all feeds.
@@ -125,13 +197,10 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 	if feed.Entries == 0 {
 		return f, nil
 	}
-	for r, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL, Limit: 1}) {
-		if err != nil {
-			return f, err
-		}
-		f.newest = r.Time()
-	}
 	var err error
+	if f.newest, err = d.newestOf(ctx, feed); err != nil {
+		return f, err
+	}
 	if f.months, err = monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
 		d.figures.put(feed.URL, f)
 	}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -15,9 +15,10 @@ import (
 // that a page has.
 
 // likeness returns what addresses have in common that nearly always lead to the
-// same feed: they differ in http and https, or in a slash at the end.
+// same feed: they differ in http and https, in a slash at the end, or in whether
+// what must be escaped is.
 func likeness(address string) string {
-	u, err := url.Parse(address)
+	u, err := fetch.ParseLeniently(address)
 	if err != nil {
 		return address
 	}
@@ -164,7 +165,7 @@ func (s *Server) replace(ctx context.Context, feed, by string) error {
 	if err := s.Store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	s.feeds.figures.drop(feed)
+	s.feeds.forget(feed)
 	s.documents.drop(feed)
 	return nil
 }

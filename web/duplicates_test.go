@@ -21,6 +21,7 @@ func TestLikeness(t *testing.T) {
 		require.NotEqual(t, likeness(same[0]), likeness(address))
 	}
 	require.Equal(t, likeness("http://example.org"), likeness("https://example.org/"))
+	require.Equal(t, likeness("http://example.org/100%?q=5%"), likeness("https://example.org/100%25/?q=5%25"))
 }
 
 // feeds returns the URLs of all feeds.

@@ -151,7 +151,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			v.Next = v.page(token(query.Beyond))
 			break
 		}
-		item := newItem(record, words)
+		item := s.item(record, words)
 		if feed == nil {
 			item.Of, err = s.titled(r, titles, record.Feed)
 			if err != nil {
@@ -274,6 +274,28 @@ const (
 	mostSnippetData = 64 << 10
 	snippetLength   = 220
 )
+
+// item returns an entry for a list. What nobody searched for is kept, as most of
+// the time that a list takes goes into reading entries.
+func (s *Server) item(r *mirror.Record, words []string) entryItem {
+	if len(words) > 0 {
+		return newItem(r, words)
+	}
+	key := itemKey{r.Feed, r.ID, r.Change, r.Changed.UnixNano()}
+	item, ok := s.items.get(key)
+	if !ok {
+		item = newItem(r, nil)
+		s.items.put(key, item)
+	}
+	return item
+}
+
+// An itemKey is an entry as it is since a change. Of a feed that was removed and
+// added again, changes have the same numbers, but not the same times.
+type itemKey struct {
+	feed, id        string
+	change, changed int64
+}
 
 func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{

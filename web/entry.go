@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,10 +24,30 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // of the original; "" if there is none
 	Enclosures     []enclosure
-	Play, Images   bool // enclosures can be played, images are shown
+	Play           bool // enclosures can be played
+	Images         bool // images are shown
+	Always         bool // as are those of every entry of the feed
 	HasImages      bool
 	Older, Newer   *neighbour
 	Versions       []wording
+	Strip          *strip        // nil: there is nothing around it
+	Search         string        // whose words are marked
+	Marked         template.HTML // the title with them
+}
+
+// More returns the query of the same page with what is asked for.
+func (p *entryPage) More(asked string) string {
+	q := url.Values{"id": {p.ID}}
+	if p.Search != "" {
+		q.Set("q", p.Search)
+	}
+	if p.Play {
+		q.Set("play", "")
+	}
+	if asked != "" {
+		q.Set(asked, "")
+	}
+	return "?" + q.Encode()
 }
 
 // On is the entry's day, for the URL of that day in all years.
@@ -75,9 +96,10 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	}
 	e, err := record.Entry()
 	q := r.URL.Query()
-	images := q.Has("images")
+	always := showsImages(r)
+	images := always || q.Has("images")
 	p := &entryPage{
-		Play: q.Has("play"), Images: images,
+		Play: q.Has("play"), Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
 		Feed: ShortName(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		wording: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
@@ -106,11 +128,22 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	if p.Older, p.Newer, err = s.neighbours(ctx, record); err != nil {
 		return err
 	}
-	p.HasImages = strings.Contains(string(p.Content+p.Summary), ">[Image")
+	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
+		return err
+	}
+	p.HasImages = strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
+	p.mark()
 	if p.Play || p.Images {
 		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	}
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
+}
+
+// mark marks the words of the search that led here.
+func (p *entryPage) mark() {
+	words := foldedWords(p.Search)
+	p.Marked = marked(p.Title, words)
+	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
 // record returns a record with its content. It is found by its place.

@@ -83,7 +83,7 @@ const mostTimelines = 32
 // timeline returns the drawing of a feed with what a list shows. As a rule it is
 // what it was, and as large as all the rest of the page.
 func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
-	key := fmt.Sprintf("%s\n%d\n%s\n%s", v.URL, v.Version, list.Newest, list.Here())
+	key := fmt.Sprintf("%s\n%s\n%s\n%s", v.URL, stateOf(v.Feed), list.Newest, list.Here())
 	if drawn, ok := s.timelines.get(key); ok {
 		return drawn, nil
 	}

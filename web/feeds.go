@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ func (v *feedView) Title() string { return titleOf(v.Feed) }
 func (v *feedView) Busy() bool { return v.Waits || v.Runs }
 
 // Fresh reports whether nothing was ever read of the feed.
-func (v *feedView) Fresh() bool { return v.Known.URL == "" && v.Feed.Entries == 0 }
+func (v *feedView) Fresh() bool { return isFresh(v.Feed) }
+
+func isFresh(f *mirror.Feed) bool { return f.Known.URL == "" && f.Entries == 0 }
 
 // Failure is why the last poll failed.
 func (v *feedView) Failure() string { return reason(cmp.Or(v.Address, v.URL), v.Error) }
@@ -54,10 +57,11 @@ func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figure
 const feedsPerPage = 100
 
 type feedsView struct {
+	listing
 	Feeds   []*feedView
-	Search  string
 	After   string // where the page begins; "" for the first one
 	Next    string // where the next one begins; "" for none
+	Found   int    // how many feeds there are of those that are asked for
 	Said    string
 	Address string    // that was typed in
 	Wrong   string    // what is wrong with it
@@ -65,7 +69,11 @@ type feedsView struct {
 }
 
 // Many reports whether there are so many feeds that one is looked for.
-func (v *feedsView) Many() bool { return v.Search != "" || v.After != "" || len(v.Feeds) > 12 }
+func (v *feedsView) Many() bool { return v.Asked() || v.After != "" || len(v.Feeds) > 5 }
+
+// First and More return the queries of the first page, and of the next one.
+func (v *feedsView) First() string { return v.page("") }
+func (v *feedsView) More() string  { return v.page(v.Next) }
 
 // refresh has the page loaded again while a feed is read for the first time.
 func (v *feedsView) refresh() bool {
@@ -83,29 +91,33 @@ var said = map[string]string{
 // showFeeds shows the list of feeds.
 func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := &feedsView{Search: strings.TrimSpace(q.Get("q")), After: q.Get("after"), Said: said[q.Get("said")]}
+	v := &feedsView{listing: listingOf(q), After: q.Get("after"), Said: said[q.Get("said")]}
 	return s.listFeeds(w, r, http.StatusOK, v)
 }
 
 func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v *feedsView) error {
-	words := strings.Fields(strings.ToLower(v.Search))
-	query := mirror.FeedQuery{After: v.After}
-	if len(words) == 0 {
-		query.Limit = feedsPerPage + 1
+	list := s.usualFeeds
+	if v.Asked() {
+		list = s.askedFeeds
 	}
-	for feed, err := range s.Store.Feeds(r.Context(), query) {
+	if err := list(r.Context(), v); err != nil {
+		return err
+	}
+	return s.render(w, r, status, "feeds", "Feeds", v)
+}
+
+// usualFeeds lists all feeds. Where they are more than a page takes, they are in
+// the order of their URLs, so that not all of them have to be read.
+func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
+	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {
 			return err
-		}
-		text := strings.ToLower(feed.Title + " " + feed.URL)
-		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
-			continue
 		}
 		if len(v.Feeds) == feedsPerPage {
 			v.Next = v.Feeds[len(v.Feeds)-1].URL
 			break
 		}
-		view, _, err := s.view(r.Context(), feed)
+		view, _, err := s.view(ctx, feed)
 		if err != nil {
 			return err
 		}
@@ -116,5 +128,30 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 			return cmp.Compare(strings.ToLower(a.Title()), strings.ToLower(b.Title()))
 		})
 	}
-	return s.render(w, r, status, "feeds", "Feeds", v)
+	return nil
+}
+
+// askedFeeds lists the feeds that are asked for.
+func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
+	rows, err := s.rows(ctx, v.listing)
+	if err != nil {
+		return err
+	}
+	v.Found = len(rows)
+	rows, v.Next = pageOf(rows, v.After)
+	for _, row := range rows {
+		feed, err := s.Store.Feed(ctx, row.url)
+		if errors.Is(err, mirror.ErrNotFound) {
+			continue // it has just been removed
+		}
+		if err != nil {
+			return err
+		}
+		view, _, err := s.view(ctx, feed)
+		if err != nil {
+			return err
+		}
+		v.Feeds = append(v.Feeds, view)
+	}
+	return nil
 }

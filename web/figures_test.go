@@ -3,8 +3,10 @@ package web
 import (
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -160,10 +162,15 @@ func TestFigures(t *testing.T) {
 		{"search a feed, two common words", func(i int) string { return fmt.Sprintf("/feeds/%s?q=w%d+w%d", name(i), r.IntN(9), 10+r.IntN(9)) }},
 		{"search the large feed, a rare word", func(int) string { return fmt.Sprintf("/feeds/%s?q=w%d", large, 15_000+r.IntN(5_000)) }},
 		{"search the large feed, a common word", func(int) string { return fmt.Sprintf("/feeds/%s?q=w%d", large, r.IntN(9)) }},
+		{"search a feed, two whole words", func(i int) string { return fmt.Sprintf("/feeds/%s?q=w%d+w%d", name(i), 10+r.IntN(9), r.IntN(9)) }},
 		{"search all, a rare word", func(int) string { return fmt.Sprintf("/entries?q=w%d", 15_000+r.IntN(5_000)) }},
 		{"search all, two common words", func(int) string { return fmt.Sprintf("/entries?q=w%d+w%d", r.IntN(9), 10+r.IntN(9)) }},
 		{"search all, a common word", func(int) string { return fmt.Sprintf("/entries?q=w%d", r.IntN(9)) }},
 		{"OPML", func(int) string { return "/feeds.opml" }},
+		{"overview, the first time", func(int) string { return "/overview" }},
+		{"overview", func(int) string { return "/overview" }},
+		{"feeds, the most entries first", func(int) string { return "/?sort=entries" }},
+		{"feeds, silent for a year", func(int) string { return "/?show=silent&sort=silent" }},
 	} {
 		times := 40
 		if strings.Contains(test.what, "first time") {
@@ -173,6 +180,56 @@ func TestFigures(t *testing.T) {
 		t.Logf("%-38s median %8v  p95 %8v  heap %d MiB", test.what, median.Round(10*time.Microsecond), p95.Round(10*time.Microsecond), heap())
 	}
 	measurePublished(t, s, dir, large)
+}
+
+// TestRatios measures what pages take by HTTP as multiples of what a file of the
+// same bytes takes from http.FileServerFS, with the database of TestFigures.
+func TestRatios(t *testing.T) {
+	if *figuresIn == "" {
+		t.Skip("it needs a large database; see -figures")
+	}
+	s := &Server{Store: openSQLite(t, filepath.Join(*figuresIn, "feeds.db"))}
+	dir := t.TempDir()
+	pages, files := httptest.NewServer(s), httptest.NewServer(http.FileServerFS(os.DirFS(dir)))
+	defer pages.Close()
+	defer files.Close()
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	ask := func(address string, header ...string) (body []byte, tag string, took time.Duration) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		require.NoError(t, err)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		start := time.Now()
+		resp, err := client.Do(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Less(t, resp.StatusCode, 400, address)
+		return body, resp.Header.Get("Etag"), time.Since(start)
+	}
+	median := func(address string, header ...string) time.Duration {
+		var all []time.Duration
+		for range 300 {
+			_, _, took := ask(address, header...)
+			all = append(all, took)
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	feed, large := "/feeds/"+ShortName(figureURL(1)), "/feeds/"+ShortName(figureURL(0))
+	for _, path := range []string{"/", "/?sort=entries", "/overview", "/entries", feed, large, large + "?month=2010-07", feed + "/entry?id=urn:feed:1:450", feed + "/subscribe", assets.path("style.css"), assets.path("app.js")} {
+		body, tag, _ := ask(pages.URL + path)
+		zipped, ztag, _ := ask(pages.URL+path, "Accept-Encoding", "gzip")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), body, 0o644))
+		require.NotEqual(t, tag, ztag)
+		static := median(files.URL + "/file")
+		times := func(d time.Duration) float64 { return float64(d) / float64(static) }
+		t.Logf("%-75s %4d kB, gzip %3d kB; a file %6v; page %5.1f × gzip %5.1f × unchanged %5.1f ×", path, len(body)/1000, len(zipped)/1000, static.Round(time.Microsecond),
+			times(median(pages.URL+path)), times(median(pages.URL+path, "Accept-Encoding", "gzip")), times(median(pages.URL+path, "If-None-Match", tag)))
+	}
 }
 
 // measurePublished measures what is published again.

@@ -14,6 +14,7 @@ import (
 // it leaves the subscription document: over many rounds, archives stay what they
 // were, and each entry stands in one of them.
 func TestRepublishedFuture(t *testing.T) {
+	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"for ever": 50 * 365 * 24 * time.Hour, "for an hour": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(s *Server) { s.size = 10 })

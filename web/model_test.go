@@ -19,6 +19,7 @@ import (
 // Whatever a publisher does, what is published again is what the mirror has, and
 // what was an archive stays one.
 func TestRepublishedModel(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		model := feedtest.NewModel("/feed.atom", rapid.Uint64().Draw(t, "seed"))
 		model.Fail(rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "faults"))

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/net/html"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/feedhistory/feedhistory"
@@ -111,7 +112,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			p.List.Items = append(p.List.Items, newItem(record, nil))
+			p.List.Items = append(p.List.Items, s.item(record, nil))
 		}
 	}
 	return s.render(w, r, http.StatusOK, "day", "On this day: "+p.Title, p)
@@ -181,6 +182,23 @@ func marked(text string, words []string) template.HTML {
 		text = text[end:]
 	}
 	return template.HTML(b.String()) // everything but the marks is escaped
+}
+
+// markedIn marks words in markup that is sanitised.
+func markedIn(markup template.HTML, words []string) template.HTML {
+	if len(words) == 0 || markup == "" {
+		return markup
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(string(markup)))
+	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+		if raw := string(z.Raw()); kind == html.TextToken {
+			b.WriteString(string(marked(string(z.Text()), words)))
+		} else {
+			b.WriteString(raw)
+		}
+	}
+	return template.HTML(b.String()) // as it was but for the marks
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }

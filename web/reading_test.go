@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -8,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 var (
@@ -19,6 +23,7 @@ var (
 // A feed can be read from its beginning to its end: as a list, and from entry to
 // entry, each once.
 func TestReadThrough(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2007)
 	page := w.add("/blog/feed.atom")
@@ -45,6 +50,7 @@ func TestReadThrough(t *testing.T) {
 
 	for i, id := range oldest {
 		body := w.page(page+"/entry?id="+id, http.StatusOK)
+		require.Contains(t, body, fmt.Sprintf("You are here: </span>Entry %d of %d, ", i+1, len(oldest)))
 		for _, link := range []struct {
 			found []string
 			at    int
@@ -97,6 +103,19 @@ func TestMarked(t *testing.T) {
 	w.add("/news.rss")
 	found := w.page("/entries?q=ferr", http.StatusOK)
 	require.Contains(t, found, "The <mark>ferry</mark> is back")
+	_, address, _ := strings.Cut(found, `class="title" href="`)
+	address, _, _ = strings.Cut(address, `"`)
+	entry := w.page(strings.ReplaceAll(address, "&amp;", "&"), http.StatusOK)
+	require.Contains(t, entry, `The <mark>ferry</mark> is back</h1>`, "the entry has them marked, too")
+	require.Contains(t, entry, `?q=ferr#entries">All with “<bdi>ferr</bdi>”`)
+	require.NotContains(t, w.page("/feeds/"+ShortName(w.feedURL("/news.rss"))+"/entry?id=harbour-3", http.StatusOK), "<mark>")
+	require.Equal(t, `<p title="storm">A <mark>storm</mark> &amp; <a href="x">no <mark>Storms</mark></a> &lt;storm&gt;</p>`,
+		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, []string{"storm"})), "<mark>storm</mark>&gt;", "storm&gt;"))
+	rapid.Check(t, func(t *rapid.T) {
+		text, _ := sanitise(feedhistory.Text{Type: feedhistory.TextHTML, Body: rapid.StringMatching(`([a-c<>&"' /]|<b>|</b>|<p title='a'>|&amp;|&lt;){0,30}`).Draw(t, "markup")}, false)
+		shown := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(string(markedIn(text, []string{"a", "lt", "b"})))
+		require.Equal(t, html.UnescapeString(string(text)), html.UnescapeString(shown), "nothing else is changed")
+	})
 }
 
 // A difference has all of both texts, and nothing else.
@@ -125,16 +144,20 @@ func TestDifference(t *testing.T) {
 	news := w.add("/news.rss")
 	w.poll(w.feedURL("/news.rss"))
 	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "It sails <del>twice</del> <ins>three times</ins> a day.")
+	tides := w.add("/tides.atom")
+	w.poll(w.feedURL("/tides.atom"))
+	require.NotContains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "Entry 1 of", "what is deleted is none of them")
 }
 
 // Nothing is loaded from elsewhere but what somebody asks for.
 func TestOnDemand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2004)
 	pod := w.add("/pod.rss")
 	body := w.page(pod+"/entry?id=pod-1", http.StatusOK)
 	require.Contains(t, body, `audio/mpeg, 1.2 MB`)
-	require.Contains(t, body, `href="?id=pod-1&amp;play">Play here`)
+	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
 	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
@@ -150,6 +173,28 @@ func TestOnDemand(t *testing.T) {
 	require.NotContains(t, body, "Show its images")
 	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
 	require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
+
+	// For a feed, a browser remembers it, and for no other.
+	choose := func(show string) {
+		status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {show}, "next": {blog + entry}})
+		require.Equal(t, http.StatusSeeOther, status)
+		require.Equal(t, blog+entry, header.Get("Location"))
+		require.Contains(t, header.Get("Set-Cookie"), "Path="+blog+";")
+		require.Contains(t, header.Get("Set-Cookie"), "HttpOnly; SameSite=Lax")
+	}
+	choose("always")
+	_, body, header = w.get(blog + entry)
+	require.Contains(t, body, "<img ")
+	require.Contains(t, body, "as links again")
+	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
+	require.NotContains(t, w.page(pod+"/entry?id=pod-1", http.StatusOK), "<img")
+	status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {"always"}, "next": {"https://evil.example/"}})
+	require.Equal(t, http.StatusSeeOther, status)
+	require.Equal(t, "/", header.Get("Location"))
+	choose("")
+	body = w.page(blog+entry, http.StatusOK)
+	require.NotContains(t, body, "<img")
+	require.Contains(t, body, "Show its images")
 
 	hostile := w.add("/hostile.atom")
 	_, body, _ = w.get(hostile + "/entry?images&play&id=" + url.QueryEscape(`"><script>harmed=1</script>`))

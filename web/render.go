@@ -106,6 +106,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plural":  plural,
 	"tail":    tail,
 	"verdict": verdictText,
+	"verdictnamed": func(name string) (string, error) {
+		var v feedhistory.Verdict
+		err := v.UnmarshalText([]byte(name))
+		return verdictText(v), err
+	},
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // A layout is what every page has.

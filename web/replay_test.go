@@ -171,6 +171,7 @@ func (w *replayWorld) step(kind string) {
 // Every entry is released once, in order, never before its time; documents are
 // the same in whatever order they are asked for, whatever the publisher does.
 func TestReplayModel(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newReplayWorld(t)
 		for range rapid.IntRange(1, 5).Draw(t, "before") {

@@ -85,6 +85,7 @@ func (w *world) requireSame(page, feed string) {
 }
 
 func TestRepublished(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2020)
 	page := w.add("/blog/feed.atom")
@@ -130,6 +131,7 @@ func TestRepublished(t *testing.T) {
 // A server that is started anew, over the same output, goes on where the other
 // ended; with another base it begins anew.
 func TestRepublishedAfterRestart(t *testing.T) {
+	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
 	w := newWorld(t, func(s *Server) { s.Output = dir })
 	w.write(2003, 2015)
@@ -171,6 +173,7 @@ func TestRepublishedAfterRestart(t *testing.T) {
 // Versions that only the mirror knows to be newer, RSS without update times, and
 // entries that a complete feed has no more.
 func TestRepublishedSilentChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
 		page, feed := w.add(path), w.feedURL(path)
@@ -191,6 +194,7 @@ func TestRepublishedSilentChanges(t *testing.T) {
 
 // A gap is told by an entry, as long as it is there.
 func TestRepublishedGap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2016)
 	saved := map[string]*memoryFile{}
@@ -241,6 +245,7 @@ func asked(t *testing.T, s *Server, path string) string {
 // Several feeds are published at the same time; while another process has the
 // output, what is there is served.
 func TestRepublishedTogether(t *testing.T) {
+	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
 	w := newWorld(t, func(s *Server) { s.Output = dir })
 	w.write(2003, 2015)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // mostShown bounds how much of a text is shown.
@@ -78,7 +79,7 @@ func linked(body, base string, images bool) string {
 	if err != nil {
 		return html.EscapeString(body) // nested beyond all reason
 	}
-	at, err := url.Parse(base)
+	at, err := fetch.ParseLeniently(base)
 	if err != nil {
 		at = &url.URL{}
 	}
@@ -162,19 +163,28 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
+// absolute resolves a reference. What it should have escaped is escaped.
 func absolute(base *url.URL, reference string) string {
-	u, err := base.Parse(strings.TrimSpace(reference))
+	reference, fragment, ok := strings.Cut(strings.TrimSpace(reference), "#")
+	u, err := fetch.ParseLeniently(reference)
 	if err != nil {
 		return ""
 	}
-	return u.String()
+	address := base.ResolveReference(u).String()
+	if ok {
+		address += "#" + fetch.Escape(fragment)
+	}
+	return address
 }
 
 // webLink returns a URL that a page may link to; "" for any other.
 func webLink(address string) string {
-	u, err := url.Parse(address)
+	u, err := fetch.ParseLeniently(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
+	}
+	if _, fragment, ok := strings.Cut(address, "#"); ok {
+		return u.String() + "#" + fetch.Escape(fragment)
 	}
 	return u.String()
 }

@@ -58,6 +58,7 @@ type Server struct {
 	sizes     sizes
 	timelines cache[string, template.HTML]
 	documents cache[string, knownDocuments]
+	items     cache[itemKey, entryItem]
 	plans     cache[string, plan]
 	places    cache[string, knownPlaces]
 	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
@@ -75,6 +76,7 @@ func (s *Server) setUp() {
 	s.polls = newPoller(m, s.Store, s.Logger)
 	s.polls.polled = s.polled
 	s.feeds = &directory{store: s.Store}
+	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
 	s.published = newRepublisher(s)
 	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines
 	s.places.half, s.published.orders.half = mostOrders, mostOrders
@@ -82,6 +84,7 @@ func (s *Server) setUp() {
 	for pattern, h := range map[string]page{
 		"GET /{$}":                      s.showFeeds,
 		"GET /entries":                  s.showRiver,
+		"GET /overview":                 s.showOverview,
 		"GET /feeds/{id}":               s.showFeed,
 		"GET /feeds/{id}/entry":         s.showEntry,
 		"GET /feeds/{id}/random":        s.showRandom,
@@ -104,6 +107,7 @@ func (s *Server) setUp() {
 		"POST /feeds":                   s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":         s.change(s.pollNow),
 		"POST /feeds/{id}/remove":       s.change(s.removeFeed),
+		"POST /feeds/{id}/images":       s.chooseImages,
 		"/":                             s.noPage,
 	} {
 		s.mux.Handle(pattern, s.answer(h))

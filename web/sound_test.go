@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-var void = []string{"meta", "link", "input", "br", "hr", "img", "progress/", "option"}
+var void = []string{"meta", "link", "input", "br", "hr", "img", "progress/"}
 
 // requireSound checks a page's markup: every element is closed, nothing acts or
 // is styled inline, inputs have labels, ids are there once and where they are

@@ -26,6 +26,7 @@ func openSQLite(t testing.TB, file string) *sqlstore.Store {
 
 // Over SQLite it is the same.
 func TestSQLite(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(s *Server) {
 		s.Store = openSQLite(t, filepath.Join(t.TempDir(), "feeds.db"))
 		s.Mirror = &mirror.Mirror{Store: s.Store, Client: s.Mirror.Client}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static
@@ -18,6 +19,7 @@ var staticFiles embed.FS
 type asset struct {
 	name, mediaType string
 	data            []byte
+	zipped          func() []byte // it is compressed once
 }
 
 // assets are the static files, by the names they have in the directory.
@@ -37,7 +39,7 @@ func loadAssets() assetSet {
 		extension := path.Ext(entry.Name())
 		set[entry.Name()] = &asset{
 			name:      strings.TrimSuffix(entry.Name(), extension) + "-" + hex.EncodeToString(sum[:6]) + extension,
-			mediaType: mime.TypeByExtension(extension), data: data,
+			mediaType: mime.TypeByExtension(extension), data: data, zipped: sync.OnceValue(func() []byte { return zipped(data) }),
 		}
 	}
 	if err != nil {
@@ -55,7 +57,7 @@ func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {
 		if a.name == r.PathValue("name") {
 			w.Header().Set("Content-Type", a.mediaType)
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-			deliver(w, r, http.StatusOK, a.data)
+			deliverZipped(w, r, http.StatusOK, a.data, a.zipped)
 			return nil
 		}
 	}

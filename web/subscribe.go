@@ -47,6 +47,9 @@ type taker struct {
 	MB   int
 }
 
+// Takes reports whether the reader takes a document of a size in bytes.
+func (t taker) Takes(size int64) bool { return size <= int64(t.MB)*1e6 }
+
 var readers = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
 
 var readerSites = []readerLink{
@@ -133,16 +136,6 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 
 // AllMB is the size of everything in MB.
 func (p *subscribePage) AllMB() string { return slice{Bytes: p.All}.MB() }
-
-// TakeAll returns which readers take everything in one document.
-func (p *subscribePage) TakeAll() (names []string) {
-	for _, r := range p.Takes {
-		if p.All <= int64(r.MB)*1e6 {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
 
 // A replayForm asks for a replay, and shows what would come.
 type replayForm struct {

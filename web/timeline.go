@@ -127,8 +127,20 @@ func (s scale) months() int {
 	return (s.end.Year()-s.start.Year())*12 + int(s.end.Month()) - int(s.start.Month())
 }
 
+// bins counts the entries of each bar.
+func (s scale) bins(months []sqlstore.Month) []int64 {
+	bins := make([]int64, (s.months()+s.step-1)/s.step)
+	for _, m := range months {
+		at := clamp(m.Start, s.start, s.end.AddDate(0, -1, 0))
+		bins[((at.Year()-s.start.Year())*12+int(at.Month())-int(s.start.Month()))/s.step] += m.Entries
+	}
+	return bins
+}
+
 // tenth rounds a length to what can be seen.
 func tenth(x float64) float64 { return math.Round(10*x) / 10 }
+
+func hundredth(x float64) float64 { return math.Round(100*x) / 100 }
 
 func clamp(t, from, to time.Time) time.Time {
 	if t.Before(from) {
@@ -233,11 +245,7 @@ func (h heights) marks(unit string) []mark {
 }
 
 func (t *timeline) drawBars(s scale, months []sqlstore.Month, list *entriesView) {
-	bins := make([]int64, (s.months()+s.step-1)/s.step)
-	for _, m := range months {
-		at := clamp(m.Start, s.start, s.end.AddDate(0, -1, 0))
-		bins[((at.Year()-s.start.Year())*12+int(at.Month())-int(s.start.Month()))/s.step] += m.Entries
-	}
+	bins := s.bins(months)
 	h := newHeights(bins)
 	t.Root = h.root
 	t.Marks = h.marks(map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step])

@@ -15,6 +15,7 @@ import (
 
 // Whatever a feed says of its dates, everything is drawn, in its place.
 func TestTimeline(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		when := rapid.Custom(func(t *rapid.T) time.Time {
 			if rapid.IntRange(0, 9).Draw(t, "none") == 0 {

@@ -106,7 +106,7 @@ func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *f
 	subject := subjects[(year+month*3+n)%len(subjects)]
 	e, err := feedhistory.Draft{
 		ID: fmt.Sprintf("tag:lighthouse.example,%d:%d/%d", year, month, n), Updated: at, Published: at,
-		Title: feedhistory.Text{Body: subject + note},
+		Title: feedhistory.Text{Body: subject + note}, Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
 		Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprintf("https://lighthouse.example/%d/%02d/%d", year, month, n)}},
 		Content: feedhistory.Text{Type: feedhistory.TextHTML, Base: "https://lighthouse.example/", Body: fmt.Sprintf(
 			`<p>%s, seen from the gallery at half past seven on day %d. Wind from the <a href="/wind">north-west</a>, force %d.</p>`+

@@ -24,7 +24,7 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 		shown := Redact(ref)
 		return nil, &RefusedError{URL: shown[:min(len(shown), c.Limits.url())], Rule: RuleLength}
 	}
-	u, err := parseLeniently(ref)
+	u, err := ParseLeniently(ref)
 	if err != nil {
 		var detail *url.Error
 		if errors.As(err, &detail) {
@@ -46,10 +46,10 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// parseLeniently parses a reference, with whatever its path and query should
+// ParseLeniently parses a reference, with whatever its path and query should
 // have escaped. net/url refuses some of that, and where it does not, it writes
-// the whole path anew, so that %2F becomes a slash.
-func parseLeniently(ref string) (*url.URL, error) {
+// the whole path again, so that %2F becomes a slash. The fragment is dropped.
+func ParseLeniently(ref string) (*url.URL, error) {
 	ref, _, _ = strings.Cut(ref, "#")
 	path := 0
 	if i := strings.Index(ref, "//"); i >= 0 && !strings.ContainsAny(ref[:i], "/?") {
@@ -131,8 +131,8 @@ func SameOrigin(a, b *url.URL) bool {
 // AreSameOrigin is SameOrigin for URLs as they are written. What is none has no
 // origin.
 func AreSameOrigin(a, b string) bool {
-	ua, errA := parseLeniently(a)
-	ub, errB := parseLeniently(b)
+	ua, errA := ParseLeniently(a)
+	ub, errB := ParseLeniently(b)
 	return errA == nil && errB == nil && SameOrigin(ua, ub)
 }
 

@@ -56,7 +56,7 @@ func (req *Request) owner(first *url.URL) *url.URL {
 	case req.Validated == "":
 		return first
 	}
-	u, err := parseLeniently(req.Validated)
+	u, err := ParseLeniently(req.Validated)
 	if err != nil {
 		return nil
 	}

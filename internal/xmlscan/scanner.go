@@ -117,12 +117,21 @@ func New(doc string, lim Limits) *Scanner {
 // NewFragment returns a scanner of one element that stands by itself, where the
 // namespace bindings of outer are already in scope.
 func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
-	return &Scanner{
-		doc:      fragment,
-		lim:      lim.withDefaults(),
+	s := &Scanner{
 		open:     make([]frame, 0, 8),
 		attrs:    make([]Attr, 0, 8),
-		bindings: append(make([]Binding, 0, len(outer)+4), outer...),
+		bindings: make([]Binding, 0, len(outer)+4),
+	}
+	s.Reset(fragment, outer, lim)
+	return s
+}
+
+// Reset makes s the scanner that NewFragment returns, in the memory that it has.
+func (s *Scanner) Reset(fragment string, outer []Binding, lim Limits) {
+	*s = Scanner{
+		doc: fragment, lim: lim.withDefaults(),
+		open: s.open[:0], attrs: s.attrs[:0], bases: s.bases[:0], buf: s.buf[:0],
+		bindings: append(s.bindings[:0], outer...),
 	}
 }
 

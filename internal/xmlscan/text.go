@@ -71,6 +71,12 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 	return appendDecoded(dst, raw, decodeText)
 }
 
+// Plain returns the current Text or CData as a part of the document, if it stands
+// for itself there.
+func (s *Scanner) Plain() (text string, ok bool) {
+	return s.raw(), s.plain && (s.tok == Text || s.tok == CData)
+}
+
 // raw returns the current Text or CData as it stands.
 func (s *Scanner) raw() string {
 	switch s.tok {

@@ -72,7 +72,7 @@ function searchAsTyped(form) {
   const search = async (now) => {
     if (unfinished.test(input.value) && !now) return; // one or two letters begin too many words
     const query = new URLSearchParams(new FormData(form));
-    if (!input.value.trim()) query.delete("q");
+    for (const [name, value] of [...query]) if (!value.trim()) query.delete(name);
     const address = location.pathname + (query.size ? "?" + query : "");
     asked?.abort();
     asked = new AbortController();
@@ -93,6 +93,7 @@ function searchAsTyped(form) {
     clearTimeout(wait);
     wait = setTimeout(search, 200, false);
   });
+  form.addEventListener("change", (event) => event.target.matches("select") && search(true));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(wait);
@@ -181,6 +182,10 @@ function renewTimeline(page) {
   if (old) old.replaceWith(fresh);
   else document.querySelector("[data-progress]").after(fresh);
   fresh.querySelector(".scroll").scrollLeft = at ?? fresh.scrollWidth;
+  if (!document.querySelector("[data-results]")) { // a first reading: no entries are shown yet
+    fresh.querySelector("[data-says]").textContent = "";
+    fresh.querySelectorAll(".here, .here-key").forEach((part) => part.remove());
+  }
   setUpTimeline(fresh);
 }
 
@@ -225,7 +230,7 @@ function offerPlace(part) {
     if (!id) return;
     const link = part.querySelector("a");
     link.href = "/feeds/" + part.dataset.resume + "/entry?id=" + encodeURIComponent(id);
-    link.title = title;
+    link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
     part.hidden = false;
   } catch {
     // There is nothing.

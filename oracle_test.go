@@ -1,0 +1,123 @@
+package feedhistory
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+	"github.com/stretchr/testify/require"
+)
+
+// gofeed is the oracle of Feed and Decode: they say what its parser makes of the
+// same document, field by field, but for these differences. A pattern is that of
+// a file and a field; those of the head section have no dot.
+var differences = []struct{ pattern, reason string }{
+	{"mended-* *", "gofeed ends at, or reads over, what is mended here"},
+	{"charset-utf-8-as-iso-8859-1.atom Item.*", "bytes that are UTF-8 are read as that, whatever is declared"},
+	{"jsonfeed-windows-1252.json *", "JSON in another charset is read nevertheless"},
+	{"*.atom Item.GUID", "an id is kept character for character (RFC 4287 §4.2.6): not resolved, not normalised, without comments; of two, the first"},
+	{"rss10.xml Item.GUID", "RSS 1.0 has its id in rdf:about"},
+	{"rss-1-0.rdf Item.GUID", "RSS 1.0 has its id in rdf:about"},
+	{"base-nested.atom Item.*", "without an absolute base a reference stays as it is (RFC 3986 §5.1)"},
+	{"base-rss.rss Item.Enclosures", "references in an enclosure resolve, too"},
+	{"link*-*.* Links", "a link without an address is none, one of another relation does not lead to the site, and the order is the document's"},
+	{"base-of-the-document.atom Links", "a link without an address is none"},
+	{"links-rss-without-namespace.rss Link", "a link of another relation does not lead to the site"},
+	{"relation*.atom *Link*", "relations are read as lists, and as IRIs (RFC 4287 §4.2.7.2)"},
+	{"markup-not-escaped.rss Item.Description", "what is escaped within markup that is not stays escaped: it would become markup"},
+	{"times-*.* *Parsed", "more dates and zones are read, and the time of day is of the zone"},
+	{"*.atom Item.Author*", "an entry without an author has the feed's (RFC 4287 §4.2.1)"},
+}
+
+// TestFeedAgreesWithGofeed looks at all documents that gofeed can read at all. With
+// FEEDS, it shows how others differ.
+func TestFeedAgreesWithGofeed(t *testing.T) {
+	used := map[string]bool{}
+	for _, dir := range []string{"testdata/decode", "testdata/parse", "testdata/rfc5005"} {
+		for _, file := range glob(t, dir+"/*") {
+			for field, values := range compareWithGofeed(t, file) {
+				where, known := filepath.Base(file)+" "+field, false
+				for _, d := range differences {
+					if ok, err := path.Match(d.pattern, where); ok {
+						require.NoError(t, err)
+						used[d.pattern], known = true, true
+					}
+				}
+				if !known {
+					t.Errorf("%s\n  ours: %.500s\ntheirs: %.500s", where, values[0], values[1])
+				}
+			}
+		}
+	}
+	for _, d := range differences {
+		require.True(t, used[d.pattern], "there is no such difference: %s", d.pattern)
+	}
+}
+
+// TestOtherFeeds shows, by hand, how other documents are read.
+func TestOtherFeeds(t *testing.T) {
+	for _, pattern := range strings.Fields(os.Getenv("FEEDS")) {
+		for _, file := range glob(t, pattern) {
+			for field, values := range compareWithGofeed(t, file) {
+				t.Logf("%s %s\n  ours: %.500s\ntheirs: %.500s", file, field, values[0], values[1])
+			}
+		}
+	}
+}
+
+// compareWithGofeed returns the fields in which the two readings differ.
+func compareWithGofeed(t *testing.T, file string) map[string][2]string {
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	theirs, err := gofeed.NewParser().ParseString(string(data))
+	doc, _ := Parse(strings.NewReader(string(data)), "") // gofeed does not know where it was
+	if err != nil || doc == nil {
+		return nil
+	}
+	different := map[string][2]string{}
+	compare := func(where string, a, b any) {
+		ours, theirs := fieldsOf(a), fieldsOf(b)
+		for field := range ours {
+			if ours[field] != theirs[field] {
+				different[where+field] = [2]string{ours[field], theirs[field]}
+			}
+		}
+	}
+	ours := doc.Feed()
+	compare("", *ours, *theirs)
+	if a, b := fmt.Sprint(len(ours.Items)), fmt.Sprint(len(theirs.Items)); a != b {
+		different["Items"] = [2]string{a, b}
+		return different
+	}
+	for i := range ours.Items {
+		compare("Item.", *ours.Items[i], *theirs.Items[i])
+	}
+	return different
+}
+
+// fieldsOf returns what a struct of gofeed's says in each field, as JSON; times in
+// UTC.
+func fieldsOf(value any) map[string]string {
+	fields := map[string]string{}
+	v := reflect.ValueOf(value)
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.IsExported() || field.Name == "Items" {
+			continue
+		}
+		content := v.Field(i).Interface()
+		if at, ok := content.(*time.Time); ok && at != nil {
+			content = at.UTC()
+		}
+		text, _ := json.Marshal(content)
+		fields[field.Name] = string(text)
+	}
+	return fields
+}

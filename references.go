@@ -1,0 +1,283 @@
+package feedhistory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mmcdole/gofeed"
+	"golang.org/x/net/html"
+)
+
+// The references in HTML, which are made absolute where they stand: nothing else
+// is touched. HTML is read as html.Tokenizer reads it, once, and without a copy.
+
+// urlAttributes are the HTML attributes that gofeed, too, takes for references.
+var urlAttributes = []string{
+	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
+}
+
+// urlAttribute returns the place of an attribute in urlAttributes, -1 for none.
+func urlAttribute(name string) int {
+	for i, attr := range urlAttributes {
+		if len(attr) == len(name) && strings.EqualFold(attr, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// absolute returns the text's body with relative references resolved.
+func (t Text) absolute() string {
+	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" {
+		return t.Body
+	}
+	var b strings.Builder
+	done, tags := 0, tagReader{html: t.Body}
+	for tags.next() {
+		for _, ref := range tags.room[:tags.refs] {
+			abs, changed := absoluteValue(t.Base, t.Body[ref.begin:ref.end], ref.quoted)
+			if !changed {
+				continue
+			}
+			if b.Len() == 0 {
+				b.Grow(len(t.Body) + len(t.Body)/4 + 64)
+			}
+			b.WriteString(t.Body[done:ref.begin])
+			b.WriteString(abs)
+			done = ref.end
+		}
+	}
+	if done == 0 {
+		return t.Body
+	}
+	b.WriteString(t.Body[done:])
+	return b.String()
+}
+
+// absoluteValue makes the value of an attribute absolute, as it stands in HTML, and
+// reports whether that changes it.
+func absoluteValue(base, raw string, quoted bool) (abs string, changed bool) {
+	if isHTTP(raw) && !strings.Contains(raw, "/.") && !strings.Contains(raw, "&#") {
+		return raw, false
+	}
+	amps := strings.Count(raw, "&")
+	if quoted && strings.IndexByte(raw, '\r') < 0 && (amps == 0 || amps == strings.Count(raw, "&amp;")) {
+		abs = resolve(html.EscapeString(base), raw) // no part of a reference ends in "&amp;"
+		return abs, abs != strings.TrimSpace(raw)
+	}
+	ref := unescapeValue(raw)
+	if abs = resolve(base, ref); abs == strings.TrimSpace(ref) {
+		return raw, false
+	}
+	abs = html.EscapeString(abs)
+	if !quoted {
+		abs = `"` + abs + `"`
+	}
+	return abs, true
+}
+
+// unescapeValue returns what an attribute's value stands for, whose references
+// are not quite those of text.
+func unescapeValue(raw string) string {
+	if !strings.ContainsAny(raw, "&\r") {
+		return raw
+	}
+	z := html.NewTokenizer(strings.NewReader(`<a b="` + strings.ReplaceAll(raw, `"`, "&#34;") + `">`))
+	z.Next()
+	_, value, _ := z.TagAttr()
+	return string(value)
+}
+
+// firstImage returns the first image with a source in any of the texts.
+func firstImage(texts ...string) *gofeed.Image {
+	for _, text := range texts {
+		tags := tagReader{html: text}
+		for tags.next() {
+			if !strings.EqualFold(tags.name, "img") {
+				continue
+			}
+			for _, ref := range tags.room[:tags.refs] {
+				if urlAttributes[ref.attr] == "src" {
+					return &gofeed.Image{URL: unescapeValue(text[ref.begin:ref.end])}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A tagReader finds the start tags in HTML that have references.
+type tagReader struct {
+	html string
+	at   int // where it reads on
+	name string
+	refs int             // how many the tag has
+	room [9]tagReference // the first of each attribute
+}
+
+// A tagReference is the value of an attribute, without its quotes.
+type tagReference struct {
+	attr       int // in urlAttributes
+	begin, end int
+	quoted     bool
+}
+
+// next moves to the next start tag that has references.
+func (t *tagReader) next() bool {
+	for {
+		n := strings.IndexByte(t.html[t.at:], '<')
+		if n < 0 || t.at+n+1 == len(t.html) {
+			return false
+		}
+		t.at += n + 1
+		switch c := t.html[t.at]; {
+		case isLetter(c):
+			if !t.tag() {
+				return false
+			}
+			if isRawText(t.name) {
+				t.skipRawText()
+			}
+			if t.refs > 0 {
+				return true
+			}
+		case c == '/' && t.at+1 < len(t.html) && isLetter(t.html[t.at+1]):
+			t.at++
+			if !t.tag() {
+				return false
+			}
+		case strings.HasPrefix(t.html[t.at:], "!--"):
+			t.skipComment()
+		case c == '/', c == '!', c == '?':
+			t.skipTo('>')
+		}
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// skipTo moves behind the next c, or to the end.
+func (t *tagReader) skipTo(c byte) {
+	if n := strings.IndexByte(t.html[t.at:], c); n >= 0 {
+		t.at += n + 1
+	} else {
+		t.at = len(t.html)
+	}
+}
+
+// skipComment moves behind a comment. It ends with "-->" or "--!>"; at its very
+// beginning, fewer hyphens do.
+func (t *tagReader) skipComment() {
+	first := t.at + len("!--")
+	for i := first; ; {
+		rest := strings.TrimLeft(t.html[i:], "-")
+		hyphens := len(t.html) - len(rest) - i
+		switch end := i + hyphens; {
+		case strings.HasPrefix(rest, ">") && (hyphens >= 2 || i == first):
+			t.at = end + len(">")
+			return
+		case strings.HasPrefix(rest, "!>") && hyphens >= 2:
+			t.at = end + len("!>")
+			return
+		}
+		n := strings.Index(rest, "--")
+		if n < 0 {
+			t.at = len(t.html)
+			return
+		}
+		i += hyphens + n
+	}
+}
+
+// tag reads a tag from its name on, and reports whether it ends.
+func (t *tagReader) tag() bool {
+	s, i := t.html, t.at
+	for i < len(s) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' {
+		i++
+	}
+	t.name, t.refs = s[t.at:i], 0
+	for seen := 0; i < len(s); {
+		if isSpace(s[i]) {
+			i++
+			continue
+		}
+		if s[i] == '>' {
+			t.at = i + 1
+			return true
+		}
+		name := i
+		for i < len(s) && (s[i] != '=' || i == name) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' {
+			i++
+		}
+		attr := urlAttribute(s[name:i])
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		var ref tagReference
+		switch {
+		case i < len(s) && s[i] == '/':
+			i++
+		case i < len(s) && s[i] == '=':
+			i, ref = t.value(i + 1)
+		}
+		if attr >= 0 && seen&(1<<attr) == 0 {
+			if seen |= 1 << attr; ref.begin > 0 {
+				ref.attr = attr
+				t.room[t.refs] = ref
+				t.refs++
+			}
+		}
+	}
+	return false
+}
+
+// value reads an attribute's value from behind the equals sign on, and returns
+// where it ends, with its quotes.
+func (t *tagReader) value(i int) (end int, ref tagReference) {
+	s := t.html
+	for i < len(s) && isSpace(s[i]) {
+		i++
+	}
+	if i == len(s) || s[i] == '>' {
+		return i, ref
+	}
+	if s[i] == '"' || s[i] == '\'' {
+		n := strings.IndexByte(s[i+1:], s[i])
+		if n < 0 {
+			return len(s), ref
+		}
+		end = i + 1 + n
+		return end + 1, tagReference{begin: i + 1, end: end, quoted: true}
+	}
+	for end = i; end < len(s) && !isSpace(s[end]) && s[end] != '>'; {
+		end++
+	}
+	return end, tagReference{begin: i, end: end}
+}
+
+// isRawText recognises the elements in which there are no tags.
+func isRawText(name string) bool {
+	return len(name) >= 3 && strings.IndexByte("inpstx", name[0]|0x20) >= 0 && slices.ContainsFunc(
+		[]string{"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"},
+		func(raw string) bool { return len(raw) == len(name) && strings.EqualFold(raw, name) })
+}
+
+// skipRawText moves to the end tag of an element in which there are no tags.
+func (t *tagReader) skipRawText() {
+	for t.at < len(t.html) {
+		n := strings.Index(t.html[t.at:], "</")
+		if n < 0 || strings.EqualFold(t.name, "plaintext") {
+			t.at = len(t.html)
+			return
+		}
+		begin := t.at + n
+		t.at = begin + len("</")
+		if end := t.at + len(t.name); end < len(t.html) && strings.EqualFold(t.html[t.at:end], t.name) &&
+			(isSpace(t.html[end]) || t.html[end] == '/' || t.html[end] == '>') {
+			t.at = begin
+			return
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// An overviewPage shows what there is of all feeds together.
+type overviewPage struct {
+	Feeds, Unread              int64
+	Entries, Deleted, Archives int64
+	Gaps, Gapped               int64 // gaps, and the feeds that have some
+	Chart                      yearChart
+	Verdicts, Kinds            []share
+	Bytes                      int64 // of entries and what is noted of documents
+	Uncounted                  int64 // feeds of which that is not known
+	Largest                    []large
+}
+
+// Size is how much is stored.
+func (p *overviewPage) Size() string {
+	return cmp.Or(sizeText(strconv.FormatInt(p.Bytes, 10)), "nothing")
+}
+
+// A share is a part of all feeds.
+type share struct {
+	Key, Says string
+	Feeds     int64
+	X, Width  float64 // percent of all feeds
+}
+
+// Percent is the share in words.
+func (s share) Percent() string {
+	if s.Width > 0 && s.Width < 1 {
+		return "less than 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", s.Width)
+}
+
+// A large feed is one of those that take most room.
+type large struct {
+	Name, Title, Size string
+	Entries           int64
+	Percent           float64 // of the largest
+	bytes             int64
+}
+
+const mostLargest = 10
+
+// showOverview shows what there is of all feeds.
+func (s *Server) showOverview(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.overview(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.render(w, r, http.StatusOK, "overview", "Overview", p)
+}
+
+func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
+	s.feeds.summing.Lock()
+	defer s.feeds.summing.Unlock()
+	p := &overviewPage{}
+	verdicts, kinds, years := map[string]int64{}, map[string]int64{}, map[int]int64{}
+	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		p.add(feed)
+		if !isFresh(feed) {
+			verdicts[feed.Verdict.String()]++
+			kinds[feed.Kind.String()]++
+		}
+		counts, err := s.feeds.yearsOf(ctx, feed)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range counts {
+			years[c.year] += c.entries
+		}
+	}
+	var all []string
+	for _, v := range []feedhistory.Verdict{feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial} {
+		all = append(all, v.String())
+	}
+	p.Verdicts = shares(all, verdicts, p.Feeds-p.Unread)
+	all = nil
+	for _, k := range []feedhistory.Kind{feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain} {
+		all = append(all, k.String())
+	}
+	p.Kinds = shares(all, kinds, p.Feeds-p.Unread)
+	p.Chart = newYearChart(years, s.now().UTC().Year())
+	for i := range p.Largest {
+		p.Largest[i].Percent = tenth(100 * float64(p.Largest[i].bytes) / float64(p.Largest[0].bytes))
+	}
+	return p, nil
+}
+
+// add counts a feed in.
+func (p *overviewPage) add(feed *mirror.Feed) {
+	p.Feeds++
+	p.Entries += feed.Entries
+	p.Deleted += feed.Deleted
+	p.Archives += feed.Documents
+	if isFresh(feed) {
+		p.Unread++
+		return
+	}
+	if n := int64(len(feed.Missing())); n > 0 {
+		p.Gaps += n
+		p.Gapped++
+	}
+	bytes := feed.Usage.Contents + feed.Usage.Refs + feed.Usage.Documents
+	p.Bytes += bytes
+	if feed.Usage.Contents == 0 {
+		if feed.Entries > 0 {
+			p.Uncounted++
+		}
+		return
+	}
+	l := large{ShortName(feed.URL), titleOf(feed), sizeText(strconv.FormatInt(bytes, 10)), feed.Entries, 0, bytes}
+	at, _ := slices.BinarySearchFunc(p.Largest, l, func(a, b large) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.Name, b.Name))
+	})
+	if at < mostLargest {
+		p.Largest = slices.Insert(p.Largest, at, l)
+		p.Largest = p.Largest[:min(len(p.Largest), mostLargest)]
+	}
+}
+
+// shares divides all feeds by a word for each; those that no feed has are left
+// out.
+func shares(keys []string, counts map[string]int64, all int64) (list []share) {
+	at := int64(0)
+	for _, key := range keys {
+		n := counts[key]
+		if n == 0 {
+			continue
+		}
+		list = append(list, share{Key: key, Says: key, Feeds: n, X: percent(at, all), Width: percent(n, all)})
+		at += n
+	}
+	return list
+}
+
+func percent(n, all int64) float64 { return tenth(100 * float64(n) / float64(all)) }
+
+// A yearChart draws how many entries there are of each year. Places and widths
+// are percents of its width, heights are units.
+type yearChart struct {
+	Height, Base, Top float64
+	Bars              []bar
+	Ticks             []tick
+	Marks             []mark
+	Root              bool // heights are as the square roots
+	Summary           string
+}
+
+// Plot is how high the highest bar is.
+func (c yearChart) Plot() float64 { return c.Base - c.Top }
+
+// mostYearLabels is how many years are named: a phone has room for so many.
+const mostYearLabels = 7
+
+// newYearChart draws the years from the first one that has entries until now.
+// Dates that are not believed count with the first or the last year.
+func newYearChart(years map[int]int64, now int) yearChart {
+	c := yearChart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + 24}
+	counts := map[int]int64{}
+	first, last, total := now, now, int64(0)
+	for year, n := range years {
+		year = min(max(year, earliest.Year()), now+1)
+		counts[year] += n
+		first, last, total = min(first, year), max(last, year), total+n
+	}
+	if total == 0 {
+		return c
+	}
+	bins := make([]int64, last-first+1)
+	for year, n := range counts {
+		bins[year-first] = n
+	}
+	h := newHeights(bins)
+	c.Root, c.Marks = h.root, h.marks(" a year")
+	c.Summary = fmt.Sprintf("%s from %d to %d", plural(total, "entry", "entries"), first, last)
+	width := 100 / float64(len(bins))
+	every := (len(bins) + mostYearLabels - 1) / mostYearLabels
+	for i, n := range bins {
+		year, x := first+i, float64(i)*width
+		k := tick{X: hundredth(x)}
+		if i%every == 0 && i <= len(bins)-max(every/2, 1) {
+			k.Label = strconv.Itoa(year)
+		}
+		c.Ticks = append(c.Ticks, k)
+		if n == 0 {
+			continue
+		}
+		c.Bars = append(c.Bars, bar{
+			X: hundredth(x + width*.1), Width: hundredth(width * .8), Y: c.Base - h.of(n), Height: h.of(n),
+			Query: fmt.Sprintf("/entries?month=%04d-01&span=12", year), Says: strconv.Itoa(year) + ": " + plural(n, "entry", "entries"),
+		})
+	}
+	return c
+}

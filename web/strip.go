@@ -1,0 +1,83 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A strip is a small timeline above an entry: how the feed went on, and where in
+// it the entry is.
+type strip struct {
+	Path     string  // of the bars, as SVG has it, in units of the strip's viewBox
+	At       float64 // where the entry is, in percent
+	From, To string  // the years
+	Says     string  // where the entry is
+	List     string  // the URL of the list of the same month
+}
+
+// stripHeight is that of the highest bar. The width is lineWidth.
+const stripHeight = 30.0
+
+// mostPlaced bounds the entries that are counted to say which one of all it is.
+const mostPlaced = 500
+
+// stripOf returns the strip of an entry; nil if there is nothing to be seen
+// around it.
+func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
+	f, err := s.feeds.figuresOf(ctx, feed)
+	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
+		return nil, err
+	}
+	scale := newScale(f.months, feed, 0)
+	p := &strip{
+		At:   tenth(100 * scale.x(r.Time()) / lineWidth),
+		From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
+		List: "/feeds/" + ShortName(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
+	}
+	bins := scale.bins(f.months)
+	h := newHeights(bins)
+	width := lineWidth / float64(len(bins))
+	var path strings.Builder
+	for i, n := range bins {
+		if n > 0 {
+			height := max(tenth(h.of(n)*stripHeight/barsHeight), 1)
+			fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), tenth(stripHeight-height), math.Max(tenth(width*.8), .5), height)
+		}
+	}
+	p.Path = path.String()
+	n, all, err := s.placeOf(ctx, r, f)
+	if n > 0 {
+		p.Says = "Entry " + count(n) + " of " + count(all) + ", " + p.Says
+	}
+	return p, err
+}
+
+// placeOf returns which one an entry is of all that a feed has, the oldest being
+// the first; zero if it is none of them, or too many are of the same month.
+func (s *Server) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, all int64, err error) {
+	month := monthOf(r.Time())
+	for _, m := range f.months {
+		if all += m.Entries; m.Start.Before(month) {
+			n += m.Entries
+		} else if m.Start.Equal(month) && m.Entries > mostPlaced {
+			return 0, 0, nil
+		}
+	}
+	if r.State != mirror.Live {
+		return 0, 0, nil
+	}
+	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Oldest: true}
+	for other, err := range s.Store.Entries(ctx, query) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if n++; other.ID == r.ID {
+			return n, all, nil
+		}
+	}
+	return 0, 0, nil // it has just been changed
+}
