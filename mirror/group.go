@@ -205,3 +205,28 @@ func (p *poll) await() {
 		<-p.flight.done
 	}
 }
+
+// commit commits what is held and waits, with the feed's state.
+func (p *poll) commit(ctx context.Context) error {
+	p.gather()
+	if p.waiting == nil {
+		return nil
+	}
+	c := &p.waiting.change
+	p.prepare(c)
+	c.Feed = p.feed
+	err := p.store.Commit(ctx, c)
+	if err == nil {
+		p.waiting = nil
+	}
+	p.broken = err != nil && p.ctx.Err() == nil
+	return err
+}
+
+// underWay returns a document that is not in the store yet.
+func (p *poll) underWay(name string) *Document {
+	if d := p.waiting.document(name); d != nil || p.flight == nil {
+		return d
+	}
+	return p.flight.document(name)
+}

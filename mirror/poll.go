@@ -153,14 +153,6 @@ func (p *poll) document(url string) *Document {
 	return d
 }
 
-// underWay returns a document that is not in the store yet.
-func (p *poll) underWay(name string) *Document {
-	if d := p.waiting.document(name); d != nil || p.flight == nil {
-		return d
-	}
-	return p.flight.document(name)
-}
-
 // take takes what the walk yields next.
 func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if p.err != nil {
@@ -238,23 +230,6 @@ func (p *poll) goesOn(url string) bool {
 		p.dropped = p.feed.pending(url) < 0
 	}
 	return !p.dropped
-}
-
-// commit commits what is held and waits, with the feed's state.
-func (p *poll) commit(ctx context.Context) error {
-	p.gather()
-	if p.waiting == nil {
-		return nil
-	}
-	c := &p.waiting.change
-	p.prepare(c)
-	c.Feed = p.feed
-	err := p.store.Commit(ctx, c)
-	if err == nil {
-		p.waiting = nil
-	}
-	p.broken = err != nil && p.ctx.Err() == nil
-	return err
 }
 
 // unchanged notes that a document is what it was.
