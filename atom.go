@@ -15,7 +15,7 @@ func (r *reader) atomFeed() {
 	r.doc.version, r.doc.Language = map[string]string{nsAtom: "1.0", nsAtom03: "0.3"}[r.native], r.language()
 	r.enter()
 	for r.child(depth) {
-		if r.s.Local() == "entry" && (r.space() == r.native || isAtom(r.space())) {
+		if (r.space() == r.native || isAtom(r.space())) && r.atomLocal() == "entry" {
 			r.atomEntry()
 		} else {
 			r.keep(r.atomHead)
@@ -29,7 +29,7 @@ func (r *reader) atomHead() (known bool) {
 	if r.space() != r.native && !isAtom(r.space()) {
 		return r.scheduleElement() || r.headElement()
 	}
-	switch r.s.Local() {
+	switch atomName(r.s.Local()) {
 	case "link":
 		r.headLink()
 	case "id":
@@ -78,7 +78,7 @@ func (r *reader) author() {
 // Atom 0.3, and elsewhere homepage.
 func (r *reader) person() (p Person) {
 	for depth := r.s.Depth(); r.child(depth); {
-		switch base := r.currentBase(); r.s.Local() {
+		switch base := r.currentBase(); atomName(r.s.Local()) {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
@@ -105,7 +105,7 @@ func (r *reader) atomEntry() {
 		if r.space() != native && !isAtom(r.space()) {
 			continue
 		}
-		switch r.s.Local() {
+		switch local := r.atomLocal(); local {
 		case "id":
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
@@ -113,7 +113,7 @@ func (r *reader) atomEntry() {
 		case "updated", "modified":
 			e.Updated = r.timeText()
 		case "published", "issued", "created":
-			if !e.Published.IsZero() && r.s.Local() == "created" {
+			if !e.Published.IsZero() && local == "created" {
 				continue // Atom 0.3 has both: issued is what it is now called published
 			}
 			e.Published = r.timeText()

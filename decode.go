@@ -37,6 +37,11 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 		d.rssItem(e)
 	}
 	item := d.item
+	for which, field := range []*string{&item.Title, &item.Description, &item.Content} {
+		if *field == "" { // in other vocabularies there may be one
+			*field = e.text(which).absolute()
+		}
+	}
 	e.finishItem(&item)
 	if d.r.err != nil {
 		return &item, d.r.err
@@ -106,7 +111,7 @@ func (d *decoder) atomEntry(e *Entry) {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch r.s.Local() {
+		switch atomName(r.s.Local()) {
 		case "title":
 			item.Title = d.text()
 		case "summary":

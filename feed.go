@@ -105,7 +105,7 @@ func (d *Document) atomFeed() *gofeed.Feed {
 			continue
 		}
 		base := r.currentBase()
-		switch r.s.Local() {
+		switch atomName(r.s.Local()) {
 		case "title":
 			feed.Title = head.markup(d.Title)
 		case "subtitle", "tagline":

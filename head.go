@@ -83,6 +83,7 @@ func (r *reader) headText(text string, offset int) string {
 // been read, for Feed.
 func (r *reader) keep(read func() (known bool)) {
 	start, mended := r.s.Offset(), r.s.Mended()
+	r.notice()
 	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element that RSS 2.0 could have
 	known = read() || known
 	r.s.Skip()

@@ -12,6 +12,25 @@ import (
 // What is not well-formed is read a second time, mended: package xmlscan says
 // how. Well-formed documents never come here.
 
+// A mending is what a reader knows of damage. A place of -1 is none.
+type mending struct {
+	entryMending
+	leftOut     int  // where the first entry begins that is left out, as its id is damaged
+	twoInOne    int  // where the first one begins that damage has made of two
+	loose       int  // where a part of an entry stands in no entry
+	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
+	linkAt      int  // and begins here
+}
+
+// An entryMending is what it knows of damage in the current entry.
+type entryMending struct {
+	begun       int  // repairs before it
+	idGarbled   bool // its id is damaged,
+	linkGarbled bool // and so is its link
+	ids         int  // elements that it has for an id,
+	joined      bool // of which one says another than the first
+}
+
 // mend returns a reader that has read the document of r once more, if that is
 // not well-formed; r itself, if it is, or if this has not helped.
 func (p Parser) mend(r *reader) *reader {
@@ -80,7 +99,8 @@ func feedIn(text string) (begin int, page bool) {
 		}
 	}
 	before := head[:root]
-	if strings.Contains(before, "<!doctype html") || indexTag(before, "<html") >= 0 {
+	doctype := strings.Index(before, "<!doctype html")
+	if indexTag(before, "<html") >= 0 || doctype >= 0 && (root == len(head) || hasTag(before[doctype:])) {
 		return -1, true
 	}
 	if root == len(head) {
@@ -108,6 +128,17 @@ func feedIn(text string) (begin int, page bool) {
 	return begin, false
 }
 
+// hasTag reports whether there is a start tag in text.
+func hasTag(text string) bool {
+	for {
+		_, after, ok := strings.Cut(text, "<")
+		if !ok || after != "" && 'a' <= after[0] && after[0] <= 'z' {
+			return ok
+		}
+		text = after
+	}
+}
+
 // indexTag returns where a start tag is in text.
 func indexTag(text, tag string) int {
 	for from := 0; ; {
@@ -131,14 +162,38 @@ func lowerASCII(s string) string {
 }
 
 // idText reads the current element as an entry's id, and notices where it is not
-// what was written.
+// what was written, or another than the entry has already.
 func (r *reader) idText(e *Entry) string {
 	garbled := r.s.Garbled()
 	id := r.plainText()
-	if e.ID == "" && r.s.Garbled() > garbled {
-		r.idGarbled = true
+	switch r.ids++; {
+	case e.ID == "":
+		r.idGarbled = r.idGarbled || r.s.Garbled() > garbled
+	case id != "" && id != e.ID:
+		r.joined = true
 	}
 	return id
+}
+
+// isIDLost reports whether the entry that ends here has a part of an id alone.
+func (r *reader) isIDLost(e *Entry) bool {
+	if e.ID != "" || r.ids > 0 || r.s.Mended() == r.begun {
+		return false
+	}
+	tag := "</guid"
+	if r.doc.Format == Atom {
+		tag = "</id"
+	}
+	raw := lowerASCII(r.text[r.start:r.s.End()])
+	for {
+		_, after, ok := strings.Cut(raw, tag)
+		if ok && (after == "" || strings.IndexByte("> \t\r\n<", after[0]) >= 0) {
+			return true
+		} else if !ok {
+			return false
+		}
+		raw = after
+	}
 }
 
 // leaveOut leaves out an entry whose identity is damaged: it would be another.
@@ -149,13 +204,35 @@ func (r *reader) leaveOut() {
 	}
 }
 
+// notice remembers the current element of the head section, if it is one that
+// entries alone have.
+func (r *reader) notice() {
+	if r.loose >= 0 || len(r.doc.Entries) == 0 {
+		return
+	}
+	switch local := r.s.Local(); {
+	case r.doc.Format == RSS && r.isRSS() && (local == "guid" || local == "enclosure"),
+		r.doc.Format == Atom && r.space() == r.native && (local == "summary" || local == "content" || local == "published" || local == "issued"):
+		r.loose = r.s.Offset()
+	}
+}
+
 // mendEntry makes what an entry says well-formed, at the end of one that is not.
 func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
 	}
+	if (r.joined || r.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
+		r.twoInOne = r.start
+	}
 	e.raw, e.texts = r.mendedText(e.raw, e.scope), textPlaces{}
 	e.lenient = false
+}
+
+// hasTwoLinks reports whether an item, which RSS gives one link, has two.
+func (r *reader) hasTwoLinks(e *Entry) bool {
+	link, _ := e.Links.Rel(RelAlternate)
+	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
 }
 
 // mendedText returns the element that has just ended, well-formed. What stands
@@ -178,10 +255,14 @@ func (r *reader) findDamage() {
 	if r.err != nil || r.s.Err() != nil {
 		return
 	}
-	if at, ok := r.s.Swallowed(); ok {
+	if at, ok := r.swallowed(); ok {
 		r.failAt(at, ReasonMalformed, clauseXML, "damage has made an entry a part of another element, so that it is not read")
 	} else if r.leftOut >= 0 {
 		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out, as its id is damaged")
+	} else if r.twoInOne >= 0 {
+		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links for one: damage has made one of two entries")
+	} else if r.loose >= 0 && r.s.Mended() > 0 {
+		r.damaged(r.loose, true, "a part of an entry stands in no entry: the rest is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {
 		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
 	} else if at, ok := r.s.Outside(); ok {
@@ -189,6 +270,23 @@ func (r *reader) findDamage() {
 	} else if r.linkInEntry {
 		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may be the feed's")
 	}
+}
+
+// swallowed returns where the first entry is a part of something else.
+func (r *reader) swallowed() (at int, ok bool) {
+	if at, ok = r.s.Swallowed(); ok {
+		return at, true
+	}
+	local := "item"
+	if r.doc.Format == Atom {
+		local = "entry"
+	}
+	for _, comment := range r.s.OddComments() {
+		if xmlscan.JoinsEntries(comment, local) {
+			return strings.Index(r.text, comment), true
+		}
+	}
+	return 0, false
 }
 
 func (r *reader) damaged(at int, entries bool, what string) {

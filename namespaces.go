@@ -25,8 +25,12 @@ const (
 // hangs on it.
 func (r *reader) space() string {
 	space := r.s.Space()
+	if space == r.exact {
+		return space
+	}
 	switch space {
 	case "", nsAtom, nsContent, nsDC, nsITunes, nsMedia, nsXHTML:
+		r.exact = space
 		return space
 	}
 	if meant, ok := r.spaces[space]; ok {
@@ -107,11 +111,42 @@ func rssNameOf(local string) string {
 	return local
 }
 
+// atomName is the same for Atom, which has small letters only: names that begin
+// with a capital may be meant for its own.
+func atomName(local string) string {
+	if isCapital(local) {
+		return atomNameOf(local)
+	}
+	return local
+}
+
+func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
+
+func atomNameOf(local string) string {
+	switch name := strings.ToLower(local); name {
+	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
+		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
+		return name
+	}
+	return local
+}
+
 // rssLocal is rssName of the current element, and notes a name that is misspelt.
-func (r *reader) rssLocal() string {
+func (r *reader) rssLocal() string { return r.spelt(rssName(r.s.Local())) }
+
+// atomLocal is the same for Atom.
+func (r *reader) atomLocal() string {
 	local := r.s.Local()
-	name := rssName(local)
-	if name != local {
+	if isCapital(local) {
+		return r.spelt(atomNameOf(local))
+	}
+	return local
+}
+
+// spelt returns the name that the current element's stands for, and notes it if
+// it is another.
+func (r *reader) spelt(name string) string {
+	if local := r.s.Local(); name != local {
 		r.odd = true
 		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
 	}

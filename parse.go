@@ -197,7 +197,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 func (p Parser) textReader(text, base string) *reader {
 	return &reader{
 		text: text, limits: p.Limits.withDefaults(), header: p.Header,
-		doc: &Document{URL: base}, head: new(Document), leftOut: -1,
+		doc: &Document{URL: base}, head: new(Document), mending: mending{leftOut: -1, twoInOne: -1, loose: -1},
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 // gets what it would get without one: of every site, also where the documents go
 // by other names.
 func TestProcessedMeanwhile(t *testing.T) {
-	for _, file := range glob(t, "testdata/walk/*.txtar") {
+	for _, file := range walks(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		archive := feedtest.Parse(string(text))
-		options, _ := archive.File("options")
+		options := optionsOf(archive)
 		want, _ := archive.File("want")
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)

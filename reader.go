@@ -23,13 +23,8 @@ type reader struct {
 	err      *ParseError
 	decoding []xmlscan.Note // of the text's characters
 
-	begun       int  // repairs before the current entry
-	idGarbled   bool // its id is damaged,
-	linkGarbled bool // and so is its link
-	leftOut     int  // where the first entry begins that is left out for that; -1 for none
-	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
-	linkAt      int  // and begins here
-
+	mending
+	exact  string            // the last namespace that is a usual one
 	spaces map[string]string // what unusual namespaces are meant to be
 	native string            // the namespace of the root, or of the entry that is read again
 	lang   string            // xml:lang around that entry
@@ -63,7 +58,8 @@ func (r *reader) document() {
 	}
 	space, root := r.space(), r.s.Local()
 	switch {
-	case root == "feed" && (isAtom(space) || space == ""):
+	case strings.EqualFold(root, "feed") && (isAtom(space) || space == ""):
+		r.spelt("feed")
 		r.doc.Format = Atom
 		r.atomFeed()
 	case strings.EqualFold(root, "rss"):
@@ -268,7 +264,7 @@ func (r *reader) beginEntry() *Entry {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
-	r.begun, r.idGarbled, r.linkGarbled = r.s.Mended(), false, false
+	r.entryMending = entryMending{begun: r.s.Mended()}
 	sc := r.scopes[r.s.Depth()-1]
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // of what came before
@@ -287,7 +283,8 @@ func (r *reader) newEntry(sc *scope) *Entry {
 	}
 	r.own, r.lent = r.own[:0], 0
 	if r.odd = false; r.s != nil {
-		r.odd = r.doc.Format == RSS && rssName(r.s.Local()) != r.s.Local()
+		local := r.s.Local()
+		r.odd = r.doc.Format == RSS && rssName(local) != local || r.doc.Format == Atom && atomName(local) != local
 		_ = r.space() // may be odd
 	}
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
@@ -302,7 +299,7 @@ func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	if r.s.Err() != nil || r.err != nil {
 		return // it was cut off: not an entry that was read
 	}
-	if r.idGarbled || r.linkGarbled && e.ID == "" {
+	if r.idGarbled || r.linkGarbled && e.ID == "" || r.isIDLost(e) {
 		r.leaveOut()
 		return
 	}

@@ -192,7 +192,7 @@ func (r *reader) rssItem() {
 	}
 	depth, lenient := r.s.Depth(), r.s.Lenient()
 	about, _ := r.s.Attr(nsRDF, "about")
-	rank, permalink := 0, false
+	rank, permalink, atomID := 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
 		texts.look(r, r.start)
@@ -200,6 +200,8 @@ func (r *reader) rssItem() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
+			case atomID == "" && r.s.Local() == "id" && isAtom(r.space()):
+				atomID = r.plainText()
 			case e.Published.IsZero() && r.isPublished():
 				e.Published = r.timeText()
 			case r.s.Local() == "link" && isAtom(r.space()):
@@ -226,15 +228,35 @@ func (r *reader) rssItem() {
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure)
+		case "id", "published", "updated":
+			r.atomInRSS(e, &atomID, &rank)
 		}
 	}
 	e.Links = r.takeLinks()
 	if e.ID == "" {
-		e.ID = trim(about)
+		e.ID = cmp.Or(trim(about), atomID)
 	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.endEntry(e, lenient, &texts)
+}
+
+// atomInRSS reads an element of Atom that stands in an item without a namespace,
+// if the item has nothing better.
+func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
+	local, offset := r.s.Local(), r.s.Offset()
+	switch {
+	case local == "id" && *id == "":
+		*id = r.plainText()
+	case local == "published" && e.Published.IsZero():
+		e.Published = r.timeText()
+	case local == "updated" && *rank == 0:
+		e.Updated = r.timeText()
+	default:
+		return
+	}
+	r.odd = true
+	r.note("name-misspelt", "the element "+local+", which RSS does not have, is read as Atom's", offset)
 }
 
 // textLink reads RSS's link element, whose text is the reference.
@@ -247,12 +269,20 @@ func isHTTP(u string) bool {
 // enclosure reads RSS's element as the link that it is in Atom.
 func (r *reader) enclosure(links Links) Links {
 	offset := r.s.Offset()
-	url, _ := r.s.Attr("", "url")
-	if trim(url) == "" {
+	link := Link{Rel: RelEnclosure}
+	for _, a := range r.s.Attrs() {
+		switch {
+		case a.Space != "":
+		case strings.EqualFold(a.Local, "url"):
+			link.Href = a.Value()
+		case strings.EqualFold(a.Local, "type"):
+			link.Type = a.Value()
+		case strings.EqualFold(a.Local, "length"):
+			link.Length = a.Value()
+		}
+	}
+	if trim(link.Href) == "" {
 		return links
 	}
-	link := Link{Rel: RelEnclosure, Href: url}
-	link.Type, _ = r.s.Attr("", "type")
-	link.Length, _ = r.s.Attr("", "length")
 	return r.appendLink(links, link, r.currentBase(), offset)
 }

@@ -1,13 +1,10 @@
 package feedhistory
 
 import (
-	"bytes"
 	"encoding/base64"
 	"math"
 	"strings"
 	"sync"
-
-	"golang.org/x/net/html"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -29,74 +26,11 @@ type Text struct {
 	Lang string // xml:lang in scope; "" if none is
 }
 
-// Plain returns the text without markup: blocks are kept apart by a newline,
-// and what is not shown, as scripts and styles, is left out.
-func (t Text) Plain() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || !strings.ContainsAny(t.Body, "<&") {
-		return t.Body
-	}
-	var b strings.Builder
-	hidden, apart := "", false
-	z := html.NewTokenizer(strings.NewReader(t.Body))
-	for {
-		switch kind := z.Next(); kind {
-		case html.ErrorToken:
-			return strings.TrimSpace(b.String())
-		case html.TextToken:
-			if hidden != "" {
-				continue
-			}
-			text := z.Text()
-			if len(bytes.TrimSpace(text)) > 0 && apart {
-				if b.Len() > 0 {
-					b.WriteByte('\n')
-				}
-				text, apart = bytes.TrimLeft(text, " \t\r\n"), false
-			}
-			if !apart {
-				b.Write(text)
-			}
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			name, _ := z.TagName()
-			switch {
-			case hidden != "":
-				if string(name) == hidden && kind == html.EndTagToken {
-					hidden = ""
-				}
-			case kind == html.StartTagToken && isHidden(string(name)):
-				hidden = string(name)
-			case isBlock(string(name)):
-				apart = true
-			}
-		}
-	}
-}
-
-// isHidden recognises the elements whose text is not shown, and which the
-// tokenizer does not look into.
-func isHidden(name string) bool {
-	switch name {
-	case "script", "style", "title", "noembed", "noframes", "iframe", "textarea":
-		return true
-	}
-	return false
-}
-
-// isBlock recognises the elements that begin a line of their own.
-func isBlock(name string) bool {
-	switch name {
-	case "address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "dialog", "div", "dl", "dt",
-		"fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
-		"main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul":
-		return true
-	}
-	return false
-}
-
 // Title returns the entry's title.
 func (e *Entry) Title() Text { return e.text(0) }
 
-// Summary returns the entry's summary; in RSS, its description.
+// Summary returns the entry's summary; in RSS, its description; media:description
+// if there is no other.
 func (e *Entry) Summary() Text { return e.text(1) }
 
 // Content returns the entry's content; in RSS, content:encoded.
@@ -132,28 +66,52 @@ func (e *Entry) text(which int) (best Text) {
 		r.s.Next()
 		return r.textConstruct()
 	}
-	rank := 0
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		if n := r.textRank(textNames[which]); n > rank {
-			best, rank = r.textConstruct(), n
-			if n == firstRank {
-				break
+	choice := textChoice{what: textNames[which]}
+	for depth := r.s.Depth(); choice.rank < firstRank && r.s.Child(depth); {
+		if !r.isGroup() {
+			choice.offer(r)
+			continue
+		}
+		for depth := r.s.Depth(); r.s.Child(depth); {
+			if r.space() == nsMedia {
+				choice.offer(r)
 			}
 		}
 	}
-	return best
+	return choice.text
+}
+
+// isGroup recognises media:group, which has the texts of a video's entry.
+func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == nsMedia }
+
+// A textChoice is the element that serves best so far as an entry's title, summary
+// or content.
+type textChoice struct {
+	what string
+	text Text
+	rank int
+}
+
+// offer takes the current element, if it serves better.
+func (c *textChoice) offer(r *reader) {
+	if n := r.textRank(c.what); n > c.rank {
+		c.text, c.rank = r.textConstruct(), n
+	}
 }
 
 // A textFinder finds the texts of an entry while it is read.
 type textFinder struct {
 	places textPlaces
 	ranks  [len(textNames)]int
+	group  bool // there is a media:group
 }
 
 // look looks at the current child of an entry that begins at start.
 func (f *textFinder) look(r *reader, start int) {
-	switch rssName(r.s.Local()) {
-	case "title", "summary", "description", "content", "encoded":
+	switch atomName(rssName(r.s.Local())) {
+	case "group":
+		f.group = f.group || r.isGroup()
+	case "title", "summary", "description", "content", "encoded", "body", "fullitem":
 		for which, name := range textNames {
 			if n := r.textRank(name); n > f.ranks[which] {
 				f.places[which], f.ranks[which] = int32(r.s.Offset()-start), n
@@ -168,7 +126,10 @@ func (f *textFinder) found(n int) textPlaces {
 		return textPlaces{}
 	}
 	for which, rank := range f.ranks {
-		if rank == 0 {
+		switch {
+		case f.group && rank < firstRank:
+			f.places[which] = 0
+		case rank == 0:
 			f.places[which] = -1
 		}
 	}
@@ -229,17 +190,28 @@ func (r *reader) textRank(what string) int {
 	space, local := r.space(), r.s.Local()
 	switch {
 	case r.doc.Format == Atom && (space == r.native || isAtom(space)):
-		if local == what {
+		if atomName(local) == what {
 			return firstRank
 		}
 		return 0
 	case r.doc.Format == RSS && r.isRSS():
-		if local = rssName(local); local == what && what == "title" || local == "description" && what == "summary" {
-			return firstRank
-		}
-		return 0
+		return rssRank(what, rssName(local))
 	}
 	return foreignRank(what, space, local, r.doc.Format == RSS)
+}
+
+// rssRank is textRank of an element of RSS, or of one that RSS does not have, but
+// feeds do.
+func rssRank(what, local string) int {
+	switch {
+	case local == what && what == "title", local == "description" && what == "summary":
+		return firstRank
+	case local == what:
+		return 2
+	case what == "content" && (local == "body" || local == "fullitem"):
+		return 1
+	}
+	return 0
 }
 
 // foreignRank is textRank of another vocabulary's element.
@@ -247,19 +219,23 @@ func foreignRank(what, space, local string, rss bool) int {
 	atom := isAtom(space) && local == what
 	switch {
 	case what == "title" && local == "title" && space == nsDC:
-		return 3
+		return 4
 	case what == "title" && local == "title" && space == nsMedia:
-		return 2
+		return 3
+	case what == "summary" && local == "description" && space == nsMedia:
+		return 1
 	case !rss:
 		return 0
 	case atom:
-		return 1
-	case what == "summary" && local == "description" && space == nsDC:
-		return 3
-	case what == "summary" && local == "summary" && space == nsITunes:
 		return 2
+	case what == "summary" && local == "description" && space == nsDC:
+		return 4
+	case what == "summary" && local == "summary" && space == nsITunes:
+		return 3
 	case what == "content" && local == "encoded" && space == nsContent:
 		return firstRank
+	case what == "content" && local == "body" && space == nsXHTML:
+		return 3
 	}
 	return 0
 }
@@ -267,14 +243,14 @@ func foreignRank(what, space, local string, rss bool) int {
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
 	t := Text{Base: r.currentBase(), Lang: r.language()}
-	space, local := r.space(), r.s.Local()
+	space, local := r.space(), atomName(r.s.Local())
 	if src, ok := r.s.Attr("", "src"); ok && local == "content" {
 		t.Src = resolve(t.Base, src)
 	}
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
 	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		if t.Type = TextHTML; isTitle(local) && !strings.EqualFold(trim(kind), TextHTML) {
+		if t.Type = TextHTML; (isTitle(local) || space == nsMedia) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
 		}
 		return r.textOrMarkup(t)

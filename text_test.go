@@ -146,6 +146,59 @@ func TestNames(t *testing.T) {
 	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
 }
 
+// A video's entry has its texts in media:group; an element of the format itself
+// goes before.
+func TestMediaTexts(t *testing.T) {
+	const group = `<m:group><m:title>Title</m:title><title>no</title><m:description>1 < 2 & 3</m:description></m:group>`
+	for inner, want := range map[string][2]string{
+		group:                                  {"Title", "1 < 2 & 3"},
+		`<m:description>alone</m:description>`: {"", "alone"},
+		`<m:content><m:description>of a picture</m:description></m:content>`: {"", ""},
+		group + `<title>own</title>`:                                         {"own", "1 < 2 & 3"},
+	} {
+		inner = strings.ReplaceAll(strings.ReplaceAll(inner, " < ", " &lt; "), " & ", " &amp; ")
+		for _, text := range []string{
+			`<feed xmlns="` + nsAtom + `" xmlns:m="` + nsMedia + `"><entry><id>1</id>` + inner + `</entry></feed>`,
+			`<rss xmlns:m="` + nsMedia + `"><channel><item><guid>1</guid>` + inner + `</item></channel></rss>`,
+		} {
+			e := entryOf(t, text)
+			require.Equal(t, want[0], e.Title().Body, text)
+			require.Equal(t, want[1], e.Summary().Body, text)
+			require.Empty(t, e.Content())
+			item, err := e.Decode()
+			require.NoError(t, err)
+			require.Equal(t, [2]string{want[0], e.Summary().absolute()}, [2]string{item.Title, item.Description})
+			if want[1] != "" {
+				require.Equal(t, TextPlain, e.Summary().Type)
+			}
+		}
+	}
+	html := entryOf(t, `<rss xmlns:m="http://search.yahoo.com/mrss"><channel><item><guid>1</guid><m:description type="html">&lt;b></m:description></item></channel></rss>`)
+	require.Equal(t, Text{Type: TextHTML, Body: "<b>", Base: "http://h/feed"}, html.Summary())
+	described := entryOf(t, `<rss xmlns:m="`+nsMedia+`"><channel><item><guid>1</guid>`+`<m:description>m</m:description><description>own</description></item></channel></rss>`)
+	require.Equal(t, "own", described.Summary().Body)
+}
+
+// Items have texts in elements that are not RSS's, if in no other.
+func TestTextsThatRSSDoesNotHave(t *testing.T) {
+	for inner, want := range map[string][2]string{
+		`<summary>s</summary><content>c</content>`:                   {"s", "c"},
+		`<summary>s</summary><description>d</description>`:           {"d", ""},
+		`<content type="html">&lt;b></content>`:                      {"", "<b>"},
+		`<body xmlns="http://www.w3.org/1999/xhtml"><p>1</p></body>`: {"", "<p>1</p>"},
+		`<body>1</body>`: {"", "1"},
+		`<fullitem>1</fullitem><content>2</content>`:                         {"", "2"},
+		`<body>1</body><content:encoded>2</content:encoded>`:                 {"", "2"},
+		`<x:body xmlns:x="u">1</x:body><x:content xmlns:x="u">1</x:content>`: {"", ""},
+	} {
+		e := entryOf(t, `<rss xmlns:content="`+nsContent+`"><channel><item><guid>1</guid>`+inner+`</item></channel></rss>`)
+		require.Equal(t, want, [2]string{e.Summary().Body, e.Content().Body}, inner)
+		item, err := e.Decode()
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{item.Description, item.Content}, inner)
+	}
+}
+
 // Where Parse has noted that a text begins, it is found, and none is missed: an
 // entry whose texts are looked for says the same.
 func TestTextPlaces(t *testing.T) {

@@ -77,7 +77,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 }
 
 // A walk is one range over Walk. It makes all decisions in the goroutine that
-// ranges; what runs beside is in ahead.
+// ranges; what runs meanwhile is in prefetch.go.
 type walk struct {
 	c     *Client
 	ctx   context.Context

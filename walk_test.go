@@ -17,8 +17,26 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// TestWalk walks the websites under testdata/walk, each in a file that package
-// feedtest explains. The file's comment says what the case is. What comes out
+// walks are the websites that walks are tried on: those of the conformance suite,
+// and those of what only this library can be told.
+func walks(t *testing.T) []string {
+	return append(glob(t, "conformance/cases/walk/*.txtar"), glob(t, "testdata/walk/*.txtar")...)
+}
+
+// optionsOf returns what a website's file says otherwise than the defaults.
+func optionsOf(archive *feedtest.Archive) string {
+	options, _ := archive.File("options")
+	judge, _ := archive.File("judge")
+	for line := range strings.Lines(judge) {
+		if start, ok := strings.CutPrefix(line, "start "); ok {
+			options += "url " + start
+		}
+	}
+	return options
+}
+
+// TestWalk walks websites, each in a file that package website explains. The
+// file's comment says what the case is. What comes out
 // is in the file "want", a fact a line:
 //
 //	error     of the first document: its reason
@@ -44,7 +62,7 @@ import (
 //	same-origin
 //	tries      how often a failed request is made; 1
 func TestWalk(t *testing.T) {
-	for _, file := range glob(t, "testdata/walk/*.txtar") {
+	for _, file := range walks(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testWalk(t, file) })
 	}
 }
@@ -57,7 +75,7 @@ func testWalk(t *testing.T, file string) {
 	want, ok := archive.File("want")
 	require.True(t, ok, "nothing is wanted")
 
-	options, _ := archive.File("options")
+	options := optionsOf(archive)
 	for _, perHost := range []int{0, 1} { // requests ahead change nothing
 		v := newVisit(t, feedtest.Serve(t, string(text)), options)
 		v.client.Policy.PerHost = perHost

@@ -41,7 +41,7 @@ func TestExamples(t *testing.T) {
 // So are they as chains, but for what the server says of them.
 func TestExampleChains(t *testing.T) {
 	for _, name := range []string{"archived-atom", "archived-rss", "paged-atom"} {
-		a := archive(t, "../testdata/walk/rfc5005-"+name+".txtar")
+		a := archive(t, "../conformance/cases/walk/rfc5005-"+name+".txtar")
 		feed := a.Files[0].Name
 		for _, f := range walkFixture(t, a, feed) {
 			own := !strings.Contains(f.URL, "/2003/04/") // an archive that the RFC does not show
@@ -184,7 +184,7 @@ func TestNoDocument(t *testing.T) {
 
 // A feed that begins with next-archive, and goes back in time.
 func TestReversedFeed(t *testing.T) {
-	a := archive(t, "../testdata/walk/relations-reversed.txtar")
+	a := archive(t, "../conformance/cases/walk/relations-reversed.txtar")
 	found := walkFixture(t, a, a.Files[0].Name)
 	require.Contains(t, codes(found), "next-archive-older")
 	require.NotContains(t, codes(found), "not-the-beginning")
@@ -192,9 +192,12 @@ func TestReversedFeed(t *testing.T) {
 
 // Whatever the feeds of the library's own tests do, a check comes to its end.
 func TestWalks(t *testing.T) {
-	files, err := filepath.Glob("../testdata/walk/*.txtar")
+	files, err := filepath.Glob("../conformance/cases/walk/*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	more, err := filepath.Glob("../testdata/walk/*.txtar")
+	require.NoError(t, err)
+	files = append(files, more...)
 	for _, file := range files {
 		a := archive(t, file)
 		text := a.String()

@@ -22,12 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "write what came out as what is wanted")
 
-// Each file in testdata is a website that changes from request to request
-// ("/feed.atom#2" is what "/feed.atom" has become at its second), and "polls":
-// a line for each poll, an hour apart, empty or with words about it. "want" is
-// what came of it.
+// Each file is a website that changes from poll to poll ("/feed.atom@2" is what
+// "/feed.atom" has become at the second) or from request to request
+// ("/feed.atom#2"), and "polls": a line for each poll, an hour apart, empty or
+// with words about it. "want" is what came of it. Those that any reader can be
+// tried on are the conformance suite's.
 func TestFixtures(t *testing.T) {
-	for _, file := range glob(t, "testdata/*.txtar") {
+	for _, file := range append(glob(t, "testdata/*.txtar"), glob(t, "../conformance/cases/polls/*.txtar")...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -44,7 +45,9 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 	store := &mirror.Memory{}
 	var got strings.Builder
 	for words := range strings.Lines(polls) {
-		time.Sleep(time.Hour)
+		if time.Sleep(time.Hour); got.Len() > 0 {
+			site.Poll()
+		}
 		before := len(site.Requests())
 		m := &mirror.Mirror{
 			Store: store, Revalidate: strings.Contains(words, "revalidate"),

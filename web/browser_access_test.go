@@ -148,6 +148,30 @@ func TestBrowserRightToLeft(t *testing.T) {
 	require.Contains(t, b.source(), `<bdi lang="he">שלום`)
 }
 
+// With colours of the reader's own, what is drawn has them, too; printed, a page
+// has nothing to press.
+func TestBrowserMedia(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	page := w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	emulate := func(media emulation.SetEmulatedMediaParams) {
+		_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media)
+		require.NoError(t, err)
+	}
+	emulate(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}})
+	for path, drawn := range map[string][]string{page: {".timeline .bar", ".timeline .here"}, w.url + "overview": {".timeline .bar", ".share rect"}} {
+		b.open(path)
+		for _, selector := range drawn {
+			require.True(t, evaluate[bool](b, `getComputedStyle(document.querySelector("`+selector+`")).fill == getComputedStyle(document.body).color`), selector)
+		}
+	}
+	b.open(page)
+	b.click(".entries .title")
+	emulate(emulation.SetEmulatedMediaParams{Media: "print"})
+	require.Zero(t, evaluate[int](b, `[...document.querySelectorAll("button, .button, input, select, nav, .skip")].filter(e => e.checkVisibility()).length`))
+}
+
 // The keys that it takes to get to the search do not grow with the history.
 func TestBrowserTabStops(t *testing.T) {
 	b := newTab(t)

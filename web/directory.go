@@ -90,6 +90,9 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 			return nil, err
 		}
 		for _, m := range months {
+			if m.Start.IsZero() {
+				continue // these have no time at all
+			}
 			if n := len(now.counts); n == 0 || now.counts[n-1].year != m.Start.Year() {
 				now.counts = append(now.counts, yearCount{year: m.Start.Year()})
 			}

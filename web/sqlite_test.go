@@ -31,7 +31,7 @@ func TestSQLite(t *testing.T) {
 		s.Store = openSQLite(t, filepath.Join(t.TempDir(), "feeds.db"))
 		s.Mirror = &mirror.Mirror{Store: s.Store, Client: s.Mirror.Client}
 	})
-	w.write(2003, 2010)
+	w.write(2003, 2007)
 	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
 	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom"} {
 		w.poll(w.feedURL(path))

@@ -34,7 +34,7 @@ func requireWellFormed(t require.TestingT, text string) {
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.write(2003, 2016)
+	w.write(2003, 2012)
 	for _, path := range []string{"/blog/feed.atom", "/news.rss"} {
 		page, feed := w.add(path), w.feedURL(path)
 		body := w.page(page+"/subscribe", http.StatusOK)

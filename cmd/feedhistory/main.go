@@ -55,6 +55,8 @@ type commandLine struct {
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
 	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
 	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
+
+	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }
 
 // The flags that every verb has.

@@ -29,6 +29,7 @@ func TestTimes(t *testing.T) {
 			got = when.Format(time.RFC3339Nano) + map[Doubt]string{Ambiguous: " ambiguous", Unknown: " unknown"}[zone.Doubt]
 		}
 		require.Equal(t, want, got, text)
+		require.True(t, ok || when.IsZero() && zone == Zone{}, "what cannot be read is no time: %s", text)
 	}
 	require.Greater(t, lines, 200)
 	for _, text := range []string{"", " \n", strings.Repeat("2003-12-13 ", 10)} {

@@ -21,7 +21,10 @@ func (d *dateText) result() (t time.Time, z Zone, ok bool) {
 	// A leap second is the first of the next minute, and 24:00 of the next day.
 	t = time.Date(year, time.Month(month), day, c.hour24(), c.minute, c.second, c.nano, z.Location())
 	midnight := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	return t, z, midnight.Day() == day && int(midnight.Month()) == month
+	if midnight.Day() != day || int(midnight.Month()) != month { // 31 February, or 0000-00-00
+		return time.Time{}, Zone{}, false
+	}
+	return t, z, true
 }
 
 // valid reports whether there is such a time.

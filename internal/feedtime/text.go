@@ -64,12 +64,15 @@ func (d *dateText) dated() bool { return d.count == 3 || d.month > 0 && d.count 
 
 // token reads the next part of the date.
 func (d *dateText) token() bool {
+	const noBreak = "\u00a0"
 	c := d.text[d.at]
 	switch {
 	case isDigit(c):
 		return d.number()
 	case d.beginsOffset():
 		return d.offset()
+	case strings.HasPrefix(d.text[d.at:], noBreak):
+		d.at++
 	case c >= 0x80 || isLetter(c):
 		return d.word()
 	case strings.IndexByte(" \t\r\n", c) >= 0:

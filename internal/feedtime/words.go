@@ -2,20 +2,23 @@ package feedtime
 
 import "strings"
 
-// monthNames are the months' names; those of English may be cut short.
+// monthNames are the months' names in English, which may be cut short, and then
+// in Dutch, French, German, Greek, Hungarian, Italian, Portuguese and Spanish, as
+// far as those differ.
 var monthNames = [...][]string{
-	{"january", "január", "ιαν"},
-	{"february", "február", "februári", "φεβ"},
-	{"march", "március", "μάώ", "μαώ", "μάρ", "μαρ"},
-	{"april", "április", "απρ"},
-	{"may", "május", "μάι", "μαϊ", "μαι"},
-	{"june", "június", "ιούν", "ιον", "ιουν"},
-	{"july", "július", "ιούλ", "ιολ", "ιουλ"},
-	{"august", "augusztus", "αύγ", "αυγ"},
-	{"september", "szeptember", "σεπ"},
-	{"october", "október", "οκτ"},
-	{"november", "νοέ", "νοε"},
-	{"december", "δεκ"},
+	{"january", "januari", "janvier", "janv", "januar", "jänner", "ιαν", "január", "gennaio", "gen", "janeiro", "enero", "ene"},
+	{"february", "februari", "février", "fevrier", "févr", "fevr", "fév", "fev", "februar", "φεβ", "február", "februári",
+		"febbraio", "fevereiro", "febrero"},
+	{"march", "maart", "mrt", "mars", "märz", "mär", "mrz", "μάώ", "μαώ", "μάρ", "μαρ", "március", "marzo", "março", "marco"},
+	{"april", "avril", "avr", "απρ", "április", "aprile", "abril", "abr"},
+	{"may", "mei", "mai", "μάι", "μαϊ", "μαι", "május", "maggio", "mag", "maio", "mayo"},
+	{"june", "juni", "juin", "ιούν", "ιον", "ιουν", "június", "giugno", "giu", "junho", "junio"},
+	{"july", "juli", "juillet", "juil", "ιούλ", "ιολ", "ιουλ", "július", "luglio", "lug", "julho", "julio"},
+	{"august", "augustus", "août", "aout", "αύγ", "αυγ", "augusztus", "agosto", "ago"},
+	{"september", "septembre", "σεπ", "szeptember", "settembre", "setembro", "septiembre", "setiembre", "set"},
+	{"october", "oktober", "okt", "octobre", "οκτ", "október", "ottobre", "ott", "outubro", "out", "octubre"},
+	{"november", "novembre", "νοέ", "νοε", "novembro", "noviembre"},
+	{"december", "décembre", "decembre", "déc", "dezember", "dez", "δεκ", "dicembre", "dic", "dezembro", "diciembre"},
 }
 
 // monthOf returns the month that a word names, 0 for none.
@@ -53,7 +56,7 @@ func (d *dateText) word() bool {
 	d.inNumber = false
 	month := 0
 	switch {
-	case start == 0 && d.next(',', false), has(weekdays, lower): // of whatever language
+	case start == 0 && (d.next(',', false) || strings.HasPrefix(d.text[d.at:], ".,")), has(weekdays, lower): // of whatever language
 	case lower == "t" && d.count > 0 && !d.clock.set && d.at < len(d.text) && isDigit(d.text[d.at]):
 		d.afterT = true
 	case d.halfDay(lower), d.cjk(lower):

@@ -116,7 +116,7 @@ func ianaCharset(e encoding.Encoding) charset {
 // usualLabels are those of other lists, without hyphens.
 var usualLabels = map[string]string{
 	"cp858": "ibm00858", "cp874": "windows-874", "cp1140": ebcdicEuro, "ibm1140": ebcdicEuro,
-	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5",
+	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
 	"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
 	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
 }

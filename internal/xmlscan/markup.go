@@ -20,21 +20,45 @@ func (s *Scanner) declaration(i int) Token {
 
 // comment reads the comment at i. Two hyphens may not occur in it, but do.
 func (s *Scanner) comment(i int) Token {
-	body := i + len("<!--")
+	body, odd := i+len("<!--"), false
 	for j := body; ; j++ {
 		n := strings.Index(s.doc[j:], "--")
 		if n < 0 || j+n+2 == len(s.doc) {
 			return s.truncated()
 		}
 		j += n
-		if s.doc[j+2] == '>' {
-			s.controls(body, j)
-			s.end = j + 3
-			return misc
+		end := commentEnd(s.doc, j)
+		if s.doc[j+2] != '>' {
+			s.note("comment-hyphens", j, "two hyphens in a comment", "")
+			odd = true
 		}
-		s.note("comment-hyphens", j, "two hyphens in a comment", "")
+		if end < 0 {
+			continue
+		}
+		s.controls(body, j)
+		s.end = end
+		if odd && len(s.oddComments) < maxNotes {
+			s.oddComments = append(s.oddComments, s.doc[i:end])
+		}
+		return misc
 	}
 }
+
+// commentEnd returns where a comment ends with the two hyphens at i, -1 if it
+// goes on. HTML's authors end them with "--!>", too.
+func commentEnd(doc string, i int) int {
+	switch rest := doc[i+len("--"):]; {
+	case strings.HasPrefix(rest, ">"):
+		return i + len("-->")
+	case strings.HasPrefix(rest, "!>"):
+		return i + len("--!>")
+	}
+	return -1
+}
+
+// OddComments returns the first hundred comments with two hyphens in them, where
+// another may begin: then the end of the first is missing.
+func (s *Scanner) OddComments() []string { return s.oddComments }
 
 // procInst reads the processing instruction at i.
 func (s *Scanner) procInst(i int) Token {

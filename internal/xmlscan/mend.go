@@ -123,7 +123,8 @@ func (s *Scanner) Outside() (at int, ok bool) {
 }
 
 // Swallowed returns where the first entry begins that damage made a part of
-// another element, so that it does not count as one. ok is false for none so far.
+// another element, or the comment or CDATA section that does not end before the
+// entry begins, so that it does not count as one. ok is false for none so far.
 func (s *Scanner) Swallowed() (at int, ok bool) {
 	if s.mend == nil || s.mend.swallowed < 0 {
 		return 0, false
@@ -209,8 +210,10 @@ func (s *Scanner) mendedMarkup(i int) Token {
 	case markupEnd:
 		return s.mendedEnd(i)
 	case markupComment:
+		defer s.findHidden(i)
 		return s.comment(i)
 	case markupCData:
+		defer s.findHidden(i)
 		return s.cdata(i)
 	case markupDoctype:
 		if !hasPrefixAt(s.doc, i, "<!DOCTYPE") {
@@ -218,6 +221,7 @@ func (s *Scanner) mendedMarkup(i int) Token {
 		}
 		return s.doctype(i + len("<!DOCTYPE"))
 	case markupInstruction, markupDeclaration:
+		defer s.findHidden(i)
 		return s.oddMarkup(i, kind)
 	}
 	if i+1 == len(s.doc) && !s.mend.fragment {

@@ -84,6 +84,13 @@ func (s *Scanner) isMember() bool {
 	return ok && s.name.space != xhtmlNamespace
 }
 
+// isParent reports whether the current element is one that feeds or entries have
+// as a child, and that has children of its own.
+func (s *Scanner) isParent() bool {
+	leaf, ok := leaves[strings.ToLower(s.name.local)]
+	return ok && !leaf && s.isNative()
+}
+
 // leaves are the children of feeds and entries that HTML's markup does not have
 // as well, as a rule. Those that are false have children of the same names.
 var leaves = map[string]bool{
@@ -100,7 +107,8 @@ var leaves = map[string]bool{
 // opened: those without an end tag end before
 //
 //   - another of the same name, as paragraphs and list items do in HTML,
-//   - the next child of the feed or entry, if they are such a child themselves,
+//   - the next child of the feed or entry, if they are such a child themselves, or
+//     anything else that stands directly in the feed or entry,
 //   - the next entry, and so does an entry that it stands directly in.
 //
 // But what stands in atom:content stays there, and in any element that has its
@@ -141,6 +149,9 @@ func (s *Scanner) findEnds() {
 		return
 	default:
 		f.leaf = parent.leaf
+		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && !s.isParent() {
+			f.leaf = n
+		}
 	}
 	if f.ends = parent.ends; parent.role == roleContainer {
 		f.ends = n
@@ -187,5 +198,53 @@ func (s *Scanner) findSwallowed() {
 	}
 	if damaged {
 		m.swallowed = s.start
+	}
+}
+
+// findHidden notices a comment, CDATA section or instruction, from i to where the scanner
+// stands, that joins two entries, or begins between entries and ends within one:
+// it has no end of its own. One that has whole entries is what its author meant.
+func (s *Scanner) findHidden(i int) {
+	m := s.mend
+	if m.swallowed >= 0 || m.entry == "" || m.fragment || s.done {
+		return
+	}
+	if open, joins := hidden(s.doc[i:s.end], m.entry); joins || m.entryAt == 0 && open != 0 {
+		m.swallowed = i
+	}
+}
+
+// JoinsEntries reports whether a comment has the end of one entry, and then the
+// beginning of another, although neither begins nor ends there. The local name
+// is that of entries.
+func JoinsEntries(comment, local string) bool {
+	_, joins := hidden(comment, local)
+	return joins
+}
+
+// hidden returns how many more entries begin than end in a comment or CDATA
+// section, and whether one ends that does not begin there, before one begins.
+func hidden(text, local string) (open int, joins bool) {
+	least := 0
+	for text = text[len("<!"):]; ; {
+		_, after, ok := strings.Cut(text, "<")
+		if !ok {
+			return open, joins
+		}
+		step := 1
+		if strings.HasPrefix(after, "/") {
+			after, step = after[1:], -1
+		}
+		end := nameEnd(after, 0)
+		text = after[end:]
+		if _, name, ok := splitName(after[:end]); !ok || !strings.EqualFold(name, local) {
+			continue
+		}
+		if n := strings.IndexAny(text, "<>"); n > 0 && text[n-1:n+1] == "/>" {
+			continue
+		}
+		open += step
+		joins = joins || step > 0 && least < 0
+		least = min(least, open)
 	}
 }

@@ -47,10 +47,17 @@ func markupAt(doc string, i int, inside, rooted bool) markup {
 	case class[rest[0]]&nameStart == 0:
 		return markupNone
 	}
-	if prefix, _, ok := splitName(doc[i+1 : nameEnd(doc, i+1)]); !ok || prefix == "xmlns" {
+	end := nameEnd(doc, i+1)
+	if prefix, _, ok := splitName(doc[i+1 : end]); !ok || prefix == "xmlns" || isAddress(doc[i+1:end], doc[end:]) {
 		return markupNone
 	}
 	return markupStart
+}
+
+// isAddress recognises what people put in angle brackets: joe@example.org and
+// http://example.org/.
+func isAddress(name, after string) bool {
+	return strings.HasPrefix(after, "@") || strings.HasSuffix(name, ":") && strings.HasPrefix(after, "//")
 }
 
 // nameEnd returns where the run of bytes ends that names may have.
@@ -194,6 +201,9 @@ func (p *piece) value(doc string) {
 		p.flaw = noValue
 	}
 	p.to, p.next = i, i
+	if p.to > p.from && strings.IndexAny(doc[p.from:p.to], `"'`) == p.to-p.from-1 {
+		p.to-- // only the opening quote is missing
+	}
 }
 
 // quoted finds the end of a value in quotes. If the closing quote is forgotten,

@@ -67,7 +67,7 @@ func (p *planner) markup(i int) (end int) {
 		p.end(i, tag.name)
 		return tag.end
 	case markupComment:
-		return p.after(i+len("<!--"), "-->")
+		return p.afterComment(i + len("<!--"))
 	case markupCData:
 		return p.after(i, "]]>")
 	case markupDoctype:
@@ -83,6 +83,20 @@ func (p *planner) markup(i int) (end int) {
 		return oddEnd(p.doc, i+2)
 	}
 	return i + 1
+}
+
+// afterComment returns the index behind the comment whose text begins at i.
+func (p *planner) afterComment(i int) int {
+	for ; ; i++ {
+		n := strings.Index(p.doc[i:], "--")
+		if n < 0 {
+			return len(p.doc)
+		}
+		i += n
+		if end := commentEnd(p.doc, i); end >= 0 {
+			return end
+		}
+	}
 }
 
 // after returns the index behind what is looked for from i on.

@@ -92,6 +92,8 @@ type Scanner struct {
 	done    bool
 	err     error
 
+	oddComments []string // that have two hyphens in them
+
 	mend *mend // nil: what is not well-formed beyond the leniencies ends the scan
 }
 

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/feedhistory/feedhistory/conformance"
+)
+
+// The verb conformance.
+type conformanceCommand struct {
+	Serve     conformanceServeCommand     `cmd:"" help:"Serve every case on the loopback interface, and judge over HTTP."`
+	Run       conformanceRunCommand       `cmd:"" help:"Try a program that reads feeds."`
+	Page      conformancePageCommand      `cmd:"" help:"Make one page of the reports of several runs."`
+	Publisher conformancePublisherCommand `cmd:"" help:"Try whatever publishes a feed."`
+}
+
+// caseFlags choose cases.
+type caseFlags struct {
+	Case   []string `sep:"none" placeholder:"PATTERN" help:"Only the cases of such names, such as walk/archive-* (repeatable)."`
+	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents are all of these formats: atom, rss, json."`
+}
+
+// cases returns the cases that the flags choose.
+func (f *caseFlags) cases() ([]*conformance.Case, error) {
+	cases, err := conformance.Cases()
+	if err != nil {
+		return nil, err
+	}
+	if cases, err = conformance.Match(cases, f.Case...); err != nil {
+		return nil, usageError("--case: " + err.Error())
+	}
+	if len(f.Format) > 0 {
+		cases = slices.DeleteFunc(slices.Clone(cases), func(c *conformance.Case) bool {
+			return slices.ContainsFunc(c.Formats, func(format string) bool { return !slices.Contains(f.Format, format) })
+		})
+	}
+	if len(cases) == 0 {
+		return nil, usageError("there is no such case")
+	}
+	return cases, nil
+}
+
+// writeFile makes a file of what a function writes.
+func writeFile(name string, write func(*os.File) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/feedhistory/feedhistory/conformance"
+)
+
+// The verb conformance run.
+type conformanceRunCommand struct {
+	Command []string `arg:"" passthrough:"" name:"COMMAND" help:"The program and its arguments, after --. {url} is replaced by the feed's address, {state} by a directory that lasts from poll to poll."`
+
+	Name     string        `placeholder:"NAME" help:"What the report calls the program, such as its name and version (default: the command's)."`
+	Parallel int           `default:"2" placeholder:"N" help:"Cases to try at the same time (default: ${default})."`
+	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Time for one run of the program (default: ${default})."`
+	Warnings bool          `help:"Also show what is not as it should be."`
+	JSON     bool          `name:"json" help:"Print the whole report as JSON."`
+	HTML     string        `name:"html" placeholder:"FILE" help:"Write the report as a page, too."`
+
+	caseFlags
+}
+
+// Help is what --help says beyond the flags.
+func (c *conformanceRunCommand) Help() string {
+	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and ends. ` +
+		`Where it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), these are judged too. ` +
+		"One JSON object a line, each an entry, will do as well. " +
+		"Where {state} is among its arguments it is run once for each poll of a case, and prints all that it has of the feed; " +
+		"without, cases of several polls are left out.\n\n" +
+		"The exit status is 1 if anything is not as it must be."
+}
+
+// Validate refuses what no run can keep to.
+func (c *conformanceRunCommand) Validate() error {
+	switch {
+	case c.Parallel < 1:
+		return errors.New("--parallel: at least 1")
+	case c.Timeout <= 0:
+		return errors.New("--timeout: more than nothing")
+	}
+	return nil
+}
+
+// Run tries the program.
+func (c *conformanceRunCommand) Run(w *world) error {
+	command := c.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return usageError("a program is needed, after --")
+	}
+	cases, err := c.cases()
+	if err != nil {
+		return err
+	}
+	var stderr io.Writer
+	if w.Verbose {
+		stderr = w.stderr
+	}
+	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
+		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),
+	})
+	if err != nil {
+		return err
+	}
+	report.Reader, report.Command = cmp.Or(c.Name, filepath.Base(command[0])), command
+	report.At = time.Now().UTC().Truncate(time.Second)
+	if err := c.print(w, report); err != nil {
+		return err
+	}
+	if report.Failed() {
+		return statusError(exitFailed)
+	}
+	return nil
+}
+
+func (c *conformanceRunCommand) print(w *world, report *conformance.Report) error {
+	if c.HTML != "" {
+		if err := writeFile(c.HTML, func(f *os.File) error { return conformance.WritePage(f, report) }); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return report.WriteJSON(w.stdout)
+	}
+	return report.WriteText(w.stdout, c.Warnings)
+}

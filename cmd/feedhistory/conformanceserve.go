@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/feedhistory/feedhistory/conformance"
+)
+
+// The verb conformance serve.
+type conformanceServeCommand struct {
+	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to answer for the cases (default: ${default}); port 0 stands for any that is free."`
+
+	caseFlags
+}
+
+// Help is what --help says beyond the flags.
+func (c *conformanceServeCommand) Help() string {
+	return "Each case is a website at a port of its own, always on the loopback interface. The first page lists their addresses; " +
+		"/cases/NAME/requests tells what a case was asked for, and /cases/NAME/judge judges the JSON that is sent to it."
+}
+
+// Run serves until the context ends.
+func (c *conformanceServeCommand) Run(w *world) error {
+	cases, err := c.cases()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return errors.New("--listen: " + listenProblem(err))
+	}
+	server, err := conformance.NewServer(cases)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer server.Close()
+	w.say(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
+	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.stderr, nil)))
+}

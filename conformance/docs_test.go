@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/conformance"
+)
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// What the documents say of the cases is so.
+func TestDocuments(t *testing.T) {
+	all, names := cases(t), map[string]bool{}
+	for _, c := range all {
+		names[c.Name] = true
+	}
+	require.Contains(t, read(t, "README.md"), fmt.Sprintf("It has %d websites", len(all)))
+	mistakes := read(t, "MISTAKES.md")
+	shown := regexp.MustCompile("`((?:walk|polls)/[a-z0-9-]+)`").FindAllStringSubmatch(mistakes, -1)
+	require.NotEmpty(t, shown)
+	for _, m := range shown {
+		require.True(t, names[m[1]], m[1])
+	}
+	require.Len(t, regexp.MustCompile(`(?m)^[0-9]+\. \*\*`).FindAllString(mistakes, -1), 10)
+	format := read(t, "FORMAT.md")
+	for _, c := range all {
+		for _, q := range c.Requirements {
+			require.Contains(t, format, "\n| `"+q.What, "a requirement that is not explained")
+		}
+	}
+}
+
+// The README's curl commands do what it says.
+func TestCurl(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	suite, err := conformance.NewServer(cases(t))
+	require.NoError(t, err)
+	server := httptest.NewServer(suite)
+	t.Cleanup(func() { server.Close(); require.NoError(t, suite.Close()) })
+	n := 0
+	for line := range strings.Lines(read(t, "README.md")) {
+		line, ok := strings.CutPrefix(line, "    curl ")
+		if !ok {
+			continue
+		}
+		n++
+		command := "curl -sSf " + strings.ReplaceAll(line, "http://127.0.0.1:5005", server.URL)
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+		require.NoError(t, err, "%s: %s", command, out)
+		require.NotEmpty(t, out, command)
+	}
+	require.Equal(t, 7, n)
+}
+
+// The readers that are shipped run, and are what they are meant to be.
+func TestRunners(t *testing.T) {
+	t.Parallel()
+	gofeed := t.TempDir() + "/gofeed"
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", gofeed, "./runners/gofeed").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, test := range []struct {
+		name    string
+		needs   []string // a command that ends well where the reader can run
+		command []string
+		loops   bool
+	}{
+		{"gofeed", []string{"true"}, []string{gofeed, "{url}"}, true},
+		{"feedparser", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/reader.py", "{url}"}, false},
+		{"feedparser with a loop", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/loop.py", "{url}"}, true},
+		{"feedsmith", []string{"test", "-x", "runners/feedsmith/node_modules/.bin/tsx"}, []string{"runners/feedsmith/node_modules/.bin/tsx", "runners/feedsmith/loop.ts", "{url}"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if exec.CommandContext(t.Context(), test.needs[0], test.needs[1:]...).Run() != nil {
+				if os.Getenv("FEEDHISTORY_RUNNERS") == "required" {
+					t.Fatalf("%q fails", test.needs)
+				}
+				t.Skipf("%q fails", test.needs)
+			}
+			some, err := conformance.Match(cases(t), "walk/archived", "walk/complete")
+			require.NoError(t, err)
+			report, err := conformance.Run(t.Context(), conformance.Command(os.Stderr, test.command...), some, &conformance.Options{Parallel: 2, NoState: true})
+			require.NoError(t, err)
+			for _, trial := range report.Trials {
+				want := conformance.Passed
+				if !test.loops && strings.HasPrefix(trial.Name, "walk/archived") {
+					want = conformance.Failed
+				}
+				require.Equal(t, want, trial.Outcome, "%s: %s", trial.Name, said(t, report, true))
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package conformance
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/website"
+)
+
+// An Outcome is what a judge says of one requirement.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed Outcome = "pass"
+	Warned Outcome = "warn" // a should, or a should-not, is not met
+	Failed Outcome = "fail" // a must, or a must-not, is not met
+	Silent Outcome = "none" // the reader does not tell what the requirement is about
+)
+
+// A Finding is what came of one requirement.
+type Finding struct {
+	Requirement
+	Outcome Outcome `json:"outcome"`
+	Message string  `json:"message,omitempty"` // what is wrong
+}
+
+// A round is one poll of a case: what a reader told, and what it asked for. Its
+// addresses are shortened to paths.
+type round struct {
+	result   *Result // nil where it told nothing at all
+	requests []website.Request
+	path     func(url string) string
+	ids      map[string]bool // those that any document has
+}
+
+// judge judges a poll of a case; 0 where the case has one only.
+func (c *Case) judge(poll int, r *round) (findings []Finding) {
+	for _, required := range c.Requirements {
+		if required.Poll != poll || required.Strength == May {
+			continue
+		}
+		f := Finding{Requirement: required, Outcome: Passed}
+		holds, told, message := r.holds(required)
+		forbidden := required.Strength == MustNot || required.Strength == ShouldNot
+		switch {
+		case !told:
+			f.Outcome = Silent
+		case holds != forbidden:
+		case required.Strength == Should || required.Strength == ShouldNot:
+			f.Outcome, f.Message = Warned, message
+		default:
+			f.Outcome, f.Message = Failed, message
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// holds reports whether what a requirement names is so, and whether the reader
+// tells of it; the message is for the case that it ought to be otherwise.
+func (r *round) holds(q Requirement) (holds, told bool, message string) {
+	switch q.What {
+	case "requests", "request", "conditional":
+		holds, message = r.asked(q)
+		return holds, true, message
+	}
+	if r.result == nil {
+		return false, true, "the reader told nothing"
+	}
+	switch q.What {
+	case "entry":
+		if r.versions(q.Of) == nil {
+			return false, true, "it did not come out"
+		}
+		return true, true, "it came out"
+	case "version":
+		return r.version(q)
+	case "once":
+		return r.once()
+	case "other":
+		return r.other()
+	case "gap":
+		holds = slices.ContainsFunc(r.result.Gaps, func(gap string) bool { return r.path(gap) == q.Of })
+		return holds, r.result.Gaps != nil, fmt.Sprintf("the gaps are %q", r.result.Gaps)
+	case "deleted":
+		return slices.Contains(r.result.Deleted, q.Of), r.result.Deleted != nil, fmt.Sprintf("deleted are %q", r.result.Deleted)
+	}
+	return r.verdict(q)
+}
+
+// versions returns the titles of an id, of each copy of it.
+func (r *round) versions(id string) (titles []string) {
+	for _, e := range r.result.Entries {
+		if r.path(e.ID) == id {
+			titles = append(titles, e.Title)
+		}
+	}
+	return titles
+}
+
+// version reports whether the kept copy is the right one, if there is one, and
+// one only.
+func (r *round) version(q Requirement) (holds, told bool, message string) {
+	titles := r.versions(q.Of)
+	if len(titles) != 1 || titles[0] == "" {
+		return false, false, ""
+	}
+	return titles[0] == q.Value, true, fmt.Sprintf("it came out as %q", titles[0])
+}
+
+func (r *round) once() (holds, told bool, message string) {
+	seen := map[string]bool{}
+	for _, e := range r.result.Entries {
+		if seen[e.ID] {
+			return false, true, e.ID + " came out more than once"
+		}
+		seen[e.ID] = true
+	}
+	return true, len(seen) > 0, ""
+}
+
+// other reports whether an id came out that no document has.
+func (r *round) other() (holds, told bool, message string) {
+	for _, e := range r.result.Entries {
+		if !r.ids[r.path(e.ID)] && !r.ids[e.ID] {
+			return true, true, fmt.Sprintf("no document has the id %q", e.ID)
+		}
+	}
+	return false, len(r.result.Entries) > 0, ""
+}
+
+// verdict judges what the reader says of what is missing. A reader that says
+// that there is no feed says as much.
+func (r *round) verdict(q Requirement) (holds, told bool, message string) {
+	verdict := r.result.Verdict
+	if r.result.Failed {
+		verdict = "failed"
+	}
+	if verdict == "" {
+		return false, false, ""
+	}
+	message = "the verdict is " + verdict
+	if q.What == "whole-without" {
+		return verdict == "whole" && r.versions(q.Of) == nil, true, message
+	}
+	if q.Of == "partial" && verdict == "failed" {
+		return true, true, message // it says that it has not got the feed
+	}
+	return verdict == q.Of, true, message
+}
+
+// asked judges what the website was asked for.
+func (r *round) asked(q Requirement) (holds bool, message string) {
+	n, conditional := 0, 0
+	for _, request := range r.requests {
+		if request.Method != http.MethodGet {
+			continue
+		}
+		if at := r.path(request.URL); q.What == "requests" || at == q.Of {
+			n++
+			if request.Header.Get("If-None-Match") != "" || request.Header.Get("If-Modified-Since") != "" {
+				conditional++
+			}
+		}
+	}
+	switch q.What {
+	case "conditional":
+		return n == conditional, fmt.Sprintf("%d of %d requests were unconditional", n-conditional, n)
+	case "requests":
+		most, _ := strconv.Atoi(q.Of)
+		return n <= most, fmt.Sprintf("%d requests were made", n)
+	}
+	most, _ := strconv.Atoi(q.Value)
+	return n <= most, fmt.Sprintf("it was requested %s", times(n))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// idsOf returns the ids of entries that any requirement, or any document of a
+// website, has.
+func idsOf(c *Case, site *website.Site) map[string]bool {
+	ids := map[string]bool{}
+	if !slices.ContainsFunc(c.Requirements, func(q Requirement) bool { return q.What == "other" }) {
+		return ids // nothing will be looked up, and some websites are large
+	}
+	for _, q := range c.Requirements {
+		if q.What == "entry" {
+			ids[q.Of] = true
+		}
+	}
+	for _, m := range published.FindAllStringSubmatch(site.Expand(c.Source), -1) {
+		ids[strings.TrimSpace(html.UnescapeString(m[1]+m[2]+m[3]))] = true
+	}
+	return ids
+}

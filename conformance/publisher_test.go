@@ -1,0 +1,216 @@
+package conformance_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// outcomes are those of a report, by the duties' names.
+func outcomes(r *conformance.PublisherReport) map[string]conformance.Outcome {
+	outcomes := map[string]conformance.Outcome{}
+	for _, d := range r.Duties {
+		outcomes[d.Name] = d.Outcome
+	}
+	return outcomes
+}
+
+// The library's publisher does everything that a publisher has to do.
+func TestOurPublisher(t *testing.T) {
+	dir := publish.Dir{Path: t.TempDir()}
+	server := httptest.NewServer(&publish.Handler{FS: dir})
+	t.Cleanup(server.Close)
+	p := &publish.Publisher{
+		Output: dir, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"},
+		Split: feedhistory.Split{Size: 4},
+	}
+	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
+	write := func(id int, title string) error {
+		clock = clock.Add(time.Hour)
+		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", id), Title: feedhistory.Text{Body: title}, Updated: clock}.Entry()
+		require.NoError(t, err)
+		return p.Append(e)
+	}
+	add := func(context.Context) error { n++; return write(n, "New") }
+	require.NoError(t, add(t.Context()))
+	driven := &conformance.Publisher{
+		URL: p.URL(), Add: add,
+		Edit:   func(context.Context) error { return write(2, "Edited") },
+		Delete: func(context.Context) error { return p.Delete("urn:3", clock.Add(time.Hour)) },
+	}
+	report, err := driven.Run(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, report.Archives, 2)
+	for _, d := range report.Duties {
+		require.Equal(t, conformance.Passed, d.Outcome, "%s: %q", d.Name, d.Messages)
+	}
+}
+
+// A blog is a small publisher with faults.
+type blog struct {
+	fault   string
+	log     []post
+	size    int
+	version int
+}
+
+type post struct {
+	id, title string
+	at        int
+	deleted   bool
+}
+
+func (b *blog) add(context.Context) error {
+	b.version++
+	b.log = append(b.log, post{id: fmt.Sprintf("urn:%d", b.version), title: "New", at: b.version})
+	return nil
+}
+
+func (b *blog) edit(context.Context) error {
+	b.version++
+	edited := post{id: b.log[0].id, title: "Edited", at: b.version}
+	switch b.fault {
+	case "newest":
+		b.log[0].title, b.log[0].at = edited.title, edited.at
+		return nil
+	case "ids":
+		edited.id += "-edited"
+	case "entry-times":
+		edited.at = b.log[0].at
+	}
+	b.log = append(b.log, edited)
+	return nil
+}
+
+func (b *blog) delete(context.Context) error {
+	b.version++
+	switch b.fault {
+	case "deletion":
+	case "entries", "bytes":
+		b.log = append(b.log[:1], b.log[2:]...)
+	default:
+		b.log = append(b.log, post{id: "urn:2", at: b.version, deleted: true})
+	}
+	return nil
+}
+
+// ServeHTTP serves the feed, and its archives at /1, /2 and so on.
+func (b *blog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if moved := strings.HasPrefix(r.URL.Path, "/r"); b.fault == "addresses" && b.version > 6 && !moved && r.URL.Path != "/feed" {
+		http.NotFound(w, r)
+		return
+	}
+	full := len(b.log) / b.size // archives that are closed
+	from, to, name := full*b.size, len(b.log), strings.Trim(r.URL.Path, "/r")
+	n, head := full+1, ""
+	if name != "feed" {
+		_, err := fmt.Sscanf(name, "%d", &n)
+		if err != nil || n > full+1 || b.fault == "kept" && n == 1 && b.version > 8 {
+			http.NotFound(w, r)
+			return
+		}
+		from, to = (n-1)*b.size, min(n*b.size, len(b.log))
+		if b.fault != "current" {
+			head += link("current", "/feed")
+		}
+		if b.fault != "archive" {
+			head += `<fh:archive/>`
+		}
+	}
+	prefix := "/"
+	if b.fault == "addresses" && b.version > 6 {
+		prefix = "/r"
+	}
+	if b.fault == "closed" && name == "feed" {
+		n++ // links to the archive that is being filled
+	}
+	if n > 1 && (b.fault != "prev-archive" || name == "feed") {
+		head += link("prev-archive", fmt.Sprint(prefix, n-1))
+	}
+	if name != "feed" && n < full && b.fault != "next-archive" {
+		head += link("next-archive", fmt.Sprint(prefix, n+1))
+	}
+	if name == "feed" {
+		from = max(0, from-1)
+	}
+	body := b.render(head, b.log[from:max(from, to)])
+	if b.fault == "well-formed" && name == "feed" {
+		body = strings.TrimSuffix(body, "</feed>")
+	}
+	etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body)))
+	if b.fault == "modified" {
+		etag = `"same"`
+	}
+	if b.fault != "not-modified" {
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+func link(rel, href string) string { return fmt.Sprintf(`<link rel="%s" href="%s"/>`, rel, href) }
+
+func (b *blog) render(head string, posts []post) string {
+	at := func(n int) string { return time.Date(2003, 12, 1, n, 0, 0, 0, time.UTC).Format(time.RFC3339) }
+	latest := 0
+	entries := ""
+	for _, p := range posts {
+		latest = max(latest, p.at)
+		if p.deleted {
+			entries += fmt.Sprintf(`<at:deleted-entry ref="%s" when="%s"/>`, p.id, at(p.at))
+			continue
+		}
+		entries += fmt.Sprintf(`<entry><id>%s</id><title>%s</title><updated>%s</updated></entry>`, p.id, p.title, at(p.at))
+	}
+	if b.fault == "document-times" {
+		latest = 0
+	}
+	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0">` +
+		`<id>urn:feed</id><updated>` + at(latest) + `</updated>` + head + entries + `</feed>`
+}
+
+// Each fault of a publisher is seen, by the name of the duty that it breaks, and a
+// publisher without faults has none.
+func TestWrongPublishers(t *testing.T) {
+	names := []string{""}
+	report, err := (&conformance.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())
+	require.Error(t, err)
+	for _, d := range report.Duties {
+		names = append(names, d.Name)
+	}
+	for _, fault := range names {
+		t.Run("fault "+fault, func(t *testing.T) {
+			t.Parallel()
+			b := &blog{fault: fault, size: 3}
+			require.NoError(t, b.add(t.Context()))
+			server := httptest.NewServer(b)
+			t.Cleanup(server.Close)
+			driven := &conformance.Publisher{
+				URL: server.URL + "/feed", Add: b.add, Edit: b.edit, Delete: b.delete, Adds: 12, Settle: 100 * time.Millisecond,
+			}
+			report, err := driven.Run(t.Context())
+			require.NoError(t, err)
+			for name, outcome := range outcomes(report) {
+				if name == fault {
+					require.Contains(t, []conformance.Outcome{conformance.Warned, conformance.Failed}, outcome, "%s", name)
+				} else if fault == "" {
+					require.Equal(t, conformance.Passed, outcome, "%s: %v", name, report.Duties)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// A Report is what came of trying a reader.
+type Report struct {
+	Version string          `json:"version"` // of the suite
+	Reader  string          `json:"reader"`  // its name and version, as whoever tried it says
+	Command []string        `json:"command,omitempty"`
+	At      time.Time       `json:"at,omitzero"`
+	Scores  map[Level]Score `json:"scores"`
+	Trials  []*Trial        `json:"cases"`
+}
+
+// A Score counts the requirements of a level.
+type Score struct {
+	Must       int `json:"must"` // that were met
+	MustAll    int `json:"must_all"`
+	Should     int `json:"should"`
+	ShouldAll  int `json:"should_all"`
+	Silent     int `json:"silent"`      // that the reader told nothing of; they are among none of the others
+	Cases      int `json:"cases"`       // of which something was judged, and nothing failed
+	CasesAll   int `json:"cases_all"`   // of which something was judged
+	CasesClean int `json:"cases_clean"` // without a warning either
+}
+
+// count counts the findings.
+func (r *Report) count() {
+	r.Scores = map[Level]Score{}
+	for _, level := range Levels {
+		var s Score
+		for _, t := range r.Trials {
+			var findings []Finding
+			for _, f := range t.Findings {
+				if f.Level == level {
+					s.add(f)
+					findings = append(findings, f)
+				}
+			}
+			switch worst(findings) {
+			case Passed:
+				s.Cases, s.CasesAll, s.CasesClean = s.Cases+1, s.CasesAll+1, s.CasesClean+1
+			case Warned:
+				s.Cases, s.CasesAll = s.Cases+1, s.CasesAll+1
+			case Failed:
+				s.CasesAll++
+			}
+		}
+		r.Scores[level] = s
+	}
+}
+
+func (s *Score) add(f Finding) {
+	strong := f.Strength == Must || f.Strength == MustNot
+	switch {
+	case f.Outcome == Silent:
+		s.Silent++
+	case strong:
+		s.MustAll++
+	default:
+		s.ShouldAll++
+	}
+	switch {
+	case f.Outcome != Passed:
+	case strong:
+		s.Must++
+	default:
+		s.Should++
+	}
+}
+
+// Failed reports whether a must, or a must-not, was not met.
+func (r *Report) Failed() bool {
+	for _, t := range r.Trials {
+		if t.Outcome == Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// WriteText writes the scores as a table, and then what is wrong: all that
+// failed, and with warnings what should be otherwise.
+func (r *Report) WriteText(w io.Writer, warnings bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "level\tcases\tmust\tshould\tnot told")
+	for _, level := range Levels {
+		s := r.Scores[level]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", level,
+			share(s.Cases, s.CasesAll), share(s.Must, s.MustAll), share(s.Should, s.ShouldAll), s.Silent)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, trial := range r.Trials {
+		if trial.Outcome != Failed && (trial.Outcome != Warned || !warnings) {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: %s\n", trial.Name, trial.Why)
+		if trial.Problem != "" {
+			fmt.Fprintf(w, "  %s\n", trial.Problem)
+		}
+		for _, f := range trial.Findings {
+			if f.Outcome == Failed || f.Outcome == Warned && warnings {
+				fmt.Fprintf(w, "  %s: %s\n", f.describe(), f.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// describe says which requirement a finding is of.
+func (f Finding) describe() string {
+	text := string(f.Outcome) + ": " + f.Requirement.String()
+	if f.Poll > 0 {
+		text = fmt.Sprintf("poll %d: %s", f.Poll, text)
+	}
+	return text
+}
+
+func share(n, all int) string {
+	if all == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d/%d", n, all)
+}

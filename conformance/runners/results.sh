@@ -1,0 +1,31 @@
+#!/bin/sh
+# results.sh runs every reader of this directory on every case, and writes what
+# came of it to ../results.html. It needs Go, node with npm, and Python with
+# feedparser; PYTHON says which Python, if it is not python3.
+set -eu
+cd "$(dirname "$0")"
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+(cd ../../cmd/feedhistory && go build -o "$work/feedhistory" .)
+(cd ../.. && go build -o "$work/gofeed" ./conformance/runners/gofeed)
+(cd feedsmith && npm install --silent --no-package-lock)
+PATH=$work:$PATH
+
+# run NUMBER NAME COMMAND... runs one reader.
+run() {
+	number=$1 name=$2
+	shift 2
+	echo "$name" >&2
+	feedhistory conformance run --json --name "$name" -- "$@" >"$work/$number.json" || test $? = 1
+}
+
+version=$(feedhistory --version)
+run 1 "$version, mirrored" ./feedhistory.sh '{url}' '{state}'
+run 2 "$version, fetched" feedhistory --allow-private fetch --format json '{url}'
+parser="feedparser $($python -c 'import feedparser; print(feedparser.__version__)')"
+run 3 "$parser" "$python" feedparser/reader.py '{url}'
+run 4 "$parser with a loop" "$python" feedparser/loop.py '{url}'
+run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with a loop" feedsmith/node_modules/.bin/tsx feedsmith/loop.ts '{url}'
+run 6 "gofeed $(cd ../.. && go list -m -f '{{.Version}}' github.com/mmcdole/gofeed) with a loop" gofeed '{url}'
+feedhistory conformance page "$work"/?.json >../results.html

@@ -1,0 +1,150 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/conformance"
+)
+
+// A reader that knows nothing but HTTP and JSON can be judged through the server.
+func TestServer(t *testing.T) {
+	all := cases(t)
+	suite, err := conformance.NewServer(all)
+	require.NoError(t, err)
+	server := httptest.NewServer(suite)
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, suite.Close())
+		http.DefaultClient.CloseIdleConnections()
+	})
+	do := func(method, url, body string, status int, value any) string {
+		req, err := http.NewRequest(method, url, strings.NewReader(body))
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Equal(t, status, resp.StatusCode, "%s %s: %s", method, url, data)
+		if value != nil {
+			require.NoError(t, json.Unmarshal(data, value))
+		}
+		return string(data)
+	}
+	var index struct {
+		Version string
+		Cases   []struct{ Name, URL string }
+	}
+	do("GET", server.URL+"/index.json", "", 200, &index)
+	require.Equal(t, conformance.Version, index.Version)
+	require.Len(t, index.Cases, len(all))
+	require.Contains(t, do("GET", server.URL+"/", "", 200, nil), "walk/archived\n  http://127.0.0.1:")
+
+	at := server.URL + "/cases/polls/archived"
+	var live struct {
+		URL, Source string
+		Poll        int
+	}
+	do("GET", at, "", 200, &live)
+	require.Equal(t, 1, live.Poll)
+	require.Contains(t, live.Source, "-- /feed.atom --")
+
+	var judged struct {
+		Outcome  conformance.Outcome
+		Findings []conformance.Finding
+	}
+	do("POST", at+"/judge", "", 200, &judged)
+	require.Equal(t, conformance.Failed, judged.Outcome, "nothing was told")
+	do("GET", live.URL, "", 200, nil)
+	do("POST", at+"/judge", `{"entries":["urn:1","urn:2","urn:3"]}`, 200, &judged)
+	require.Equal(t, conformance.Passed, judged.Outcome)
+	do("POST", at+"/judge", `{"entries":["urn:3","urn:2"],"verdict":"whole"}`, 200, &judged)
+	require.Equal(t, conformance.Failed, judged.Outcome)
+	do("POST", at+"/judge", `{"entries":`, 400, nil)
+
+	for poll := range 3 {
+		do("POST", at+"/poll", "", 200, &live)
+		require.Equal(t, poll+2, live.Poll)
+	}
+	do("POST", at+"/poll", "", 409, nil)
+	require.Contains(t, do("GET", live.URL, "", 200, nil), "deleted-entry")
+	var asked []conformance.Request
+	do("GET", at+"/requests", "", 200, &asked)
+	require.Len(t, asked, 2)
+	require.Equal(t, conformance.Request{Poll: 4, Method: "GET", URL: "/feed.atom", Status: 200, Agent: "Go-http-client/1.1"}, asked[1])
+	do("POST", at+"/reset", "", 200, &live)
+	require.Equal(t, 1, live.Poll)
+	do("GET", at+"/requests", "", 200, &asked)
+	require.Empty(t, asked)
+	do("GET", server.URL+"/cases/walk/none", "", 404, nil)
+}
+
+// A reader that does not end, dies, or prints something else has told nothing.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell")
+	}
+	some, err := conformance.Match(cases(t), "walk/archived")
+	require.NoError(t, err)
+	for _, test := range []struct {
+		line, problem string
+		outcome       conformance.Outcome
+		timeout       time.Duration // 0: the default
+	}{
+		{"sleep 60", "did not come to an end in time", conformance.Failed, 300 * time.Millisecond},
+		{"kill -9 $$", "killed", conformance.Failed, 0},
+		{"echo '<feed/>'", "not the JSON that is asked for", conformance.Failed, 0},
+		{"true", "no JSON was printed", conformance.Failed, 0},
+		{"false", "", conformance.Failed, 0}, // it says that there is no feed, and there is one
+		{`echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`, "", conformance.Passed, 0},
+	} {
+		report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", test.line), some, &conformance.Options{Timeout: test.timeout})
+		require.NoError(t, err)
+		require.Equal(t, test.outcome, report.Trials[0].Outcome, test.line)
+		require.Contains(t, report.Trials[0].Problem, test.problem, test.line)
+		require.Equal(t, test.outcome == conformance.Failed, report.Failed())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = conformance.Run(ctx, walked, some, nil)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A reader without a state is not tried on cases of several polls.
+func TestNoState(t *testing.T) {
+	some, err := conformance.Match(cases(t), "polls/archived", "polls/archived-chain-moved-undated")
+	require.NoError(t, err)
+	report, err := conformance.Run(t.Context(), walked, some, &conformance.Options{NoState: true})
+	require.NoError(t, err)
+	require.Empty(t, report.Trials[0].Findings)
+	require.NotEmpty(t, report.Trials[1].Findings)
+}
+
+// The page has every case and what is wrong, and nothing of it is markup.
+func TestPage(t *testing.T) {
+	some, err := conformance.Match(cases(t), "walk/archived", "walk/archive-404")
+	require.NoError(t, err)
+	report, err := conformance.Run(t.Context(), func(context.Context, string, string) (*conformance.Result, error) {
+		return &conformance.Result{Entries: []conformance.Entry{{ID: "<script>"}}, Verdict: "whole"}, nil
+	}, some, nil)
+	require.NoError(t, err)
+	report.Reader = "<b>wrong</b>"
+	var b strings.Builder
+	require.NoError(t, conformance.WritePage(&b, report, report))
+	require.Contains(t, b.String(), `id="walk/archive-404"`)
+	require.Contains(t, b.String(), "no document has the id")
+	require.NotContains(t, b.String(), "<script>")
+	require.NotContains(t, b.String(), "<b>wrong")
+	require.Error(t, conformance.WritePage(&b))
+}

@@ -1,0 +1,237 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Of a publisher that is driven, so much is read.
+const (
+	mostArchives = 1000
+	mostBytes    = 16 << 20 // of a document
+)
+
+// A page is a document as it was served.
+type page struct {
+	url            string
+	status         int
+	body           []byte
+	etag, modified string
+	doc            *feedhistory.Document
+	err            error
+}
+
+// prev returns the address of the archive before, or "".
+func (p *page) prev() string {
+	link, _ := p.doc.Links.Rel(feedhistory.RelPrevArchive)
+	return link.Href
+}
+
+// A snapshot is all that a publisher has published at a time.
+type snapshot struct {
+	feed     *page
+	archives []*page // the newest first
+}
+
+// newest returns the address of the newest archive, or "".
+func (s *snapshot) newest() string { return s.feed.prev() }
+
+// pages returns every document, the newest first.
+func (s *snapshot) pages() []*page { return append([]*page{s.feed}, s.archives...) }
+
+// entries returns the newest copy of each entry.
+func (s *snapshot) entries() map[string]*feedhistory.Entry {
+	entries := map[string]*feedhistory.Entry{}
+	for _, p := range s.pages() {
+		for _, e := range p.doc.Entries {
+			if known := entries[e.ID]; known == nil || e.Updated.After(known.Updated) {
+				entries[e.ID] = e
+			}
+		}
+	}
+	return entries
+}
+
+// get reads a document, if it is another one than the page that is given.
+func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if unless != nil && unless.etag != "" {
+		req.Header.Set("If-None-Match", unless.etag)
+	} else if unless != nil && unless.modified != "" {
+		req.Header.Set("If-Modified-Since", unless.modified)
+	}
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostBytes))
+	if err != nil {
+		return nil, err
+	}
+	p := &page{
+		url: resp.Request.URL.String(), status: resp.StatusCode, body: body,
+		etag: resp.Header.Get("ETag"), modified: resp.Header.Get("Last-Modified"),
+	}
+	if p.status == http.StatusOK {
+		p.doc, p.err = feedhistory.Parse(bytes.NewReader(body), p.url)
+	}
+	return p, nil
+}
+
+// snapshot reads everything. The error is that there is no subscription document.
+func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
+	feed, err := d.get(ctx, d.URL, nil)
+	if err == nil {
+		err = readable(feed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.report.saw("well-formed", feed.err == nil, "%s: %v", feed.url, feed.err)
+	s, seen := &snapshot{feed: feed}, map[string]bool{feed.url: true}
+	for url := feed.prev(); url != ""; {
+		if len(s.archives) == mostArchives {
+			return s, fmt.Errorf("there are more than %d archives: try a feed that has fewer", mostArchives)
+		}
+		if seen[url] {
+			d.report.saw("prev-archive", false, "%s is linked to twice: the chain has no end", url)
+			return s, nil
+		}
+		seen[url] = true
+		archive, err := d.get(ctx, url, nil)
+		if err == nil {
+			err = readable(archive)
+		}
+		if err != nil {
+			d.report.saw("prev-archive", false, "%v", err)
+			return s, nil
+		}
+		d.report.saw("well-formed", archive.err == nil, "%s: %v", url, archive.err)
+		d.report.saw("prev-archive", true, "")
+		archive.url = url // as it is linked to
+		s.archives = append(s.archives, archive)
+		url = archive.prev()
+	}
+	return s, nil
+}
+
+// compare judges what a step has changed.
+func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
+	before, after := was.entries(), now.entries()
+	tombstones := map[string]time.Time{}
+	for _, p := range now.pages() {
+		for _, t := range p.doc.Deleted {
+			tombstones[t.Ref] = t.When
+		}
+	}
+	var gone, added, changed []string
+	for id, e := range before {
+		switch new := after[id]; {
+		case new == nil:
+			gone = append(gone, id)
+		case !e.Updated.Equal(new.Updated) || says(e) != says(new):
+			changed = append(changed, id)
+		}
+	}
+	for id := range after {
+		if before[id] == nil {
+			added = append(added, id)
+		}
+	}
+	r := d.report
+	r.saw("document-times", bytes.Equal(was.feed.body, now.feed.body) || now.feed.doc.Updated.After(was.feed.doc.Updated),
+		"the step %s changed the document, and its time is %s after %s", step, at(now.feed.doc.Updated), at(was.feed.doc.Updated))
+	switch step {
+	case "add":
+		r.saw("newest", len(added) > 0 && inFeed(now, added), "what was added is not in the subscription document")
+		r.saw("kept", len(gone) == 0, "after an addition, %q are in no document", gone)
+	case "edit":
+		r.saw("ids", len(added) == 0 || len(changed) > 0, "the step edit made the new entries %q", added)
+		r.saw("newest", inFeed(now, append(changed, added...)) && len(changed)+len(added) > 0, "what was edited is not in the subscription document")
+		for _, id := range changed {
+			r.saw("entry-times", after[id].Updated.After(before[id].Updated), "%s changed, and its time is still %s", id, at(before[id].Updated))
+		}
+		r.saw("kept", len(gone) == 0, "after an edit, %q are in no document", gone)
+	case "delete":
+		told := len(gone) > 0
+		for ref := range tombstones {
+			told = told || before[ref] != nil
+		}
+		r.saw("deletion", told, "every entry is where it was, and there is no tombstone")
+		r.saw("kept", len(gone) <= 1, "after one deletion, %q are in no document", gone)
+	}
+	d.compareArchives(ctx, was, now, step)
+}
+
+// compareArchives judges what has become of the archives that there were.
+func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step string) {
+	for i, a := range was.archives {
+		at := slices.IndexFunc(now.archives, func(p *page) bool { return p.url == a.url })
+		if at < 0 {
+			d.lost(ctx, a, step)
+			continue
+		}
+		d.report.saw("addresses", true, "")
+		b := now.archives[at]
+		same := slices.Equal(ids(a), ids(b))
+		d.report.saw("entries", same, "the step %s changed the entries of %s", step, a.url)
+		if i == 0 && step == "add" {
+			d.report.saw("closed", same, "an addition went to %s", a.url)
+		}
+		unchanged := bytes.Equal(a.body, b.body) || i == 0 && bytes.Equal(withoutNext(a.body), withoutNext(b.body))
+		d.report.saw("bytes", unchanged, "the step %s changed %s", step, a.url)
+	}
+}
+
+// lost judges an archive that no link leads to any more: it is gone, or only its
+// chain is broken.
+func (d *drive) lost(ctx context.Context, a *page, step string) {
+	if p, err := d.get(ctx, a.url, nil); err == nil && p.status == http.StatusOK {
+		d.report.saw("prev-archive", false, "after the step %s, no link leads to %s", step, a.url)
+	} else {
+		d.report.saw("addresses", false, "after the step %s, %s is no longer there", step, a.url)
+	}
+}
+
+var nextLink = regexp.MustCompile(`<[\w:]*link\b[^>]*next-archive[^>]*>(\s*</[\w:]*link>)?\s*`)
+
+// withoutNext takes the links to the next archive out of a document.
+func withoutNext(body []byte) []byte { return nextLink.ReplaceAll(body, nil) }
+
+func ids(p *page) []string {
+	var ids []string
+	for _, e := range p.doc.Entries {
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// says is what an entry says, however its document spells it.
+func says(e *feedhistory.Entry) string {
+	return fmt.Sprintf("%q %q %q", e.Title().Body, e.Summary().Body, e.Content().Body)
+}
+
+// inFeed reports whether the subscription document has one of the entries.
+func inFeed(s *snapshot, ids []string) bool {
+	return slices.ContainsFunc(s.feed.doc.Entries, func(e *feedhistory.Entry) bool { return slices.Contains(ids, e.ID) })
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return "none"
+	}
+	return t.Format(time.RFC3339)
+}

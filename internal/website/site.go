@@ -1,0 +1,332 @@
+// Package website serves a text file as a website, with the faults that real
+// ones have.
+//
+// The file is a txtar archive. Each of its files whose name begins with a
+// slash is a resource:
+//
+//	A page that the server has lost.
+//	-- /feed.atom --
+//	<feed xmlns="http://www.w3.org/2005/Atom">
+//	  <link rel="next" href="{{site}}/feed.atom?page=2"/>
+//	</feed>
+//	-- /feed.atom?page=2 --
+//	Status: 404
+//
+// A request gets the resource of its path and query; if there is none, that of
+// its path alone, like a server that ignores the query; else a 404. The name
+// "/feed.atom#2" stands for what "/feed.atom" has become at its second request
+// and stays from there on, "/feed.atom@2" for what it is from the second poll on,
+// however often a poll asks for it.
+//
+// A resource may begin with header fields, up to an empty line. These are not
+// sent, but say how to answer:
+//
+//	Status: 404      the status code; "none": the connection closes instead
+//	X-Gzip: true     the body is sent as gzip
+//	X-Validate: true the answer has an ETag, and is 304 where that is asked for
+//
+// The Content-Type is that of the name's extension if the header has none,
+// else Atom's. In header fields and bodies these have a meaning:
+//
+//	{{site}}           the website's URL, without a slash at its end
+//	{{host}}           its host and port
+//	{{other}}          the same website's URL at another origin
+//	{{count}}          how often the resource has been requested, from 1
+//	{{repeat 9 text}}  the text, nine times; a %d in it is which, from 1
+//	{{cut}}            the connection closes here, which looks like a normal
+//	                   end: there is no Content-Length
+//	{{abort}}          the connection closes here, although the Content-Length
+//	                   has announced all of the body
+package website
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Site is a website made from a text file.
+type Site struct {
+	URL   string // without a slash at its end
+	Other string // the same at another origin
+
+	mu        sync.Mutex
+	resources map[string][]resource // by name; the later states later
+	counts    map[string]int        // requests, by name
+	requests  []*Request
+	poll      int
+	servers   []*http.Server
+}
+
+// A Request is one that the site got.
+type Request struct {
+	Method string
+	URL    string // absolute
+	Header http.Header
+	Poll   int
+	Status int // of the answer; 0 where there was none
+}
+
+// A resource is one state of a resource.
+type resource struct {
+	from   int  // which request is the first to see it
+	polls  bool // or rather which poll
+	header [][2]string
+	body   string
+}
+
+var stateName = regexp.MustCompile(`^(/.*?)(?:([#@])(.*))?$`)
+
+// New makes a website from the text of an archive.
+func New(text string) (*Site, error) {
+	s := &Site{resources: map[string][]resource{}}
+	s.Reset()
+	for _, f := range Parse(text).Files {
+		m := stateName.FindStringSubmatch(f.Name)
+		if m == nil {
+			continue
+		}
+		r := resource{from: 1, polls: m[2] == "@"}
+		if m[2] != "" {
+			n, err := strconv.Atoi(m[3])
+			if err != nil {
+				return nil, fmt.Errorf("%s: a number should follow %s", f.Name, m[2])
+			}
+			r.from = n
+		}
+		r.header, r.body = splitHeader(f.Data)
+		s.resources[m[1]] = append(s.resources[m[1]], r)
+	}
+	return s, nil
+}
+
+// Listen serves the website on the loopback interface, at two ports that are
+// free, until it is closed.
+func (s *Site) Listen() error {
+	for _, url := range []*string{&s.URL, &s.Other} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
+		s.servers = append(s.servers, server)
+		go func() { _ = server.Serve(listener) }()
+		*url = "http://" + listener.Addr().String()
+	}
+	return nil
+}
+
+// Close ends what Listen began.
+func (s *Site) Close() error {
+	var err error
+	for _, server := range s.servers {
+		err = errors.Join(err, server.Close())
+	}
+	s.servers = nil
+	return err
+}
+
+// Poll begins the next poll, and returns its number. The first has begun.
+func (s *Site) Poll() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.poll++
+	return s.poll
+}
+
+// Reset makes the website what it was before any request.
+func (s *Site) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts, s.requests, s.poll = map[string]int{}, nil, 1
+}
+
+var field = regexp.MustCompile(`^([A-Za-z][A-Za-z-]*): *(.*?)\r?\n?$`)
+
+// splitHeader takes the header fields off a resource.
+func splitHeader(data string) (header [][2]string, body string) {
+	body = data
+	for line := range strings.Lines(data) {
+		m := field.FindStringSubmatch(line)
+		if m == nil {
+			if len(header) > 0 && strings.TrimSpace(line) == "" {
+				body = body[len(line):]
+			}
+			break
+		}
+		header = append(header, [2]string{m[1], m[2]})
+		body = body[len(line):]
+	}
+	return header, body
+}
+
+// Requests returns the requests that the site has got, in order.
+func (s *Site) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := make([]Request, len(s.requests))
+	for i, r := range s.requests {
+		requests[i] = *r
+	}
+	return requests
+}
+
+// Path shortens the site's own URLs to what the archive calls them, with
+// {{other}} before those of its other origin.
+func (s *Site) Path(url string) string {
+	if rest, ok := strings.CutPrefix(url, s.URL); ok {
+		return rest
+	}
+	if rest, ok := strings.CutPrefix(url, s.Other); ok {
+		return "{{other}}" + rest
+	}
+	if host := strings.TrimPrefix(s.URL, "http://"); host != "" {
+		return strings.Replace(url, "@"+host, "@{{host}}", 1)
+	}
+	return url
+}
+
+// Expand replaces what has a meaning in a text, other than {{cut}} and
+// {{abort}}.
+func (s *Site) Expand(text string) string { return s.expand(text, 0) }
+
+var repeat = regexp.MustCompile(`(?s)\{\{repeat ([0-9]+) (.*?)\}\}`)
+
+func (s *Site) expand(text string, count int) string {
+	text = strings.NewReplacer(
+		"{{site}}", s.URL, "{{host}}", strings.TrimPrefix(s.URL, "http://"), "{{other}}", s.Other, "{{count}}", strconv.Itoa(count),
+	).Replace(text)
+	return repeat.ReplaceAllStringFunc(text, func(match string) string {
+		m := repeat.FindStringSubmatch(match)
+		n, _ := strconv.Atoi(m[1])
+		if !strings.Contains(m[2], "%d") {
+			return strings.Repeat(m[2], n)
+		}
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(strings.ReplaceAll(m[2], "%d", strconv.Itoa(i+1)))
+		}
+		return b.String()
+	})
+}
+
+// ServeHTTP answers a request.
+func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r, count, answered := s.find(req)
+	status := http.StatusOK
+	zipped, validated := false, false
+	w.Header().Set("Content-Type", contentType(req.URL.Path))
+	for _, f := range r.header {
+		name, value := f[0], s.expand(f[1], count)
+		switch name {
+		case "Status":
+			if value == "none" {
+				panic(http.ErrAbortHandler)
+			}
+			status, _ = strconv.Atoi(value)
+		case "X-Gzip":
+			zipped = true
+		case "X-Validate":
+			validated = true
+		case "Content-Type":
+			w.Header().Set(name, value)
+		default:
+			w.Header().Add(name, value)
+		}
+	}
+	body := s.expand(r.body, count)
+	if validated {
+		etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body)))
+		w.Header().Set("ETag", etag)
+		if req.Header.Get("If-None-Match") == etag {
+			status, body = http.StatusNotModified, ""
+		}
+	}
+	answered(status)
+	before, _, cut := strings.Cut(body, "{{cut}}")
+	if cut {
+		w.Header().Set("Transfer-Encoding", "identity") // ends with the connection
+		body = before
+	}
+	before, after, aborted := strings.Cut(body, "{{abort}}")
+	if aborted {
+		w.Header().Set("Content-Length", strconv.Itoa(len(before)+len(after)))
+		body = before
+	}
+	if zipped {
+		body = compress(body)
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+	if cut || aborted {
+		_ = http.NewResponseController(w).Flush()
+	}
+	if aborted {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+var missing = resource{header: [][2]string{{"Status", "404"}, {"Content-Type", "text/plain"}}, body: "not found\n"}
+
+// find records a request, and returns the resource that it gets, how often that
+// has been requested, and what is to be told of the answer.
+func (s *Site) find(req *http.Request) (r resource, count int, answered func(status int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it := &Request{Method: req.Method, URL: "http://" + req.Host + req.URL.RequestURI(), Header: req.Header.Clone(), Poll: s.poll}
+	s.requests = append(s.requests, it)
+	answered = func(status int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		it.Status = status
+	}
+	for _, name := range []string{req.URL.RequestURI(), req.URL.EscapedPath(), req.URL.Path} {
+		states, ok := s.resources[name]
+		if !ok {
+			continue
+		}
+		s.counts[name]++
+		r = missing
+		for _, state := range states {
+			if state.polls && s.poll >= state.from || !state.polls && s.counts[name] >= state.from {
+				r = state
+			}
+		}
+		return r, s.counts[name], answered
+	}
+	return missing, 0, answered
+}
+
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".json":
+		return "application/feed+json"
+	case ".rss":
+		return "application/rss+xml"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	}
+	return "application/atom+xml"
+}
+
+func compress(body string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, body)
+	_ = z.Close()
+	return b.String()
+}
