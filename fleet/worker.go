@@ -97,6 +97,7 @@ func (w *Worker) setUp() error {
 			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: w.hosts()}},
 			Workers:                     workers,
 			PeriodicJobs:                []*river.PeriodicJob{sweeping},
+			FetchCooldown:               planOften,
 			JobTimeout:                  w.timeout(),
 			RescueStuckJobsAfter:        w.lease(),
 			SoftStopTimeout:             cmp.Or(w.Grace, 10*time.Second),
@@ -130,9 +131,10 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // How often hosts are looked for that are due: with some left, as often as River
-// looks for jobs.
+// looks for jobs. That bounds a worker whose hosts have one feed each to its Hosts
+// in that time.
 const (
-	planOften  = 100 * time.Millisecond
+	planOften  = 20 * time.Millisecond
 	planSeldom = time.Second
 )
 

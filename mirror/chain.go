@@ -68,8 +68,8 @@ func (p *poll) chain() (map[string]step, error) {
 			}
 		}
 	}
-	if p.held != nil {
-		for _, d := range p.held.Documents {
+	if p.waiting != nil {
+		for _, d := range slices.Backward(p.waiting.change.Documents) {
 			add(d)
 		}
 	}

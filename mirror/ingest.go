@@ -57,6 +57,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	if err != nil {
 		return nil, err
 	}
+	defer p.await()
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
@@ -69,16 +70,20 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 			f.addGap(p.sourceGap("not all that was recovered is stored"))
 			break
 		}
-		if err := p.flush(ctx); err != nil {
+		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+		if isGap {
+			doc = gap.Document
+		}
+		if err := p.flush(doc); err != nil {
 			return p.stop(err)
 		}
-		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+		if isGap {
 			g := newGap(gap)
 			g.From, g.Found = p.source, p.now
 			f.Gaps = slices.DeleteFunc(f.Gaps, func(old Gap) bool { return old.URL == g.URL && old.From == p.source && old.Reason == g.Reason })
 			f.addGap(g)
 			p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
-			doc, err, whole = gap.Document, nil, false
+			err, whole = nil, false
 		}
 		if err != nil {
 			return p.stop(err)

@@ -74,6 +74,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer p.await()
 	if p.feed.Waits(p.now) {
 		return p.report(), &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
 	}

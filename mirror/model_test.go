@@ -108,7 +108,7 @@ func (s *schedule) ends() {
 			time.Sleep(max(0, time.Until(f.Next)))
 			require.True(s, f.Due(time.Now()), s)
 		}
-		if changes, err = newMirror(s.store, s.roads).Update(s.Context(), modelURL); err != nil {
+		if changes, err = newMirror(s.slowly(), s.roads).Update(s.Context(), modelURL); err != nil {
 			continue
 		}
 		if changes.Verdict == feedhistory.Whole {
@@ -143,30 +143,38 @@ func (s *schedule) poll() {
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
-	m := newMirror(s.store, s.roads)
+	m := newMirror(s.slowly(), s.roads)
 	m.Revalidate = s.random.IntN(10) == 0
 	if s.random.IntN(5) == 0 {
 		m.Quota = mirror.Quota{Entries: int64(s.random.IntN(40)), Bytes: int64(s.random.IntN(20_000))}
 	}
-	how := "poll"
+	how, cut := "poll", true
 	switch s.random.IntN(4) {
 	case 0:
 		m.Client.Budget.Documents = 1 + s.random.IntN(5)
-		how = "poll with a budget"
+		how, cut = "poll with a budget", false
 	case 1:
-		m.Store = &crashing{Store: s.store, left: s.random.IntN(4), reads: s.random.IntN(6)}
+		m.Store = &crashing{Store: m.Store, left: s.random.IntN(4), reads: s.random.IntN(6)}
 		how = "poll that crashes"
 	case 2:
-		m.Store = &crashing{Store: s.store, left: s.random.IntN(4), reads: s.random.IntN(6), then: cancel}
+		m.Store = &crashing{Store: m.Store, left: s.random.IntN(4), reads: s.random.IntN(6), then: cancel}
 		how = "poll that is interrupted"
+	default:
+		cut = false
 	}
 	s.story = append(s.story, how)
 	changes, err := m.Update(ctx, modelURL)
 	clear(s.roads.asked)
-	if m.Store != s.store || m.Quota != (mirror.Quota{}) { // it may have ended before it saw an answer
+	if cut || m.Quota != (mirror.Quota{}) { // it may have ended before it saw an answer
 		s.roads.quiet = [3]time.Time{}
 	}
 	s.wasPolled(before, changes, err, ctx.Err() != nil)
+}
+
+// slowly returns the store with some commits drawn that take their time, so that
+// what comes meanwhile is committed together.
+func (s *schedule) slowly() mirror.Store {
+	return &slow{Store: s.store, t: s.T, story: s, bits: s.random.Uint64()}
 }
 
 // wasPolled checks what a poll says of when the next one is due.

@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // A poll is one Update under way. What a document brings is held until the next
-// one comes, so that the last is committed together with the poll's end.
+// one comes, so that the last is committed together with the poll's end. See group.
 type poll struct {
 	ctx     context.Context
 	m       *Mirror
@@ -21,7 +20,10 @@ type poll struct {
 	from    int64 // the version that the poll began with
 	now     time.Time
 	changes *Changes
-	held    *Change
+	held    *Change              // of the document that came last
+	waiting *group               // of those before it, to be committed next
+	flight  *flight              // what is being committed
+	broken  bool                 // that has failed
 	sound   *Feed                // the state as it was, while what has come is being taken
 	looked  map[string]*Document // what document found out
 	failure error                // of the subscription document
@@ -131,6 +133,9 @@ func (p *poll) known(url string) feedhistory.Known {
 // document returns a processed document; nil if it is none. It must not be
 // changed.
 func (p *poll) document(url string) *Document {
+	if d := p.underWay(url); d != nil {
+		return d
+	}
 	if d, ok := p.looked[url]; ok || p.feed.Documents == 0 || p.err != nil {
 		return d
 	}
@@ -153,10 +158,14 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if p.err != nil {
 		return p.err
 	}
-	if err := p.flush(p.ctx); err != nil {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	next := doc
+	if isGap && doc == nil {
+		next = gap.Document
+	}
+	if err := p.flush(next); err != nil {
 		return err
 	}
-	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	if isGap { // also at what is not wanted any more
 		p.waitFor(gap)
 	}
@@ -221,32 +230,6 @@ func (p *poll) goesOn(url string) bool {
 		p.dropped = p.feed.pending(url) < 0
 	}
 	return !p.dropped
-}
-
-// flush commits what is held, in the middle of the poll.
-func (p *poll) flush(ctx context.Context) error {
-	p.begun()
-	return p.commit(ctx)
-}
-
-// commit commits what is held, with the feed's state.
-func (p *poll) commit(ctx context.Context) error {
-	if p.held == nil {
-		return nil
-	}
-	p.held.Feed = p.feed
-	p.feed.Verdict = max(p.verdict(), p.feed.bound())
-	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
-	for _, d := range p.held.Documents {
-		for _, name := range d.Names {
-			delete(p.looked, name)
-		}
-	}
-	err := p.store.Commit(ctx, p.held)
-	if err == nil {
-		p.held = nil
-	}
-	return err
 }
 
 // unchanged notes that a document is what it was.
@@ -322,17 +305,24 @@ func (p *poll) stop(err error) (*Changes, error) {
 	if p.sound != nil {
 		p.feed, p.held = p.sound, nil
 	}
-	begun := p.held != nil || p.feed.Version > p.from || len(p.waits) > 0
+	if failed := p.land(); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	p.gather()
+	if p.ctx.Err() == nil && p.waiting != nil && !p.broken {
+		err = errors.Join(err, p.drain()) // what was read until then is stored
+	}
+	begun := p.waiting != nil || p.feed.Version > p.from || len(p.waits) > 0
 	if begun {
 		p.interrupted()
 	} else {
 		p.feed.Next = p.ready
 	}
-	if p.ctx.Err() != nil && begun && !errors.Is(err, ErrConflict) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), 10*time.Second)
+	if p.ctx.Err() != nil && begun && !p.broken && !errors.Is(err, ErrConflict) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), landing)
 		defer cancel()
-		if p.held == nil {
-			p.held = &Change{}
+		if p.waiting == nil {
+			p.waiting = &group{}
 		}
 		err = errors.Join(err, p.commit(ctx))
 	}
@@ -344,6 +334,10 @@ func (p *poll) finish() (*Changes, error) {
 	if p.err != nil {
 		return p.stop(p.err)
 	}
+	if err := p.land(); err != nil {
+		return p.stop(err)
+	}
+	p.gather()
 	if !p.cut && !p.unread {
 		clear(p.sought)
 	}
@@ -362,8 +356,8 @@ func (p *poll) finish() (*Changes, error) {
 		}
 	}
 	p.feed.declare()
-	if p.held == nil {
-		p.held = &Change{}
+	if p.waiting == nil {
+		p.waiting = &group{}
 	}
 	p.ended()
 	if err := p.commit(p.ctx); err != nil {

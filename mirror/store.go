@@ -63,6 +63,10 @@ type Store interface {
 	// The change is made only if the store has the feed at the version which
 	// Change.Feed has; at zero, only if it does not have the feed. What is
 	// stored has the next version, and so has Change.Feed afterwards.
+	//
+	// While a Commit is under way a Mirror goes on reading the feed: what is known
+	// of entries and documents that are not in the change. A change may be that of
+	// several documents.
 	Commit(ctx context.Context, c *Change) error
 
 	// Entries yields the records that a query asks for, with their contents.

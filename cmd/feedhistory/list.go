@@ -57,7 +57,7 @@ func (c *listCommand) Run(w *world) (err error) {
 // A listing is a list in the making.
 type listing struct {
 	ctx   context.Context
-	store mirror.Store
+	store *openStore
 	page  *page
 	now   time.Time
 	feeds int
@@ -73,13 +73,17 @@ func (c *listCommand) one(l *listing) error {
 	case err != nil:
 		return err
 	case c.JSON:
-		return printLine(l.page.w, feedJSON(f, newest))
+		return printLine(l.page.w, feedJSON(f, newest[f.URL]))
 	}
-	l.page.feed(f, newest, l.now)
+	l.page.feed(f, newest[f.URL], l.now)
 	return nil
 }
 
+// together is how many feeds the store is asked about at once.
+const together = 256
+
 func (c *listCommand) all(l *listing) error {
+	var feeds []*mirror.Feed
 	for f, err := range l.store.Feeds(l.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return err
@@ -87,13 +91,15 @@ func (c *listCommand) all(l *listing) error {
 		if c.Partial && (f.Verdict != feedhistory.Partial || f.Alias != "") || c.Due && !f.Due(l.now) {
 			continue
 		}
-		newest, err := l.newest(f)
-		if err != nil {
-			return err
+		if feeds = append(feeds, f); len(feeds) == together {
+			if err := c.add(l, feeds); err != nil {
+				return err
+			}
+			feeds = feeds[:0]
 		}
-		if err := c.add(l, f, newest); err != nil {
-			return err
-		}
+	}
+	if err := c.add(l, feeds); err != nil {
+		return err
 	}
 	if l.feeds == 0 && !c.JSON {
 		l.page.line(c.none())
@@ -111,8 +117,21 @@ func (c *listCommand) none() string {
 	return "There is no feed in " + c.name() + " yet: feedhistory sync URL adds one."
 }
 
-// add adds a feed to the list.
-func (c *listCommand) add(l *listing, f *mirror.Feed, newest *mirror.Record) error {
+// add adds feeds to the list.
+func (c *listCommand) add(l *listing, feeds []*mirror.Feed) error {
+	newest, err := l.newest(feeds...)
+	if err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		if err := c.addOne(l, f, newest[f.URL]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error {
 	if c.JSON {
 		return printLine(l.page.w, feedJSON(f, newest))
 	}
@@ -132,15 +151,18 @@ func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns the newest entry of a feed; nil if it has none.
-func (l *listing) newest(f *mirror.Feed) (*mirror.Record, error) {
-	if f.Entries == 0 {
+// newest returns when the newest entries of feeds are from, of those that have any.
+func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
+	var urls []string
+	for _, f := range feeds {
+		if f.Entries > 0 {
+			urls = append(urls, f.URL)
+		}
+	}
+	if urls == nil {
 		return nil, nil
 	}
-	for r, err := range l.store.Entries(l.ctx, mirror.Query{Feed: f.URL, Limit: 1}) {
-		return r, err
-	}
-	return nil, nil
+	return l.store.Newest(l.ctx, urls)
 }
 
 // verdictOf is a feed's verdict in a word, with the number of gaps.
@@ -154,11 +176,11 @@ func verdictOf(f *mirror.Feed) string {
 	return f.Verdict.String()
 }
 
-func day(r *mirror.Record) string {
-	if r == nil {
+func day(t time.Time) string {
+	if t.IsZero() {
 		return "-"
 	}
-	return r.Time().UTC().Format(time.DateOnly)
+	return t.UTC().Format(time.DateOnly)
 }
 
 // nextOf is when a feed is polled next, as a word.
@@ -192,7 +214,7 @@ func brief(text string, names ...string) string {
 }
 
 // feed shows a feed in full.
-func (p *page) feed(f *mirror.Feed, newest *mirror.Record, now time.Time) {
+func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	title := f.Title
 	if clean(title) == "" {
 		title = "(no title)"
@@ -255,13 +277,13 @@ func meaning(f *mirror.Feed) string {
 	return "Something is missing, as is said below."
 }
 
-func entriesOf(f *mirror.Feed, newest *mirror.Record) string {
+func entriesOf(f *mirror.Feed, newest time.Time) string {
 	text := fmt.Sprint(f.Entries)
 	if f.Deleted > 0 {
 		text += fmt.Sprintf(", and %d deleted", f.Deleted)
 	}
-	if newest != nil {
-		text += "; the newest: " + timeText(newest.Time())
+	if !newest.IsZero() {
+		text += "; the newest: " + timeText(newest)
 	}
 	return text
 }
@@ -299,7 +321,7 @@ type jsonFeed struct {
 	Gaps      []jsonGap `json:"gaps"`
 }
 
-func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
+func feedJSON(f *mirror.Feed, newest time.Time) jsonFeed {
 	j := jsonFeed{
 		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
@@ -308,8 +330,8 @@ func feedJSON(f *mirror.Feed, newest *mirror.Record) jsonFeed {
 		Gaps: each(f.Missing(), storedGapJSON),
 	}
 	j.AsOf = secondJSON(f.WholeAsOf())
-	if newest != nil {
-		j.Newest = timeJSON(newest.Time())
+	if !newest.IsZero() {
+		j.Newest = timeJSON(newest)
 	}
 	return j
 }

@@ -28,6 +28,8 @@ type dialect struct {
 	known      [2]string // from the entries with one of a list of IDs, the parameter, in the feed that stands between
 	locked     string    // after a query: with the rows locked
 	found      string    // the key is among what a search finds, the parameter
+	hits       string    // the keys of what a search finds, the parameter
+	probe      string    // the entry is among what a search finds, the parameter
 	newest     string    // after the entries: how to find the newest of all
 	words      string    // a parameter, as words
 	dollars    bool      // parameters are written $1, $2, …
@@ -41,27 +43,37 @@ var dialects = map[Dialect]dialect{
 		known: [2]string{
 			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN entries ON id = wanted AND feed = (", ")",
 		},
+		hits:   "SELECT rowid FROM search WHERE search MATCH ?",
 		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
+		probe:  "EXISTS (SELECT 1 FROM search WHERE search MATCH ? AND rowid = entries.key)",
 		newest: " INDEXED BY entries_by_time",
 		words:  "?",
 	},
 	PostgreSQL: {
 		migrations: "postgresql",
 		in:         " = ANY (?)",
-		known: [2]string{ // one by one, whatever the planner thinks of the table
-			" FROM unnest(?::text[]) AS wanted CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = wanted AND feed = (",
-			") LIMIT 1) AS entry",
-		},
-		locked:  " FOR UPDATE",
-		found:   "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
-		words:   "array_to_tsvector(string_to_array(?, ' '))",
-		dollars: true,
+		known:      [2]string{" FROM entries_known(?::text[], (", "))"},
+		locked:     " FOR UPDATE",
+		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
+		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
+		probe:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
+		words:      "array_to_tsvector(string_to_array(?, ' '))",
+		dollars:    true,
 	},
 }
 
 // of returns the FROM clause for entries with one of a list of IDs, which is the
 // first parameter, of the feed that a query finds.
 func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
+
+// every returns a condition that all rows meet, and that an index of PostgreSQL
+// names so that nothing else takes it. SQLite's has none.
+func (d *dialect) every(condition string) string {
+	if !d.dollars {
+		return ""
+	}
+	return " AND " + condition
+}
 
 // numbered numbers a statement's parameters, if the database wants that. None
 // of our statements has a question mark elsewhere.
@@ -108,12 +120,13 @@ func (d *dialect) all(words []string, prefix bool) string {
 // SQLiteDSN returns a data source name for modernc.org/sqlite which opens a file
 // as a Store wants it: each commit is flushed, and there is half a minute's
 // patience with other writers. The file is made if there is none. Whatever it
-// is, nothing is written to it until Open has seen whose it is.
+// is, nothing is written to it until Open has seen whose it is. A new database has
+// pages of 16 KB, of which entries leave less unused than of SQLite's usual 4.
 func SQLiteDSN(file string) string {
 	return sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {
-			"busy_timeout(30000)", "synchronous(FULL)", "foreign_keys(ON)",
+			"busy_timeout(30000)", "page_size(16384)", "synchronous(FULL)", "foreign_keys(ON)",
 			"cache_size(-16000)", "journal_size_limit(67108864)",
 		},
 	})

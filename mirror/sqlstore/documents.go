@@ -64,7 +64,7 @@ func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Documen
 // Documents implements mirror.Store.
 func (s *Store) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
 	return s.documents(ctx, 0, func(after *mirror.Document) *question {
-		q := ask("SELECT state FROM documents WHERE "+ofFeed, keyOf(feed))
+		q := ask("SELECT state FROM documents WHERE "+ofFeed+s.every("rank_time >= ''"), keyOf(feed))
 		if after != nil {
 			q.add(" AND (rank_time, rank_place, url) < (?, ?, ?)", timeText(after.Rank.Time), after.Rank.Place, keyOf(after.URL))
 		}

@@ -35,15 +35,18 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	var fresh []int64
+	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
 		beyond := q.Beyond
 		if after != nil {
 			beyond = after.Cursor()
-		} else if fresh, err = s.begin(ctx, &q); err != nil {
+		} else if found, err = s.begin(ctx, &q); err != nil {
 			return nil, err
 		}
-		return s.entriesQuery(&q, beyond, fresh), nil
+		if err := found.prepare(ctx, &q, beyond); err != nil {
+			return nil, err
+		}
+		return s.entriesQuery(selectEntries, &q, beyond, found.condition()), nil
 	}
 	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
@@ -53,47 +56,53 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 }
 
 // begin checks a query, and brings the index up to date if it searches. Who may
-// only read looks through the entries that wait for it, and gets the keys of
-// those that are found.
-func (s *Store) begin(ctx context.Context, q *mirror.Query) (fresh []int64, err error) {
-	search := words.Split(q.Search)
+// only read looks through the entries that wait for it.
+func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
+	wanted := words.Split(q.Search)
 	switch {
 	case q.Changes != nil && q.Feed == "":
 		return nil, errors.New("the changes of no feed are asked for")
 	case q.Search == "":
 		return nil, nil
-	case len(search) == 0:
+	case len(wanted) == 0:
 		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
-	case s.reads:
-		return s.unindexed(ctx, search, q.Prefix)
 	}
-	return nil, s.Index(ctx)
+	found = &search{Store: s, words: s.all(wanted, q.Prefix)}
+	if s.reads {
+		found.fresh, err = s.unindexed(ctx, wanted, q.Prefix)
+		return found, err
+	}
+	return found, s.Index(ctx)
 }
 
 // A feed's URL is looked up entry by entry: the order is that of the entries.
 const (
-	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns + " FROM entries"
+	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns
 	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f WHERE feed_key = feed"
 )
 
-// entriesQuery returns the statement for a query, from beyond a place.
-func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int64) *question {
-	ask := ask(selectEntries)
-	if q.Feed == "" && q.Search == "" {
+// entriesQuery returns the statement for a query, from beyond a place, with what a
+// search adds to its conditions.
+func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Cursor, found condition) *question {
+	ask := ask(columns + " FROM entries")
+	if q.Feed == "" && found.sql == "" {
 		ask.add(s.newest)
 	}
 	ask.add(withFeeds)
 	if q.Feed != "" {
 		ask.add(" AND "+ofFeed, keyOf(q.Feed))
 	}
-	s.narrow(ask, q, fresh)
+	s.narrow(ask, q, found)
 	if q.Changes != nil {
-		ask.add(" AND change > ?", *q.Changes)
+		ask.add(s.every("change >= 0")+" AND change > ?", *q.Changes)
 		if beyond != nil {
 			ask.add(" AND change >= ? AND (change, coalesce(long_id, id)) > (?, ?)", beyond.Change, beyond.Change, escaped(beyond.ID))
 		}
 		ask.add(" ORDER BY change, coalesce(long_id, id)")
 		return ask
+	}
+	if q.Feed != "" {
+		ask.add(s.every("time >= ''"))
 	}
 	than, order := "<", " DESC"
 	if q.Oldest {
@@ -113,7 +122,7 @@ func (s *Store) entriesQuery(q *mirror.Query, beyond *mirror.Cursor, fresh []int
 }
 
 // narrow adds the conditions that a query has but for the feed and the place.
-func (s *Store) narrow(ask *question, q *mirror.Query, fresh []int64) {
+func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 	switch {
 	case q.Gone:
 		ask.add(" AND state <> 'live' AND format <> ''")
@@ -128,13 +137,8 @@ func (s *Store) narrow(ask *question, q *mirror.Query, fresh []int64) {
 	if !q.Until.IsZero() {
 		ask.add(" AND time < ?", timeText(q.Until))
 	}
-	switch {
-	case q.Search == "":
-	case s.reads:
-		ask.add(" AND ("+s.found+" AND NOT key IN (SELECT key FROM unindexed) OR key"+s.in+")",
-			s.all(words.Split(q.Search), q.Prefix), list(&s.dialect, fresh))
-	default:
-		ask.add(" AND "+s.found, s.all(words.Split(q.Search), q.Prefix))
+	if found.sql != "" {
+		ask.add(" AND "+found.sql, found.args...)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,9 +21,23 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
+// texts are 5,000 texts of 790 bytes, of words as often as they are in a language.
+var texts = sync.OnceValue(func() (texts []string) {
+	w := newWriter()
+	for range 5000 {
+		var t strings.Builder
+		for t.Len() < 790 {
+			t.WriteString(w.vocabulary[w.often.Uint64()])
+			t.WriteByte(' ')
+		}
+		texts = append(texts, t.String())
+	}
+	return texts
+})
+
 // An archive feed has so many archives of 50 entries of 1 KB.
 func archiveFeed(archives int) http.Handler {
-	text := strings.Repeat("All work and no play makes Jack a dull boy. ", 18)
+	texts := texts()
 	start := time.Date(2004, 1, 1, 0, 0, 0, 0, time.UTC)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
@@ -49,7 +64,7 @@ func archiveFeed(archives int) http.Handler {
 			b = start.Add(time.Duration(n*50-i)*time.Hour).AppendFormat(b, time.RFC3339)
 			number(`</updated><link href="http://example.org/`, n)
 			number("/", i)
-			b = append(append(b, `"/><content>`...), text...)
+			b = append(append(b, `"/><content>`...), texts[(n*50+i)*7919%len(texts)]...)
 			number(" ", n*i)
 			b = append(b, "</content></entry>"...)
 		}
@@ -58,22 +73,26 @@ func archiveFeed(archives int) http.Handler {
 }
 
 // BenchmarkFirstMirror reads 1,000 archives of 50 entries of 1 KB from loopback,
-// each of them one durable commit, and then has them indexed for search. Of the
-// heap it samples the most in use.
+// durably, and then has them indexed for search. Then it inserts as many
+// rows of the same size into a bare table of another database, 50 a commit: what matters is the ratio.
+// Of the heap it samples the most in use.
 func BenchmarkFirstMirror(b *testing.B) {
 	const archives = 1000
 	for _, name := range []string{"sqlite", "postgresql"} {
 		b.Run(name, func(b *testing.B) {
 			site := httptest.NewServer(archiveFeed(archives))
 			defer site.Close()
-			var spent, indexing time.Duration
+			var bare, spent, indexing time.Duration
 			var most atomic.Uint64
+			var size int64
+			var memory float64
 			for range b.N {
 				b.StopTimer()
-				d := newSQLite(b)
+				create := newSQLite
 				if name == "postgresql" {
-					d = newPostgreSQL(b)
+					create = newPostgreSQL
 				}
+				d := create(b)
 				store := d.open(b)
 				stop := sampleHeap(&most)
 				b.StartTimer()
@@ -85,12 +104,75 @@ func BenchmarkFirstMirror(b *testing.B) {
 				indexing += time.Since(begun)
 				stop()
 				require.Equal(b, archives*50, changes.Added)
+				if name == "sqlite" {
+					pages := "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+					require.NoError(b, d.connect(b).QueryRow(pages).Scan(&size))
+				}
+				b.StopTimer()
+				memory = peakRSS()
+				bare += insertBare(b, create(b), archives)
+				b.StartTimer()
 			}
 			entries := float64(b.N * archives * 50)
+			b.ReportMetric(entries/bare.Seconds(), "bare-inserts/s")
 			b.ReportMetric(entries/spent.Seconds(), "entries/s")
+			b.ReportMetric(float64(bare)/float64(spent), "of-bare-inserts")
+			b.ReportMetric(float64(size)/(archives*50), "file-bytes/entry")
 			b.ReportMetric(entries/indexing.Seconds(), "entries/s-with-index")
 			b.ReportMetric(float64(most.Load())/1e6, "peak-heap-MB")
-			b.ReportMetric(peakRSS()/1e6, "peak-RSS-MB")
+			b.ReportMetric(memory/1e6, "peak-RSS-MB")
+		})
+	}
+}
+
+// insertBare inserts rows as large as entries into a table with a key and one
+// index, 50 a commit, and returns how long that took.
+func insertBare(b *testing.B, d database, commits int) time.Duration {
+	b.Helper()
+	db := d.connect(b)
+	_, err := db.Exec("CREATE TABLE bare (feed BIGINT, id TEXT, data TEXT, PRIMARY KEY (feed, id))")
+	require.NoError(b, err)
+	query := "INSERT INTO bare VALUES " + strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", 50), ", ")
+	for n := 1; d.driver == "pgx" && n <= 150; n++ {
+		query = strings.Replace(query, "?", fmt.Sprint("$", n), 1)
+	}
+	st, err := db.Prepare(query)
+	require.NoError(b, err)
+	defer st.Close()
+	all, entry := texts(), strings.Repeat("x", 240)
+	begun := time.Now()
+	for n := range commits {
+		var values []any
+		for i := range 50 {
+			values = append(values, 1, fmt.Sprintf("urn:%d:%d", n, i), entry+all[(n*50+i)*7919%len(all)])
+		}
+		_, err := st.Exec(values...)
+		require.NoError(b, err)
+	}
+	return time.Since(begun)
+}
+
+// BenchmarkTenFeeds mirrors ten feeds of 10,000 entries each, one after the other,
+// into a new database: the last should take as long as the first.
+func BenchmarkTenFeeds(b *testing.B) {
+	for name, create := range map[string]func(testing.TB) database{"sqlite": newSQLite, "postgresql": newPostgreSQL} {
+		b.Run(name, func(b *testing.B) {
+			const archives = 200
+			site := httptest.NewServer(archiveFeed(archives))
+			defer site.Close()
+			for b.Loop() {
+				m := newMirror(b, create(b).open(b))
+				var took [10]time.Duration
+				for n := range took {
+					begun := time.Now()
+					_, err := m.Update(b.Context(), fmt.Sprintf("%s/%d?%d", site.URL, archives, n))
+					require.NoError(b, err)
+					took[n] = time.Since(begun)
+				}
+				b.ReportMetric(archives*50/took[0].Seconds(), "first-entries/s")
+				b.ReportMetric(archives*50/took[9].Seconds(), "tenth-entries/s")
+				b.ReportMetric(took[0].Seconds()/took[9].Seconds(), "tenth-of-first")
+			}
 		})
 	}
 }

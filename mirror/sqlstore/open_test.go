@@ -48,7 +48,7 @@ func TestOpenRefuses(t *testing.T) {
 		_, err = db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
 		require.NoError(t, err)
 		_, err = sqlstore.Open(t.Context(), db, d.dialect)
-		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows 2")
+		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows ")
 	})
 }
 

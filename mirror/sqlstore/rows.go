@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"strconv"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
@@ -64,13 +66,17 @@ func (c formatColumn) Scan(src any) error {
 	return c.UnmarshalText([]byte(text))
 }
 
-// most is how many rows a statement inserts.
+// most is how many rows a statement inserts in SQLite.
 const most = 32
 
 // insert inserts rows, whose values stand one after the other, and does with
-// conflicts what it is told. Statements come in few sizes, as they are prepared.
+// conflicts what it is told. In SQLite statements come in few sizes, as they are
+// prepared; in PostgreSQL there is one, which is given the columns.
 func (t transaction) insert(table, columns, row, conflict string, values []any) error {
 	width := strings.Count(row, "?")
+	if t.dollars && len(values) > 0 {
+		return t.insertColumns(table, columns, row, conflict, values)
+	}
 	for size := most; len(values) > 0; {
 		if size*width > len(values) {
 			size /= 2
@@ -83,6 +89,48 @@ func (t transaction) insert(table, columns, row, conflict string, values []any) 
 		values = values[size*width:]
 	}
 	return nil
+}
+
+// insertColumns inserts rows by one statement, whatever their number.
+func (t transaction) insertColumns(table, columns, row, conflict string, values []any) error {
+	width := strings.Count(row, "?")
+	args, lists, names := make([]any, width), make([]string, width), make([]string, width)
+	row = strings.TrimSuffix(strings.TrimPrefix(row, "("), ")")
+	for i := range width {
+		args[i], lists[i] = columnOf(values, i, width)
+		names[i] = "c" + strconv.Itoa(i)
+		row = strings.Replace(row, "?", names[i], 1)
+	}
+	return t.exec("INSERT INTO "+table+" ("+columns+") SELECT "+row+" FROM unnest("+strings.Join(lists, ", ")+
+		") AS given ("+strings.Join(names, ", ")+")"+conflict, args...)
+}
+
+// columnOf returns a column of rows as a parameter, and what stands for that in a
+// statement. The column's first value says what all are.
+func columnOf(values []any, column, width int) (list any, parameter string) {
+	switch values[column].(type) {
+	case int64:
+		return every[int64](values, column, width), "?::bigint[]"
+	case bool:
+		return every[bool](values, column, width), "?::boolean[]"
+	case sql.NullString:
+		texts := make([]*string, len(values)/width)
+		for i, v := range every[sql.NullString](values, column, width) {
+			if v.Valid {
+				texts[i] = &v.String
+			}
+		}
+		return texts, "?::text[]"
+	}
+	return every[string](values, column, width), "?::text[]"
+}
+
+func every[T any](values []any, column, width int) []T {
+	list := make([]T, len(values)/width)
+	for i := range list {
+		list[i] = values[i*width+column].(T)
+	}
+	return list
 }
 
 // marks returns a row of parameters for a list of columns.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,8 +34,9 @@ func (s *Store) Index(ctx context.Context) error {
 	return err
 }
 
-// batch is how many entries are indexed in one transaction.
-const batch = 256
+// batch is how many entries are indexed in one transaction: SQLite writes its index
+// once for all of them.
+const batch = 1024
 
 var dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
 
@@ -60,7 +62,17 @@ func (t transaction) indexBatch() error {
 	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
 		return err
 	}
-	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+	if !t.one {
+		return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+	}
+	// Before a statement with several rows SQLite makes a savepoint, for which FTS5
+	// writes what it has gathered.
+	for row := range slices.Chunk(found, 2) {
+		if err := t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // selectTexts selects what scanWords reads.
@@ -90,6 +102,7 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 // unindexed returns the keys of entries that wait to be indexed and have all of
 // the words.
 func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
+	found = []int64{} // nil would be NULL
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
 		more = false
 		var rows *sql.Rows

@@ -1,0 +1,232 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// While a commit is under way the walk goes on. What it brings meanwhile is one
+// group, which is the next commit: with the feed's state as it then is, so that
+// what a state says of entries and documents is always stored together with it.
+// A document that is about entries which are not committed yet waits for them:
+// the store is asked for what is known of each.
+
+// How large a group may get, in documents and bytes of their entries, until the
+// walk waits for the commit that is under way.
+const (
+	groupDocuments = 16
+	groupBytes     = 4 << 20
+)
+
+// landing is how long a commit may still take when the poll's context has ended.
+const landing = 10 * time.Second
+
+// A group is what several documents change.
+type group struct {
+	change    Change
+	ids       map[string]bool // of the entries that it touches
+	documents int
+	bytes     int64
+}
+
+// add adds what a document changes, none of whose entries is in the group.
+func (g *group) add(c *Change) {
+	if g.ids == nil {
+		g.ids = map[string]bool{}
+	}
+	to := &g.change
+	for _, r := range slices.Concat(c.Put, c.Mark) {
+		g.ids[r.ID] = true
+		g.bytes += r.Content.Size
+	}
+	for _, v := range c.Versions {
+		g.ids[v.ID] = true
+		g.bytes += v.Content.Size
+	}
+	to.Put, to.Mark = append(to.Put, c.Put...), append(to.Mark, c.Mark...)
+	to.Versions, to.Documents = append(to.Versions, c.Versions...), append(to.Documents, c.Documents...)
+	to.Keep, to.Forget = max(to.Keep, c.Keep), to.Forget || c.Forget
+	g.documents++
+}
+
+// touches reports whether a document is about entries in the group.
+func (g *group) touches(doc *feedhistory.Document) bool {
+	if g == nil {
+		return false
+	}
+	return slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return g.ids[e.ID] }) ||
+		slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return g.ids[t.Ref] })
+}
+
+// document returns the group's document that has a name; nil if there is none.
+func (g *group) document(name string) *Document {
+	if g == nil {
+		return nil
+	}
+	for _, d := range slices.Backward(g.change.Documents) {
+		if slices.Contains(d.Names, name) {
+			return d
+		}
+	}
+	return nil
+}
+
+// A flight is a commit under way. Once done is closed, its other fields are set.
+type flight struct {
+	*group
+	done  chan struct{}
+	err   error
+	panic any
+}
+
+// flush commits, in the middle of the poll, what is held, or has it wait for the
+// commit that is under way. A document that comes next, if it is not nil, may
+// then be taken.
+func (p *poll) flush(next *feedhistory.Document) error {
+	p.begun()
+	p.gather()
+	g := p.waiting
+	switch {
+	case next != nil && (p.isDecisive(next) || g.touches(next) || p.flight != nil && p.flight.touches(next)),
+		g != nil && g.change.Forget:
+		return p.drain()
+	case g == nil:
+		return nil
+	case p.flight != nil && !p.flight.hasLanded() && g.documents < groupDocuments && g.bytes < groupBytes:
+		return nil
+	}
+	if err := p.land(); err != nil {
+		return err
+	}
+	p.depart()
+	return nil
+}
+
+// isDecisive reports whether more is asked for at the store than what is known of
+// a document's own entries: with a subscription document it is, and wherever the
+// feed may turn out to be complete.
+func (p *poll) isDecisive(doc *feedhistory.Document) bool {
+	return p.polls && (!p.read || doc.Response.Requested == p.start) || doc.Complete
+}
+
+// gather adds what is held to what waits.
+func (p *poll) gather() {
+	if p.held == nil {
+		return
+	}
+	if p.waiting == nil {
+		p.waiting = &group{}
+	}
+	p.waiting.add(p.held)
+	p.held = nil
+}
+
+// drain commits all that waits, and waits for it.
+func (p *poll) drain() error {
+	if err := p.land(); err != nil || p.waiting == nil {
+		return err
+	}
+	p.depart()
+	return p.land()
+}
+
+// depart begins to commit what waits, with the feed's state.
+func (p *poll) depart() {
+	p.prepare(&p.waiting.change)
+	c := &p.waiting.change
+	c.Feed = p.feed.clone()
+	f := &flight{group: p.waiting, done: make(chan struct{}), err: errors.New("the commit did not come to its end")}
+	p.waiting, p.flight = nil, f
+	p.feed.Version++
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
+	ended := context.AfterFunc(p.ctx, func() {
+		select {
+		case <-f.done:
+		case <-time.After(landing):
+			cancel()
+		}
+	})
+	go func() {
+		defer func() {
+			f.panic = recover()
+			close(f.done)
+			ended()
+			cancel()
+		}()
+		f.err = p.store.Commit(ctx, c)
+	}()
+}
+
+// prepare has the feed's state say what goes with a change.
+func (p *poll) prepare(c *Change) {
+	p.feed.Verdict = max(p.verdict(), p.feed.bound())
+	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
+	for _, d := range c.Documents {
+		for _, name := range d.Names {
+			delete(p.looked, name)
+		}
+	}
+}
+
+func (f *flight) hasLanded() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// land waits for the commit that is under way. After an error there is nothing
+// more to be committed: what waits was made from what that has not stored.
+func (p *poll) land() error {
+	f := p.flight
+	if f == nil {
+		return nil
+	}
+	<-f.done
+	p.flight = nil
+	if f.panic != nil {
+		p.broken = true
+		panic(f.panic)
+	}
+	p.broken = f.err != nil
+	return f.err
+}
+
+// await waits for a commit that a panic has left under way.
+func (p *poll) await() {
+	if p.flight != nil {
+		<-p.flight.done
+	}
+}
+
+// commit commits what is held and waits, with the feed's state.
+func (p *poll) commit(ctx context.Context) error {
+	p.gather()
+	if p.waiting == nil {
+		return nil
+	}
+	c := &p.waiting.change
+	p.prepare(c)
+	c.Feed = p.feed
+	err := p.store.Commit(ctx, c)
+	if err == nil {
+		p.waiting = nil
+	}
+	p.broken = err != nil && p.ctx.Err() == nil
+	return err
+}
+
+// underWay returns a document that is not in the store yet.
+func (p *poll) underWay(name string) *Document {
+	if d := p.waiting.document(name); d != nil || p.flight == nil {
+		return d
+	}
+	return p.flight.document(name)
+}

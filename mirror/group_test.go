@@ -1,0 +1,152 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A slow store takes its time for some commits, by the bits of a number: until
+// everybody else waits. After each it checks that the feed's state and what is
+// stored say the same.
+type slow struct {
+	mirror.Store
+	t       testing.TB
+	story   fmt.Stringer
+	bits    uint64
+	commits int
+	fail    int // this commit fails; zero: none
+}
+
+var errDisk = errors.New("the disk is on fire")
+
+func (s *slow) Commit(ctx context.Context, c *mirror.Change) error {
+	s.commits++
+	if s.bits>>(s.commits%64)&1 == 1 {
+		time.Sleep(time.Nanosecond)
+	}
+	if s.commits == s.fail {
+		return errDisk
+	}
+	err := s.Store.Commit(ctx, c)
+	if err == nil {
+		s.check(context.WithoutCancel(ctx), c.Feed.URL)
+	}
+	return err
+}
+
+func (s *slow) check(ctx context.Context, url string) {
+	f, err := s.Feed(ctx, url)
+	if err != nil {
+		s.t.Error(err, s.story)
+		return
+	}
+	var got, size [3]int64
+	for r, err := range s.Entries(ctx, mirror.Query{Feed: url, Deleted: true}) {
+		if err != nil {
+			s.t.Error(err, s.story)
+		}
+		if size[0] += r.Content.Size; r.State == mirror.Live {
+			got[0]++
+		} else {
+			got[1]++
+		}
+	}
+	for range s.Documents(ctx, url) {
+		got[2]++
+	}
+	if want := [3]int64{f.Entries, f.Deleted, f.Documents}; got != want || size[0] > f.Usage.Contents {
+		s.t.Errorf("version %d has %v, and says %v: %v", f.Version, got, want, s.story)
+	}
+}
+
+// chainFeed has archives of two entries. Those of every seventh stand in the one
+// before it, too.
+func chainFeed(archives int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := archives + 1
+		if r.URL.Path != "/feed" {
+			_, _ = fmt.Sscanf(r.URL.Path, "/%d", &n)
+		}
+		_, _ = fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom">`)
+		if n > 1 {
+			_, _ = fmt.Fprintf(w, `<link rel="prev-archive" href="/%d"/>`, n-1)
+		}
+		for _, m := range map[bool][]int{false: {2 * n, 2*n + 1}, true: {2 * n, 2*n + 1, 2*n + 2}}[n%7 == 0] {
+			_, _ = fmt.Fprintf(w, `<entry><id>urn:%d</id><title>%d</title><updated>2024-01-01T00:00:00Z</updated></entry>`, m, m)
+		}
+		_, _ = fmt.Fprint(w, `</feed>`)
+	})
+}
+
+type story string
+
+func (s story) String() string { return string(s) }
+
+// What comes while a commit is under way is the next commit, with the state that
+// goes with it. An entry that is in the one under way is asked for after it.
+func TestGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const archives = 60
+		want, store := &mirror.Memory{}, &mirror.Memory{}
+		_, err := newMirror(want, chainFeed(archives)).Update(t.Context(), modelURL)
+		require.NoError(t, err)
+		s := &slow{Store: store, t: t, story: story("all are slow"), bits: ^uint64(0)}
+		changes, err := newMirror(s, chainFeed(archives)).Update(t.Context(), modelURL)
+		require.NoError(t, err)
+		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		require.Equal(t, held(t, want, modelURL), held(t, store, modelURL))
+		require.Equal(t, 2*archives+2, changes.Added)
+		require.Less(t, s.commits, archives/2)
+		require.EqualValues(t, s.commits, feedOf(t, store, modelURL).Version)
+		testUsage(t, store, modelURL, "slow")
+		testCounts(t, store, "slow")
+	})
+}
+
+// A commit that fails takes with it what has come meanwhile, and nothing else: the
+// next poll begins there.
+func TestGroupFails(t *testing.T) {
+	for fail := 1; fail <= 8; fail++ {
+		synctest.Test(t, func(t *testing.T) {
+			store := &mirror.Memory{}
+			s := &slow{Store: store, t: t, story: story(fmt.Sprint("commit ", fail, " fails")), bits: ^uint64(0), fail: fail}
+			_, err := newMirror(s, chainFeed(60)).Update(t.Context(), modelURL)
+			require.ErrorIs(t, err, errDisk)
+			require.Equal(t, 1, strings.Count(err.Error(), errDisk.Error()))
+			if fail == 1 {
+				_, err := store.Feed(t.Context(), modelURL)
+				require.ErrorIs(t, err, mirror.ErrNotFound)
+				return
+			}
+			require.EqualValues(t, fail-1, feedOf(t, store, modelURL).Version)
+			changes, err := newMirror(store, chainFeed(60)).Update(t.Context(), modelURL)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Whole, changes.Verdict)
+			require.EqualValues(t, 122, feedOf(t, store, modelURL).Entries)
+			testCounts(t, store, "after a failure")
+		})
+	}
+}
+
+// A commit that panics does so where Update was called.
+func TestGroupPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMirror(panics{&mirror.Memory{}}, chainFeed(5))
+		require.PanicsWithValue(t, "a broken store", func() { _, _ = m.Update(t.Context(), modelURL) })
+	})
+}
+
+type panics struct{ mirror.Store }
+
+func (panics) Commit(context.Context, *mirror.Change) error { panic("a broken store") }

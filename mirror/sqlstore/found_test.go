@@ -1,0 +1,129 @@
+package sqlstore_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// A search finds the same, in the same order, whether a word is in nearly all
+// entries, in few, or in many of which none is near, and also for who only reads
+// and finds some of them not indexed yet.
+func TestSearchMany(t *testing.T) {
+	const entries = 26_000
+	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	says := map[string]func(n int) bool{
+		"common": func(n int) bool { return n%10 != 0 },
+		"some":   func(n int) bool { return n%100 == 7 },
+		"old":    func(n int) bool { return n < 2500 },
+		"few":    func(n int) bool { return n%5000 == 4999 },
+		"fresh":  func(n int) bool { return n >= entries-30 },
+	}
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		s := d.open(t)
+		feeds := []*mirror.Feed{{URL: "a"}, {URL: "b"}}
+		for from := 0; from < entries; from += 1000 {
+			changes := map[*mirror.Feed]*mirror.Change{}
+			for n := range 1000 {
+				n += from
+				f := feeds[n%2]
+				if changes[f] == nil {
+					changes[f] = &mirror.Change{Feed: f}
+				}
+				r := &mirror.Record{ID: fmt.Sprint(n), State: mirror.Live, First: 1, Change: 1, Added: start.Add(time.Duration(n/3) * time.Minute)}
+				r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "entry"
+				for word, has := range says {
+					if has(n) {
+						r.Content.Title += " " + word
+					}
+				}
+				changes[f].Put = append(changes[f].Put, r)
+			}
+			if from == entries-1000 {
+				require.NoError(t, s.Index(t.Context()))
+			}
+			for _, f := range feeds {
+				require.NoError(t, s.Commit(t.Context(), changes[f]))
+			}
+		}
+		reader, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		require.NoError(t, err)
+		for _, store := range []*sqlstore.Store{reader, s} {
+			for word, has := range says {
+				for _, q := range []mirror.Query{
+					{Limit: 20}, {Limit: 300}, {Oldest: true, Feed: "a", Limit: 20}, {Until: start.Add(24 * time.Hour), Limit: 20},
+				} {
+					q.Search = word
+					require.Equal(t, expected(entries, start, q, has), ids(t, store, q), "%s %+v", word, q)
+				}
+			}
+		}
+	})
+}
+
+// Newest agrees with the newest entry that a query finds.
+func TestNewest(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		s := create(t).open(t)
+		w := newWriter()
+		names := []string{"missing", "empty", "https://example.org/" + strings.Repeat("long", 500)}
+		require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "empty"}}))
+		for n := range 5 {
+			names = append(names, fmt.Sprint("feed\x00", n))
+		}
+		for _, name := range names[2:] {
+			c := w.change(&mirror.Feed{URL: name}, 20)
+			c.Put[0].State = mirror.Deleted
+			require.NoError(t, s.Commit(t.Context(), c))
+		}
+		got, err := s.Newest(t.Context(), names)
+		require.NoError(t, err)
+		require.Len(t, got, 6)
+		for _, name := range names[2:] {
+			for r, err := range s.Entries(t.Context(), mirror.Query{Feed: name, Limit: 1}) {
+				require.NoError(t, err)
+				require.Equal(t, r.Time(), got[name])
+			}
+		}
+	})
+}
+
+// expected lists the entries that a query should find.
+func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) (found []string) {
+	var all []mirror.Cursor
+	for n := range entries {
+		c := mirror.Cursor{Time: start.Add(time.Duration(n/3) * time.Minute), Feed: []string{"a", "b"}[n%2], ID: fmt.Sprint(n)}
+		if has(n) && (q.Feed == "" || c.Feed == q.Feed) && (q.Until.IsZero() || c.Time.Before(q.Until)) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b mirror.Cursor) int {
+		if q.Oldest {
+			a, b = b, a
+		}
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
+	})
+	for _, c := range all {
+		if q.Limit == 0 || len(found) < q.Limit {
+			found = append(found, c.ID)
+		}
+	}
+	return found
+}
+
+func ids(t *testing.T, s *sqlstore.Store, q mirror.Query) (found []string) {
+	for r, err := range s.Entries(t.Context(), q) {
+		require.NoError(t, err)
+		found = append(found, r.ID)
+	}
+	return found
+}
