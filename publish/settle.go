@@ -44,7 +44,19 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	if err != nil || len(doc.Entries) != 1 {
 		return nil
 	}
+	unsign(doc)
 	return doc.Entries[0]
+}
+
+// unsign takes from a document that was written here the author that WriteAtom
+// makes of its title or id where there is none: no entry is by that author.
+func unsign(doc *feedhistory.Document) {
+	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
+		return
+	}
+	for _, e := range doc.Entries {
+		e.Source.Authors = nil
+	}
 }
 
 // identified gives an entry that has no id, or no update time, what serves as

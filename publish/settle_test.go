@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +158,34 @@ func TestIsRelative(t *testing.T) {
 		`<uri>https://me.example/</uri>`:        false,
 	} {
 		require.Equal(t, want, isRelative(e, text), text)
+	}
+}
+
+// Who has no author gets none: neither the name of a head that was made up on
+// the way, nor, once the title changes, the title that stood in for one.
+func TestNoInventedAuthors(t *testing.T) {
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		out := newMemory()
+		for n, title := range []string{"First title", "Second title"} {
+			p := newPublisher(out)
+			p.Format, p.Split = format, feedhistory.Split{Size: 2}
+			p.Head = &feedhistory.Document{Title: title, ID: "urn:blog"}
+			var all []*feedhistory.Entry
+			for i := range 5 * (n + 1) {
+				e, err := feedhistory.Draft{ID: fmt.Sprint("urn:", i), Title: feedhistory.Text{Type: "text", Body: "T"}, Updated: time.Unix(int64(1e9+i), 0)}.Entry()
+				require.NoError(t, err)
+				all = append(all, e)
+			}
+			_, err := p.Update(Update{Entries: all})
+			require.NoError(t, err)
+		}
+		seen := false
+		for name, text := range out.files {
+			_, entries, found := strings.Cut(string(text), map[feedhistory.Format]string{feedhistory.Atom: "<entry", feedhistory.RSS: "<item"}[format])
+			seen = seen || found
+			require.NotContains(t, entries, "author", name)
+			require.NotContains(t, entries, "creator", name)
+		}
+		require.True(t, seen)
 	}
 }

@@ -40,7 +40,11 @@ var unlimited = feedhistory.Limits{
 // parse reads a document of this feed. References stay as they are: an entry
 // whose meaning depends on where it stands has an xml:base.
 func parse(text string) (*feedhistory.Document, error) {
-	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(strings.NewReader(text), "")
+	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(strings.NewReader(text), "")
+	if doc != nil {
+		unsign(doc)
+	}
+	return doc, err
 }
 
 // newState reads a subscription document.
