@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"runtime"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -136,7 +136,7 @@ const maxURL = 2000
 // the host where it is asked for. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
 	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
-	u, err := url.Parse(feed)
+	u, err := fetch.ParseLeniently(feed)
 	switch {
 	case err != nil:
 		err = errors.Unwrap(err)

@@ -3,12 +3,11 @@ package mirror
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 const (
@@ -76,7 +75,7 @@ func (p *poll) asksUntil(err error) (until time.Time, host string) {
 	if !ok || !status.At.After(p.now) {
 		return time.Time{}, ""
 	}
-	return status.At, hostOf(status.URL)
+	return status.At, fetch.HostOf(status.URL)
 }
 
 // waitFor notes that a host asks to be left alone by the error of a request for
@@ -88,7 +87,7 @@ func (p *poll) waitFor(err error) {
 	if until.IsZero() {
 		return
 	}
-	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return hostOf(own) == host }) {
+	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return fetch.HostOf(own) == host }) {
 		f.Wait = later(f.Wait, until)
 	}
 	p.waits[host] = later(p.waits[host], until)
@@ -103,27 +102,14 @@ func (p *poll) waitFor(err error) {
 // waitAt returns until when the host of a URL has asked, in this poll or before,
 // to be left alone; the zero time if it has not.
 func (p *poll) waitAt(url string) time.Time {
-	host := hostOf(url)
+	host := fetch.HostOf(url)
 	until := p.waits[host]
 	for _, pending := range p.feed.Pending {
-		if hostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
+		if fetch.HostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
 			until = later(until, pending.Wait)
 		}
 	}
 	return until
-}
-
-// hostOf returns the host of a URL, with the port if it is another than usual.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if port := u.Port(); port != "" && port != "80" && port != "443" {
-		name += ":" + port
-	}
-	return name
 }
 
 // begun has the state that is committed next say that the poll has not ended.

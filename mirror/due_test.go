@@ -366,3 +366,19 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		require.Len(t, held(t, store, aURL), 1)
 	}
 }
+
+// A host is one whatever the scheme, the letters' case and the path; another port
+// is another host.
+func TestHost(t *testing.T) {
+	for _, tc := range []struct{ address, want string }{
+		{"https://Example.ORG/feed", "example.org"},
+		{"http://example.org:80/100%/feed", "example.org"},
+		{"https://example.org.:443/", "example.org"},
+		{"http://example.org:8080/", "example.org:8080"},
+		{"http://[::1]:8080/", "::1:8080"},
+		{"not a URL", "not a URL"},
+	} {
+		require.Equal(t, tc.want, (&mirror.Feed{URL: tc.address}).Host())
+		require.Equal(t, tc.want, (&mirror.Feed{URL: "http://old.example/", Address: tc.address}).Host())
+	}
+}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A Feed is the state of a mirrored feed. What it has beside, entries and
@@ -205,6 +207,11 @@ const (
 	gapLimit     = 1000
 	pendingLimit = 1000
 )
+
+// Host returns the name of the host that the feed is requested from, with the
+// port if it is neither 80 nor 443. Feeds of one host are to be polled one at a
+// time.
+func (f *Feed) Host() string { return fetch.HostOf(cmp.Or(f.Address, f.URL)) }
 
 // addGap adds a gap, in place of an earlier one at the same place. Each window
 // that was missed is one of its own.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -103,15 +102,7 @@ func (p *poller) due(ctx context.Context) {
 }
 
 func newJob(feed *mirror.Feed) *job {
-	address := feed.Address
-	if address == "" {
-		address = feed.URL
-	}
-	j := &job{url: feed.URL, host: address}
-	if u, err := url.Parse(address); err == nil {
-		j.host = u.Host
-	}
-	return j
+	return &job{url: feed.URL, host: feed.Host()}
 }
 
 // find returns the job of a feed; nil if there is none.

@@ -1,19 +1,22 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/.ci/modules"
 )
 
-// version is none that will ever be released.
-const version = "v0.999.0"
+// version is none that will ever be released, and another in each run: the go
+// command remembers which packages a version has.
+var version = fmt.Sprintf("v0.999.%d", time.Now().Unix())
 
 // What a stranger does with a release: install the command, import each
 // package into an empty module, and build each module from its own go.sum.

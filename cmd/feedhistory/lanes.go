@@ -1,11 +1,7 @@
 package main
 
 import (
-	"net/url"
-	"strings"
 	"time"
-
-	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // Lanes are feeds that wait to be polled, a lane for each host: the feeds of one
@@ -86,17 +82,4 @@ func (l *lanes) wake() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return l.resting[0].until, true
-}
-
-// hostOf returns the host that a feed is asked for at.
-func hostOf(f *mirror.Feed) string {
-	address := f.Address
-	if address == "" {
-		address = f.URL
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return strings.ToLower(u.Hostname())
 }

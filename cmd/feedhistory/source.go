@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // isURL reports whether an argument is a URL rather than a file's name.
@@ -22,7 +23,7 @@ func checkURL(arg string) error {
 	if !isURL(arg) {
 		return usageError(arg + " is not a URL: it should begin with https:// or http://")
 	}
-	u, err := url.Parse(arg)
+	u, err := fetch.ParseLeniently(arg)
 	var why *url.Error
 	switch {
 	case errors.As(err, &why):

@@ -173,7 +173,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 		case c.Every && s.dueAt(ctx, f, now).After(now):
 			continue
 		}
-		s.lanes.add(url, hostOf(f))
+		s.lanes.add(url, f.Host())
 	}
 	if len(given) > 0 || len(c.OPML) > 0 || c.Every {
 		return nil // what is due is looked for later
@@ -184,7 +184,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 			return err
 		}
 		if f.Waits(now) {
-			s.quiet[hostOf(f)] = f.Wait
+			s.quiet[f.Host()] = f.Wait
 		}
 		if c.All && !f.Gone && f.Alias == "" && !isHarvested(f) || f.Due(now) || s.isLost(ctx, f, now) {
 			feeds = append(feeds, &mirror.Feed{URL: f.URL, Address: f.Address, Next: f.Next})
@@ -192,7 +192,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	}
 	slices.SortStableFunc(feeds, func(a, b *mirror.Feed) int { return a.Next.Compare(b.Next) })
 	for _, f := range feeds {
-		s.lanes.add(f.URL, hostOf(f))
+		s.lanes.add(f.URL, f.Host())
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (s *syncing) due(ctx context.Context, now time.Time) {
 			continue
 		}
 		delete(s.held, f.URL)
-		s.lanes.add(f.URL, hostOf(f))
+		s.lanes.add(f.URL, f.Host())
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *syncing) poll(ctx context.Context, t turn) outcome {
 	o := outcome{turn: t}
 	f, err := s.mirror.Store.Feed(ctx, t.feed)
 	if o.err = err; err == nil {
-		if until := s.quiet[hostOf(f)]; until.After(time.Now()) {
+		if until := s.quiet[f.Host()]; until.After(time.Now()) {
 			o.kind, o.until = waiting, until
 			o.changes = &mirror.Changes{URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), Next: f.Next}
 			return o

@@ -97,7 +97,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 		panic(err)
 	}
 	for _, feed := range feeds {
-		s.lanes.add(feed, hostOf(&mirror.Feed{URL: feed}))
+		s.lanes.add(feed, (&mirror.Feed{URL: feed}).Host())
 	}
 	return s, web, &stderr
 }

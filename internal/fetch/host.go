@@ -35,6 +35,16 @@ type host struct {
 	status int       // the answer by which it did
 }
 
+// HostOf returns the name of a URL's host, by which politeness goes; of what is
+// no URL, that itself.
+func HostOf(address string) string {
+	u, err := ParseLeniently(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	return hostName(u)
+}
+
 // hostName is the key of a host. http and https share one on their own ports;
 // other ports are other servers.
 func hostName(u *url.URL) string {
