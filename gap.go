@@ -97,7 +97,7 @@ func (g *Gap) PseudoEntry() *Entry {
 		Source:  &Document{Format: Atom},
 		scope:   &scope{},
 	}
-	summary := fmt.Sprintf("A document of this feed could not be had, or not be read whole, so some of its entries may be missing. %v. What to do: %s.",
+	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not be read whole, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")

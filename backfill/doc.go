@@ -1,6 +1,6 @@
 // Package backfill recovers histories that feeds have but do not declare.
 //
-// Few feeds say by RFC 5005 where their older entries are; many can be had all
+// Few feeds say by RFC 5005 where their older entries are; many can be recovered all
 // the same, in the way of the software that publishes them: WordPress answers
 // ?paged=2, Blogger asks for ranges of times, others count pages each in their
 // own way, and a web archive may remember what the publisher no longer has.

@@ -107,7 +107,7 @@ func (k *kept) keep(ctx context.Context) (*mirror.Changes, error) {
 }
 
 // sound checks that the verdict is true, and returns whether there is nothing
-// more to be had.
+// more to come.
 func (k *kept) sound(t *testing.T, what string) (all bool) {
 	t.Helper()
 	feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)

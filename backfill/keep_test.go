@@ -70,7 +70,7 @@ func TestKeep(t *testing.T) {
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 }
 
-// That the feed cannot be had is a gap, and the next Keep tries again.
+// That the feed cannot be retrieved is a gap, and the next Keep tries again.
 func TestKeepFails(t *testing.T) {
 	s := newSite(5)
 	fails := false

@@ -176,7 +176,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 21, n)
 }
 
-// An unchanged feed costs nothing more; a first document that cannot be had is
+// An unchanged feed costs nothing more; a first document that cannot be retrieved is
 // an error.
 func TestFirstDocument(t *testing.T) {
 	b := newBlog(t, 30, 10)

@@ -51,7 +51,7 @@ func (a *archive) between(newer, older *feedhistory.Document, low, high int) boo
 		return true
 	}
 	gap := feedhistory.NewGap(older.Response.Requested, fmt.Errorf(
-		"the snapshot of %s has no entry in common with the next that can be had", older.LastModified.UTC().Format(time.RFC3339)))
+		"the snapshot of %s has no entry in common with the next that can be retrieved", older.LastModified.UTC().Format(time.RFC3339)))
 	gap.Reason, gap.From = feedhistory.ReasonMissedWindow, newer.Response.Requested
 	a.ended = !a.yield(nil, gap)
 	return !a.ended
@@ -69,7 +69,7 @@ func (a *archive) hand(doc *feedhistory.Document) bool {
 const maxFailed = 10
 
 // nearest reads a snapshot among those from low until high: the one wanted, or
-// else the next after or before that can be had and has entries. Archives have
+// else the next after or before that can be retrieved and has entries. Archives have
 // copies of error pages, too. Each is asked for once.
 func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 	for distance := 0; distance < high-low; distance++ {

@@ -18,7 +18,7 @@ func (r *report) unread(err error) {
 	r.add(f.Code, at, "%s", f.Message)
 }
 
-// failure is the finding for a document that could not be had, or read.
+// failure is the finding for a document that could not be retrieved, or read.
 func failure(err error, url string) Finding {
 	if parse, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		f := newFinding(parseCode(parse.Reason), parse.URL, parse.Err.Error())
@@ -52,7 +52,7 @@ func parseCode(reason feedhistory.Reason) string {
 	return "not-well-formed"
 }
 
-// reasonText says in short why a document could not be had.
+// reasonText says in short why a document could not be retrieved.
 func reasonText(err error) string {
 	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
 		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))

@@ -98,7 +98,7 @@ func TestReplicationFeeds(t *testing.T) {
 	}
 }
 
-// A feed that cannot be had is an error, a long one is cut short, and one with
+// A feed that cannot be retrieved is an error, a long one is cut short, and one with
 // the same mistake a thousand times says so once.
 func TestReplicationWalk(t *testing.T) {
 	site := feedtest.Serve(t, `

@@ -3,7 +3,7 @@ package check
 // The duties of the producer of a data replication feed.
 var replicationRules = []Rule{
 	{"dr-page-unavailable", Error, PagesOfEntities, DataReplication, nil, "datareplication#feed-1",
-		"a page that is linked to cannot be had", "serve it with the status 200; or remove the link, if the page was cleaned up"},
+		"a page that is linked to cannot be retrieved", "serve it with the status 200; or remove the link, if the page was cleaned up"},
 	{"dr-head", Error, PagesOfEntities, DataReplication, nil, "datareplication#feed-1",
 		"HEAD is not answered, or without the header fields that GET has", "answer HEAD as GET, but without the body"},
 	{"dr-page-empty", Error, PagesOfEntities, DataReplication, nil, "datareplication#feed-1",

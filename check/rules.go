@@ -125,10 +125,10 @@ var historyRules = []Rule{
 // What the documents of a feed say of each other.
 var chainRules = []Rule{
 	{"dead-link", Error, WholeChain, RFC5005, formatsAll, "5005#11",
-		"a link of the chain leads nowhere: what is older cannot be had",
+		"a link of the chain leads nowhere: what is older cannot be retrieved",
 		"serve the document, or link to the next older one that there is"},
 	{"archive-refused", Warning, WholeChain, RFC5005, formatsAll, "5005#18",
-		"the server refuses a document of the chain, as it may: what is older cannot be had",
+		"the server refuses a document of the chain, as it may: what is older cannot be retrieved",
 		"serve it, or link to the next older one that is served"},
 	{"older-link-unusable", Error, WholeChain, RFC5005, formatsAll, "5005#11",
 		"a link to what is older that cannot be used: without href, or too long",
@@ -213,7 +213,7 @@ var chainRules = []Rule{
 // Why a document cannot be read, or not to its end.
 var readingRules = []Rule{
 	{"document-unavailable", Error, WholeChain, RFC5005, formatsAll, "RFC 5005 §1.2",
-		"the document cannot be had", "see that it is served with the status 200"},
+		"the document cannot be retrieved", "see that it is served with the status 200"},
 	{"not-well-formed", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",
 		"the document is not well-formed: most readers read none of it", "write it with a library for XML, or JSON"},
 	{"truncated", Error, OneDocument, RFC5005, formatsAll, "XML 1.0 §2.1, RFC 8259 §2",

@@ -10,7 +10,7 @@ import (
 
 // Walk checks every document of the feed at url, and yields the findings as the
 // documents come. The error is the context's, or that of a first document that
-// cannot be had; nothing comes after it. All else that goes wrong is a finding.
+// cannot be retrieved; nothing comes after it. All else that goes wrong is a finding.
 // By the profile DataReplication it is pages of entities that are checked, each
 // asked for by HEAD and GET.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {

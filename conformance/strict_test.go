@@ -123,7 +123,7 @@ func (d *strictDoc) json(body []byte) error {
 
 func (d *strictDoc) link(rel, href, base string) {
 	if _, known := d.links[rel]; !known && href == "" {
-		d.links[rel] = "none:" // there is something, and it cannot be had
+		d.links[rel] = "none:" // there is something, and it cannot be retrieved
 	}
 	b, err := url.Parse(base)
 	if err != nil {

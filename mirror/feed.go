@@ -117,7 +117,7 @@ func (f *Feed) WholeAsOf() time.Time {
 }
 
 // Missing returns the gaps of the mirror: those of the pending documents that could
-// not be had, and of what else is missing. That the Quota is used up is one gap.
+// not be retrieved, and of what else is missing. That the Quota is used up is one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	full := false
 	add := func(g Gap) {

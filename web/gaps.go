@@ -32,7 +32,7 @@ func reason(url, message string) string {
 func gapsOf(feed *mirror.Feed) (views []gapView) {
 	for i, gap := range feed.Missing() {
 		v := gapView{
-			Number: i + 1, What: "An archive document could not be had", Message: reason(gap.URL, gap.Err.Error()), Advice: gap.Reason.Advice(),
+			Number: i + 1, What: "An archive document could not be retrieved", Message: reason(gap.URL, gap.Err.Error()), Advice: gap.Reason.Advice(),
 			URL: webLink(gap.URL), Shown: fetch.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
 		}
 		if i < len(feed.Pending) {
@@ -46,7 +46,7 @@ func gapsOf(feed *mirror.Feed) (views []gapView) {
 		case gap.Reason == feedhistory.ReasonLoop:
 			v.What = "The chain of documents leads back into itself"
 		case feed.Kind == feedhistory.Paged:
-			v.What = "A page could not be had"
+			v.What = "A page could not be retrieved"
 		}
 		views = append(views, v)
 	}

@@ -147,7 +147,7 @@ func TestPages(t *testing.T) {
 	require.NotContains(t, log, "<img")
 
 	remove := w.page(blog+"/remove", http.StatusOK)
-	require.Contains(t, remove, "cannot be had back")
+	require.Contains(t, remove, "cannot be brought back")
 	_, opml, header := w.get("/feeds.opml")
 	require.Contains(t, header.Get("Content-Disposition"), "feeds.opml")
 	require.Contains(t, opml, `xmlUrl="`+w.feedURL("/news.rss")+`"`)

@@ -48,7 +48,7 @@ type Change struct {
 	Historical []*feedhistory.Entry
 }
 
-// A Representation is where a record can be had in some format.
+// A Representation is where a record can be retrieved in some format.
 type Representation struct {
 	URL  string
 	Type string // its media type, as the link has it; "" if it has none

@@ -21,7 +21,7 @@ type Fetched struct {
 	// deleted since (atom-pmh consumer#6). The next harvest tells which.
 	Gone bool
 
-	// Err is why the body could not be had. Unless Gone, nothing follows from it
+	// Err is why the body could not be retrieved. Unless Gone, nothing follows from it
 	// for the record: fetch it again later.
 	Err error
 }

@@ -32,7 +32,7 @@ type Item struct {
 	Title    string    // for people who look at the feed; may be empty
 	Deleted  bool
 
-	// Representations are where it can be had, one at least, each with an absolute
+	// Representations are where it can be retrieved, one at least, each with an absolute
 	// URL and its media type (atom-pmh#15, atom-pmh#16). Disregarded if Deleted.
 	Representations []Representation
 }

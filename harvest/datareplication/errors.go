@@ -43,7 +43,7 @@ func (e *ReachError) Error() string {
 	return s + ": some entities may be lost (" + e.Clause + ")"
 }
 
-// A PageError says that a page cannot be had that another leads to, or the index
+// A PageError says that a page cannot be retrieved that another leads to, or the index
 // or a page of a snapshot.
 //
 // One that is not there (404, 410) may have been cleaned up meanwhile. Then a

@@ -28,7 +28,7 @@ func (e *PossibleLossError) Error() string {
 			e.URL, e.Asked, e.Clause)
 	}
 	if e.Stuck {
-		return fmt.Sprintf("possible loss: %s: asked for %s once more the server would answer the same, so what is older than %s cannot be had (%s)",
+		return fmt.Sprintf("possible loss: %s: asked for %s once more the server would answer the same, so what is older than %s cannot be retrieved (%s)",
 			e.URL, e.Asked, formatTime(e.At), e.Clause)
 	}
 	return fmt.Sprintf("possible loss: %s: of the items modified at %s only some come, so others may be missing (%s)",

@@ -188,7 +188,7 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
-// had is how many items can be had of groups which are cut at a limit.
+// had is how many items can be retrieved of groups which are cut at a limit.
 func had(sizes []int, limit int) (n int) {
 	for _, size := range sizes {
 		n += min(size, limit)
@@ -197,7 +197,7 @@ func had(sizes []int, limit int) (n int) {
 }
 
 // Where a server answers the same whatever it is asked for before a group, the
-// sync ends, and says what cannot be had.
+// sync ends, and says what cannot be retrieved.
 func TestStuck(t *testing.T) {
 	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
 	w := &wire{handler: server}
@@ -210,7 +210,7 @@ func TestStuck(t *testing.T) {
 	var loss *PossibleLossError
 	require.ErrorAs(t, h.Gaps[0], &loss)
 	require.True(t, loss.Stuck)
-	require.ErrorContains(t, loss, "what is older than 2026-03-01T11:58:00Z cannot be had")
+	require.ErrorContains(t, loss, "what is older than 2026-03-01T11:58:00Z cannot be retrieved")
 	_, whole := sync.State()
 	require.False(t, whole)
 }
