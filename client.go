@@ -32,7 +32,7 @@ type Client struct {
 	// package's own. Of a Client given here the Transport and Timeout are
 	// used: redirects are followed by this package's rules, and there are no
 	// cookies. Which addresses are talked to, and through which proxy, is then
-	// the Transport's business: AllowPrivate no longer has a say. See Dialer.
+	// the Transport's business: AllowPrivate then has no effect. See Dialer.
 	HTTP *http.Client
 
 	UserAgent string        // "": feedhistory/VERSION (+URL)

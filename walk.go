@@ -52,8 +52,7 @@ type WalkOptions struct {
 // next links in a paged one. Given another document of the feed, it begins where
 // that says the feed begins, by current (5005#13) or first.
 //
-// Nothing is requested until the sequence is ranged over. To range again starts
-// anew; to break ends what is in flight.
+// Nothing is requested before the sequence is ranged over; a break ends it all.
 //
 // An error on the first document is yielded as it is, with what could be read of
 // it, and ends the walk, as does the context's error. For a document that is
@@ -317,7 +316,7 @@ func (w *walk) load(url string) *loaded {
 }
 
 // moved reads the subscription document again where an archive is not found,
-// as the publisher may have built the chain anew; nil if that has not happened.
+// as the publisher may have rebuilt the chain; nil if that has not happened.
 func (w *walk) moved(missing *Gap) *loaded {
 	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil

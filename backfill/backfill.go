@@ -178,7 +178,7 @@ type Walk struct {
 // Documents yields the documents, newest first as far as can be told, so that
 // feedhistory.Merge takes them: the feed's own as feedhistory.Client.Walk does,
 // then those that a method recovers. Last may come once more what has changed
-// meanwhile. Errors are those of Client.Walk. To range again starts anew.
+// meanwhile. Errors are those of Client.Walk. To range again starts again.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})

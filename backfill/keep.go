@@ -82,7 +82,7 @@ type keeping struct {
 	now  time.Time
 
 	refill bool      // what polls have missed is to be read
-	adds   bool      // the walk does not begin anew
+	adds   bool      // the walk does not begin again
 	since  time.Time // what is there since before is not to be read again
 	err    error     // the store's
 

@@ -12,7 +12,7 @@ import (
 type task struct {
 	place place
 	done  bool // the walk has come to its end, if with gaps
-	again bool // it is to begin anew
+	again bool // it is to begin again
 	soon  bool // nothing could be proved, for want of an answer
 
 	// refill has a walk read only what is newer than what is there.

@@ -21,7 +21,7 @@ type Source struct {
 	// errors. One that is Complete replaces all that is there (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
-	// Adds says that the source does not begin anew: the gaps that it left before
+	// Adds says that the source does not begin again: the gaps that it left before
 	// stay until their documents come, or End says proven.
 	Adds bool
 

@@ -31,7 +31,7 @@ type Mirror struct {
 
 	// Revalidate has an Update ask for every archive document anew, by
 	// conditional requests, also where an earlier try gave little hope. A Budget
-	// bounds that, too, and the next Update begins anew.
+	// bounds that, too, and the next Update begins again.
 	Revalidate bool
 
 	Quota Quota // of each feed

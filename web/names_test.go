@@ -109,7 +109,7 @@ func TestOldNames(t *testing.T) {
 	require.Equal(t, page+"/index.rss", header.Get("Location"))
 	require.Contains(t, asked(t, s, page+"/index.rss"), page+"/index/")
 
-	// A feed that is removed and added again begins anew.
+	// A feed that is removed and added again begins again.
 	s = &Server{Store: w.Store, Base: w.Base, Output: dir}
 	status, _, _ = answer(t, s, httptestRequest(t.Context(), http.MethodPost, page+"/remove", nil))
 	require.Equal(t, http.StatusSeeOther, status)

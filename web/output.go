@@ -35,7 +35,7 @@ func (s *staged) Lock() (unlock func() error, err error) { return s.lock() }
 
 func (s *staged) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
 
-// hide has the document begin anew.
+// hide has the document begin again.
 func (s *staged) hide() { s.files[s.name] = nil }
 
 // commit has it seen.

@@ -129,7 +129,7 @@ func TestRepublished(t *testing.T) {
 }
 
 // A server that is started anew, over the same output, goes on where the other
-// ended; with another base it begins anew.
+// ended; with another base it begins again.
 func TestRepublishedAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}

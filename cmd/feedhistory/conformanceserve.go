@@ -11,7 +11,7 @@ import (
 
 // The verb conformance serve.
 type conformanceServeCommand struct {
-	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to answer for the cases (default: ${default}); port 0 stands for any that is free."`
+	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to answer for the cases (default: ${default}); port 0 means any free port."`
 
 	caseFlags
 }

@@ -20,7 +20,7 @@ import (
 type produceCommand struct {
 	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"What harvesters ask by: atom-pmh, datareplication or modified-range."`
 	Out       string        `placeholder:"DIR" help:"Directory of what is published; made if it is not there. Of modified-range there is none."`
-	Listen    string        `placeholder:"ADDRESS" help:"Serve it at the address until it is interrupted; port 0 stands for any that is free."`
+	Listen    string        `placeholder:"ADDRESS" help:"Serve it at the address until it is interrupted; port 0 means any free port."`
 	Base      string        `placeholder:"URL" help:"Where it is served (default: where it listens)."`
 	Title     string        `help:"Of atom-pmh and modified-range: the feed's title."`
 	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"Of atom-pmh: tell of deletions by an entry (the default), or by absence from one complete document."`

@@ -23,7 +23,7 @@ import (
 // The verb serve.
 type serveCommand struct {
 	Dir    string        `arg:"" optional:"" name:"DIR" help:"The directory, as publish made it. Without one: the history server of the mirrored feeds."`
-	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 stands for any that is free."`
+	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
 	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep what still changes of a directory (default: ${default})."`
 
 	database

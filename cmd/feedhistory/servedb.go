@@ -20,7 +20,7 @@ import (
 // The flags of the history server.
 type historyFlags struct {
 	Base      string   `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
-	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: beside the database)."`
+	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: next to the database)."`
 	Name      []string `placeholder:"HOST" help:"A further name that the history server is reached by. Requests that are addressed to other names are refused, but for localhost, this machine's own name, the host of --base and, with a token, IP addresses; may be repeated."`
 	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything; whoever reaches the server can read (default: nothing if it listens on this machine only, else a random one, which is printed)."`
 }

@@ -91,7 +91,7 @@ type outcome struct {
 // the *feedhistory.Gap with a zero Change. What has been deleted since may be
 // among it, and the next harvest, which begins where this one did, corrects
 // that. An error on the first document is yielded as it is, as is the context's,
-// and nothing else. To range again starts anew.
+// and nothing else. To range again starts again.
 //
 // To apply a change twice does no harm, and one that is older than what is
 // stored of its record is to be left out.

@@ -35,7 +35,7 @@ type machine struct {
 
 // TestModel: whatever writers do between requests, however many changes have
 // one and the same time, turn up late or are stamped in the future, whichever responses are lost, wherever
-// either side crashes and begins anew: every whole harvest of a feed at rest
+// either side crashes and begins again: every whole harvest of a feed at rest
 // leaves the consumer with the pool that was published last, and one after that
 // makes one conditional request and brings nothing. What is published has no
 // findings.

@@ -81,7 +81,7 @@ type Harvest struct {
 // *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
 // *LimitError; that of the request for the feed's URL, as feedhistory.Client.Get
 // has it; or the context's. What was yielded before it is whole and in order, and
-// the next harvest goes on from Cursor. To range again starts anew.
+// the next harvest goes on from Cursor. To range again starts again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}

@@ -82,7 +82,7 @@ type Sync struct {
 // is missing later is a nil document and a *feedhistory.Gap: after one that wraps
 // a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
 // *StampError, a *LimitError or the error of a request ends it. So
-// feedhistory.Merge takes it as it takes a walk. To range again starts anew.
+// feedhistory.Merge takes it as it takes a walk. To range again starts again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}

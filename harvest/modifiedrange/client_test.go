@@ -104,7 +104,7 @@ func TestLostResponses(t *testing.T) {
 	assert.Nil(t, h)
 
 	requests, lost = 0, 2
-	h, err = feedhistory.Merge(sync.Documents()) // starts anew
+	h, err = feedhistory.Merge(sync.Documents()) // starts again
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	require.ErrorIs(t, h.Gaps[0], errLost)
