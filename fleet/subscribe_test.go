@@ -43,7 +43,7 @@ func TestSubscribeRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
 	for _, bad := range []string{
-		"", "example.org/feed", "ftp://example.org/feed", "https:///feed", "http://[::1", "https://example.org/%zz",
+		"", "example.org/feed", "ftp://example.org/feed", "https:///feed", "http://[::1", "https://exa%zzmple.org/",
 		"https://example.org/\xff", "https://example.org/" + strings.Repeat("x", 2000),
 	} {
 		for _, do := range []func() (int, error){
@@ -58,6 +58,10 @@ func TestSubscribeRefused(t *testing.T) {
 		}
 	}
 	require.Zero(t, status(t, db).Feeds)
+
+	_, err := db.Subscribe(t.Context(), []string{"https://example.org/100%/feed"}) // as servers know it
+	require.NoError(t, err)
+	require.EqualValues(t, 1, status(t, db).Feeds)
 }
 
 // A feed that is unsubscribed from is not in the store any more, also if its
