@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,10 +215,15 @@ type crashing struct {
 	mirror.Store
 	left, reads int
 	then        func()
+	mu          sync.Mutex // of left and reads: a poll reads while a commit is under way
 }
 
 func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
-	if s.left--; s.left >= 0 {
+	s.mu.Lock()
+	s.left--
+	alive := s.left >= 0
+	s.mu.Unlock()
+	if alive {
 		return s.Store.Commit(ctx, c)
 	}
 	if s.then == nil {
@@ -228,10 +234,17 @@ func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
 }
 
 func (s *crashing) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
-	if s.reads--; s.reads != 0 {
+	s.mu.Lock()
+	s.reads--
+	alive := s.reads != 0
+	if !alive {
+		s.left = 0
+	}
+	s.mu.Unlock()
+	if alive {
 		return s.Store.Records(ctx, feed, ids)
 	}
-	if s.left = 0; s.then == nil {
+	if s.then == nil {
 		return nil, fmt.Errorf("the process is dead")
 	}
 	s.then()

@@ -114,15 +114,21 @@ func New(text string) (*Site, error) {
 // Listen serves the website on the loopback interface, at two ports that are
 // free, until it is closed.
 func (s *Site) Listen() error {
-	for _, url := range []*string{&s.URL, &s.Other} {
+	var listeners [2]net.Listener
+	for i, url := range []*string{&s.URL, &s.Other} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return errors.Join(err, s.Close())
+			if i > 0 {
+				err = errors.Join(err, listeners[0].Close())
+			}
+			return err
 		}
+		listeners[i], *url = listener, "http://"+listener.Addr().String()
+	}
+	for _, listener := range listeners { // once both addresses are known: documents name them
 		server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 		s.servers = append(s.servers, server)
 		go func() { _ = server.Serve(listener) }()
-		*url = "http://" + listener.Addr().String()
 	}
 	return nil
 }
