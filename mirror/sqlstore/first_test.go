@@ -228,10 +228,15 @@ func BenchmarkUnchangedPoll(b *testing.B) {
 	}
 }
 
-// A counter counts statements.
-type counter struct{ statements []string }
+// A counter counts statements, of several connections.
+type counter struct {
+	mu         sync.Mutex
+	statements []string
+}
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.statements = append(c.statements, q.SQL)
 	return ctx
 }

@@ -26,12 +26,10 @@ type search struct {
 // few is how many entries are looked up without a thought.
 const few = 2000
 
-// A walk goes through at most so many entries, with a statement for each portion.
-var strides = []int{64, 256, 1024, 4096, 16384}
-
-// trial is how many strides are made before anybody asks how much is found at all,
-// in PostgreSQL: it gathers all there is to tell that it is too much. SQLite stops.
-const trial = 2
+// A walk goes through at most so many entries, with a statement for each portion. To
+// look for an entry in the index costs up to a millisecond, so a word that few of
+// them have is better looked up.
+var strides = []int{64, 256}
 
 // prepare chooses how the next page is found.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) error {
@@ -47,13 +45,12 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cu
 	if q.Limit > 0 {
 		want = min(want, q.Limit)
 	}
-	for n, stride := range strides {
-		if !f.counted && (n == trial || f.one) {
-			f.counted = true
-			if err := f.count(ctx); err != nil || f.settled {
-				return err
-			}
+	if f.one { // SQLite stops at the first few; PostgreSQL gathers all to tell that it is too much
+		if err := f.count(ctx); err != nil || f.settled {
+			return err
 		}
+	}
+	for _, stride := range strides {
 		last, err := f.walk(ctx, q, beyond, stride, want)
 		if err != nil {
 			return err
@@ -64,12 +61,17 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cu
 		}
 		beyond = last
 	}
-	f.settled = true // it is common elsewhere: in another feed, or at another time
-	return nil
+	err := f.count(ctx)
+	f.settled = true // if it is common, then elsewhere: in another feed, or at another time
+	return err
 }
 
 // count looks up what is found, if that is little.
 func (f *search) count(ctx context.Context) error {
+	if f.counted {
+		return nil
+	}
+	f.counted = true
 	rows, err := f.query(ctx, f.hits+" LIMIT "+strconv.Itoa(few+1), f.words)
 	if err != nil {
 		return err

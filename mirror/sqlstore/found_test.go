@@ -18,7 +18,7 @@ import (
 // entries, in few, or in many of which none is near, and also for who only reads
 // and finds some of them not indexed yet.
 func TestSearchMany(t *testing.T) {
-	const entries = 26_000
+	const entries = 6_000
 	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	says := map[string]func(n int) bool{
 		"common": func(n int) bool { return n%10 != 0 },
