@@ -16,7 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-const patience = 30 * time.Second
+// patience bounds a wait: on a busy machine a stuck job is taken over after some 25 s.
+const patience = 90 * time.Second
 
 // eventually waits until a status is as wanted.
 func eventually(t testing.TB, db *fleet.Database, wanted func(s *fleet.Status) bool) *fleet.Status {
