@@ -71,10 +71,9 @@ const (
 )
 
 // archives is a feed of four documents, which wants to be asked once in two weeks.
-// Each takes a second, so that the one before it has been committed.
 func archives() *host {
 	fresh := document(prev("/3"), "4")
-	h := &host{answer: map[string]http.HandlerFunc{
+	return &host{answer: map[string]http.HandlerFunc{
 		aURL: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=1209600")
 			fresh(w, r)
@@ -83,6 +82,11 @@ func archives() *host {
 		"http://a.example/2": document(prev("/1"), "2"),
 		"http://a.example/1": document("", "1"),
 	}}
+}
+
+// slowly has each answer take a second, so that the document before it has been
+// committed.
+func slowly(h *host) *host {
 	for url, answer := range h.answer {
 		h.answer[url] = func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Second)
@@ -133,7 +137,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 					failing.then = cancel
 				}
 				defer cancel()
-				changes, err := newMirror(failing, archives()).Update(ctx, aURL)
+				changes, err := newMirror(failing, slowly(archives())).Update(ctx, aURL)
 				require.Error(t, err)
 				require.True(t, !changes.Next.After(time.Now()), "%v", changes.Next)
 
@@ -144,7 +148,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				time.Sleep(time.Minute)
 				require.False(t, feedOf(t, store, aURL).UnderWay(time.Now()))
 
-				changes, err = newMirror(store, archives()).Update(t.Context(), aURL)
+				changes, err = newMirror(store, slowly(archives())).Update(t.Context(), aURL)
 				require.NoError(t, err)
 				require.Equal(t, feedhistory.Whole, changes.Verdict)
 				require.Len(t, held(t, store, aURL), 4)
