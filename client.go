@@ -145,7 +145,7 @@ func (c *Client) Clone() *Client {
 // addresses, as the Client's own transport does: for the Transport of a Client.HTTP
 // that has a certificate authority or a proxy of its own. A proxy resolves names
 // itself, so behind one it is the proxy that has to refuse.
-func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard} }
+func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
 // requester returns the fetcher, which is set up at the first use.
 func (c *Client) requester() *fetch.Client {

@@ -2,10 +2,8 @@ package fetch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -86,12 +84,6 @@ func (e *StatusError) Error() string {
 		s += " (remembered)"
 	}
 	return s
-}
-
-// IsStatus reports whether an error is an answer with one of the statuses.
-func IsStatus(err error, statuses ...int) bool {
-	status, ok := errors.AsType[*StatusError](err)
-	return ok && slices.Contains(statuses, status.Status)
 }
 
 // A LimitError reports an answer that is larger than Limits allow.

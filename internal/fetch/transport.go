@@ -43,16 +43,16 @@ func (c *Client) newTransport() *http.Transport {
 func (c *Client) netDialer() *net.Dialer {
 	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
 	if d.Control == nil && !c.AllowPrivate {
-		d.Control = Guard
+		d.Control = Guard()
 	}
 	return d
 }
 
-// Guard is a [net.Dialer.Control] that refuses loopback, private and
+// Guard returns a [net.Dialer.Control] that refuses loopback, private and
 // special-purpose addresses, and those of clouds' metadata. Any port is fine:
 // feeds are served from odd ones as well.
-func Guard(network, address string, conn syscall.RawConn) error {
-	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe(network, address, conn)
+func Guard() func(network, address string, conn syscall.RawConn) error {
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe
 }
 
 // clouds are public addresses at which a cloud's machines, and only these, find
