@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ type kept struct {
 	recount time.Duration
 	m       *mirror.Mirror
 	store   *cutStore
+	takes   time.Duration    // a request
 	fails   func(n int) bool // the nth request; nil: none does
 }
 
@@ -94,6 +96,7 @@ func (k *kept) begin(t *testing.T) {
 
 // RoundTrip answers, unless the request is one that fails.
 func (k *kept) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(k.takes)
 	if k.fails != nil && k.fails(len(k.requests)+1) {
 		k.requests, k.moments = append(k.requests, "failed "+r.URL.RequestURI()), append(k.moments, nil)
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
@@ -163,30 +166,40 @@ func TestKeepCut(t *testing.T) {
 		for by, cut := range cuts {
 			t.Run(site+"/"+by, func(t *testing.T) {
 				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17, 20, 21, 22, 23, 24, 28} {
-					k := begin()
-					k.begin(t)
-					ctx, restore := cut(k, n)
-					_, _ = k.keep(ctx)
-					restore()
-					what := fmt.Sprintf("cut at %d", n)
-					done := k.sound(t, what)
-					first := len(k.requests)
-					for range 3 {
-						_, err := k.keep(t.Context())
-						require.NoError(t, err)
-						done = k.sound(t, what+", and after that")
-					}
-					require.True(t, done, "%s\n%s", what, strings.Join(k.requests, "\n"))
-					feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)
-					require.NoError(t, err)
-					if k.want == feedhistory.Lossy || first > 3 {
-						require.Equal(t, k.want, feed.Verdict, "%s\n%s", what, strings.Join(k.requests, "\n"))
-					}
-					require.Less(t, len(k.requests), k.pages+20, "%s: it begins again\n%s", what, strings.Join(k.requests, "\n"))
+					// Where a request takes time, what came before it has been stored.
+					synctest.Test(t, func(t *testing.T) {
+						k := begin()
+						k.begin(t)
+						k.takes = time.Millisecond
+						ctx, restore := cut(k, n)
+						_, _ = k.keep(ctx)
+						restore()
+						k.goesOn(t, fmt.Sprintf("cut at %d", n))
+					})
 				}
 			})
 		}
 	}
+}
+
+// goesOn checks that, after a backfill was cut short, the next ones bring the
+// rest.
+func (k *kept) goesOn(t *testing.T, what string) {
+	t.Helper()
+	done := k.sound(t, what)
+	first := len(k.requests)
+	for range 3 {
+		_, err := k.keep(t.Context())
+		require.NoError(t, err)
+		done = k.sound(t, what+", and after that")
+	}
+	require.True(t, done, "%s\n%s", what, strings.Join(k.requests, "\n"))
+	feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)
+	require.NoError(t, err)
+	if k.want == feedhistory.Lossy || first > 3 {
+		require.Equal(t, k.want, feed.Verdict, "%s\n%s", what, strings.Join(k.requests, "\n"))
+	}
+	require.Less(t, len(k.requests), k.pages+20, "%s: it begins again\n%s", what, strings.Join(k.requests, "\n"))
 }
 
 // However small the budget, the history comes, bit by bit.
