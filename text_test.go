@@ -16,6 +16,18 @@ func entryOf(t *testing.T, text string) *Entry {
 	return doc.Entries[0]
 }
 
+// What is no character is not in a text, wherever it stands: the rest of the
+// document has none.
+func TestControlCharactersAreLeftOut(t *testing.T) {
+	for _, inner := range []string{"a\x01b", "<![CDATA[a\x01b]]>", "&lt;p>a\x01b&lt;/p>"} {
+		e := entryOf(t, "<rss><channel><item><description>"+inner+"</description><guid>1</guid></item></channel></rss>")
+		require.Equal(t, "ab", e.Summary().Plain(), inner)
+		item, err := e.Decode()
+		require.NoError(t, err)
+		require.NotContains(t, item.Description, "\x01", inner)
+	}
+}
+
 // Where there are elements among the characters, nobody has escaped the markup.
 func TestMarkupThatNobodyEscaped(t *testing.T) {
 	const markup = `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br/></p>`
