@@ -40,7 +40,7 @@ func TestErrorTypes(t *testing.T) {
 		{"/cut", is[*TruncatedError], "cut short"},
 		{"/encoded", is[*EncodingError], `"compress"`},
 		{"/slow", is[*TimeoutError], "headers"},
-		{"/circle", is[*RefusedError], "redirect loop"},
+		{"/circle", is[*RefusedError], "redirects in a circle"},
 	} {
 		c := &Client{
 			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000},
