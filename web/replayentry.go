@@ -20,7 +20,7 @@ const (
 
 // released returns an entry as a replay has it: with the time of its release, and
 // its own date in its text and in its source.
-func (m *material) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
+func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
 	e, err := m.entry(r)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (m *material) released(r *mirror.Record, at time.Time) (*feedhistory.Entry,
 
 // A rewrite copies an entry's element but for what is new.
 type rewrite struct {
-	m        *material
+	m        *source
 	e        *feedhistory.Entry
 	element  string
 	original time.Time // zero: it is not known
