@@ -113,9 +113,9 @@ func (x *rewrite) atomChild(local string, from, to int) {
 	case "summary":
 		text = x.e.Summary()
 	case "source":
-		if x.element[from:to] == x.m.source && !x.original.IsZero() {
-			end := strings.LastIndex(x.m.source, "</")
-			x.replace(from, to, x.m.source[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.source[end:])
+		if x.element[from:to] == x.m.element && !x.original.IsZero() {
+			end := strings.LastIndex(x.m.element, "</")
+			x.replace(from, to, x.m.element[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.element[end:])
 		}
 		return
 	default:
