@@ -136,6 +136,13 @@ func (m *Miniflux) Entries() (entries []Entry) {
 	return entries
 }
 
+// Break sets Fault while the model is being asked.
+func (m *Miniflux) Break(fault func(n int, r *http.Request) *Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Fault = fault
+}
+
 // Requests is how many requests there have been.
 func (m *Miniflux) Requests() int {
 	m.mu.Lock()
