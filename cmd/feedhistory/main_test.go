@@ -40,6 +40,12 @@ func scripts(newDB func() string) testscript.Params {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			action, err := filepath.Abs("../../publish/action")
+			if err != nil {
+				return err
+			}
+			env.Setenv("ACTION", action)
+			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--link=https://example.org/{path}/\n")
 			env.Values["reader"] = new(readertest.Miniflux)
 			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second, after each command, is too long
 			for _, name := range []string{"DB", "DB2", "DB3"} {
