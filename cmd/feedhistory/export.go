@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/handover"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -17,7 +18,8 @@ import (
 type exportCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
-	Format  string   `default:"jsonl" enum:"jsonl,atom,opml" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line, as publish reads them (the default); atom: one feed; opml: the list of feeds."`
+	Format  string   `default:"jsonl" enum:"jsonl,atom,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line, as publish reads them (the default); atom: one feed; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Of greader and nextcloud: read (the default) or unread."`
 	Deleted bool     `help:"Of jsonl: also entries that are no longer part of their feed, as deletions."`
 }
 
@@ -33,7 +35,7 @@ func (c *exportCommand) Validate() error {
 	case c.Format == "atom" && len(c.URLs) != 1:
 		return errors.New("--format atom: give one feed's URL")
 	case c.Format != "jsonl" && c.Deleted:
-		return errors.New("--deleted is for jsonl: an Atom feed tells of deletions anyway, and a list of feeds has no entries")
+		return errors.New("--deleted is for jsonl: an Atom feed tells of deletions anyway, a list of feeds has no entries, and readers import none")
 	}
 	return nil
 }
@@ -53,6 +55,10 @@ func (c *exportCommand) Run(w *world) (err error) {
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
+	case "greader":
+		err = (&handover.Export{Store: store, Status: c.Status}).GoogleReader(w.ctx, out, feeds)
+	case "nextcloud":
+		err = (&handover.Export{Store: store, Status: c.Status}).NextcloudNews(w.ctx, out, feeds)
 	case "atom":
 		err = exportAtom(w.ctx, out, store, feeds)
 	default:

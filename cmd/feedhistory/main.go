@@ -51,6 +51,8 @@ type commandLine struct {
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
 
+	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
+
 	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
 	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
