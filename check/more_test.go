@@ -92,20 +92,20 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The README has the table that Table makes; -update writes it there.
+// The README has the table that table makes; -update writes it there.
 func TestReadme(t *testing.T) {
 	const begin, end = "<!-- codes -->\n", "<!-- /codes -->"
 	data, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
 	require.True(t, ok)
-	table, after, ok := strings.Cut(rest, end)
+	written, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+Table()+end+after), 0o644))
+		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+table()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, Table(), table, "go test ./check -run TestReadme -update")
+	require.Equal(t, table(), written, "go test ./check -run TestReadme -update")
 }
 
 func TestPlaces(t *testing.T) {
