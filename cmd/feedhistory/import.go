@@ -267,16 +267,17 @@ func (in *importing) entry(line []byte, n int) error {
 	if err != nil {
 		return fmt.Errorf("the entry %s: %w", l.ID, err)
 	}
-	switch {
-	case r.Content.Format == 0:
+	bare := r.Content.Format == 0
+	if bare {
 		f.change.Mark = append(f.change.Mark, r)
-	default:
+	} else {
 		f.change.Put = append(f.change.Put, r)
-		if r.State == mirror.Live {
-			f.entries++
-		} else {
-			f.deleted++
-		}
+	}
+	switch {
+	case r.State == mirror.Live:
+		f.entries++
+	case !bare:
+		f.deleted++
 	}
 	for _, v := range l.Versions {
 		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: v.Content.content()})

@@ -52,6 +52,7 @@ type commandLine struct {
 	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
+	Erase   eraseCommand   `cmd:"" help:"Take entries out of a mirror, and of what is published."`
 
 	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
