@@ -270,7 +270,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	}
 	f := p.feed
 	f.Failures++
-	f.Error = err.Error()
+	f.Error = feedhistory.Describe(err)
 	p.failure, p.cut = err, true
 	p.ready, p.unfinished = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
 	f.Gone = isGone(err) || p.doubted && isAway(err) // the other address has been withdrawn
@@ -363,7 +363,7 @@ func (p *poll) finish() (*Changes, error) {
 	if err := p.commit(p.ctx); err != nil {
 		return p.stop(err)
 	}
-	return p.report(), p.failure
+	return p.report(), nil
 }
 
 // verdict is what can be said of the mirror while the chain is not checked.
@@ -385,7 +385,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 func (p *poll) report() *Changes {
 	c, f := p.changes, p.feed
 	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
-	c.AsOf = f.WholeAsOf()
+	c.AsOf, c.Failure = f.WholeAsOf(), p.failure
 	if c.Alias != "" {
 		c.Next = time.Time{}
 	}

@@ -84,6 +84,32 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
+// An Indexer is a Store that makes what was committed ready to be searched
+// afterwards, so that commits need not wait for it. A search does so, too: Index
+// saves it the time.
+type Indexer interface {
+	Store
+
+	// Index indexes what is not indexed yet.
+	Index(ctx context.Context) error
+}
+
+// A Calendar is a Store that counts entries by month.
+type Calendar interface {
+	Store
+
+	// Months returns the months that have entries which a query asks for, the
+	// oldest first. Of the query, Feed, which must be set, Search, Prefix, Deleted
+	// and Gone count. Entries without any time are left out.
+	Months(ctx context.Context, q Query) ([]Month, error)
+}
+
+// A Month says how many entries fall into a calendar month.
+type Month struct {
+	Start   time.Time // its first instant, in UTC
+	Entries int64     // by Record.Time
+}
+
 // A Change is what one commit changes of one feed.
 type Change struct {
 	// Feed is its new state, but for Version, which is that of the state it

@@ -16,7 +16,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 const entriesPerPage = 50
@@ -37,7 +36,7 @@ type entriesView struct {
 	Wrong  string    // why there is no answer
 	River  bool      // of all feeds
 
-	hits []sqlstore.Month // how many there are in each month, if not all are asked for
+	hits []mirror.Month // how many there are in each month, if not all are asked for
 }
 
 // Asked reports whether the list is a part of all entries.
