@@ -51,11 +51,6 @@ type commandLine struct {
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
 
-	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
-	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
-	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
-	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
-
 	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }
 
