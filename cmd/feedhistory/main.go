@@ -56,11 +56,6 @@ type commandLine struct {
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
-	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
-	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
-	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
-	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
-
 	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }
 
