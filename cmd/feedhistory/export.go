@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/handover"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -20,8 +21,9 @@ import (
 type exportCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
-	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds."`
+	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
 	Raw     bool     `help:"Of jsonl: all that the mirror knows, as import reads it."`
+	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Of greader and nextcloud: read (the default) or unread."`
 	Deleted bool     `help:"Of jsonl: also entries that are no longer part of their feed, as deletions."`
 }
 
@@ -38,7 +40,7 @@ func (c *exportCommand) Validate() error {
 	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
 		return errors.New("--format " + c.Format + ": give one feed's URL")
 	case c.Format != "jsonl" && c.Format != "csv" && c.Deleted:
-		return errors.New("--deleted is for jsonl and csv: a feed tells of deletions anyway, and a list of feeds has no entries")
+		return errors.New("--deleted is for jsonl and csv: a feed tells of deletions anyway, a list of feeds has no entries, and readers import none")
 	case c.Format != "jsonl" && c.Raw:
 		return errors.New("--raw is for jsonl")
 	case c.Deleted && c.Raw:
@@ -62,6 +64,10 @@ func (c *exportCommand) Run(w *world) (err error) {
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
+	case "greader":
+		err = (&handover.Export{Store: store, Status: c.Status}).GoogleReader(w.ctx, out, feeds)
+	case "nextcloud":
+		err = (&handover.Export{Store: store, Status: c.Status}).NextcloudNews(w.ctx, out, feeds)
 	case "json":
 		err = exportObject(w.ctx, out, store, feeds)
 	case "atom":

@@ -269,7 +269,7 @@ func (in *importing) entry(line []byte, n int) error {
 	}
 	bare := r.Content.Format == 0
 	if bare {
-		f.change.Mark = append(f.change.Mark, r)
+		f.change.Touch = append(f.change.Touch, r)
 	} else {
 		f.change.Put = append(f.change.Put, r)
 	}
@@ -341,7 +341,7 @@ func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
 // filled commits what has come, if that is enough.
 func (in *importing) filled(size int) error {
 	f := in.feed
-	if f.size += size; f.size < importBytes && len(f.change.Put)+len(f.change.Mark)+len(f.change.Documents) < importBatch {
+	if f.size += size; f.size < importBytes && len(f.change.Put)+len(f.change.Touch)+len(f.change.Documents) < importBatch {
 		return nil
 	}
 	return in.commit()

@@ -114,7 +114,7 @@ func fullStore(t *testing.T, db string) {
 			r := &mirror.Record{}
 			filled(t, reflect.ValueOf(r).Elem(), &n)
 			r.Feed, r.State, r.Content, r.Copy = url, state, mirror.Content{}, mirror.Copy{}
-			change.Mark = append(change.Mark, r)
+			change.Touch = append(change.Touch, r)
 		}
 		change.Feed.Entries, change.Feed.Deleted, change.Feed.Documents = 1, 2, 3
 		require.NoError(t, store.Commit(t.Context(), change))

@@ -54,10 +54,7 @@ type commandLine struct {
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
 	Erase   eraseCommand   `cmd:"" help:"Take entries out of a mirror, and of what is published."`
 
-	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
-	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
-	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
-	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
+	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
 	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }

@@ -1,208 +1,241 @@
 package main
 
 import (
-	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/feedhistory/feedhistory"
 )
 
-// The recipes of publish/README.md are followed as they are written, with the
-// generators themselves, on sites with awkward names, dates and addresses.
+const published = "../../publish"
 
-var (
-	fenced   = regexp.MustCompile("(?s)```([a-z-]+)\n(.*?)```")
-	fileName = regexp.MustCompile(`^(?:# |\{\{- /\* )(\S+)`)
-)
-
-// recipe returns the blocks under a heading: files by name, and the commands.
-func recipe(t *testing.T, heading string) (files map[string]string, commands string) {
-	text, err := os.ReadFile("../../publish/README.md")
+// buildEnv is an environment in which publish.sh finds this feedhistory.
+func buildEnv(t *testing.T, bin string, more ...string) []string {
+	action, err := filepath.Abs(published + "/action")
 	require.NoError(t, err)
-	_, text2, ok := strings.Cut(string(text), "\n#### "+heading+"\n")
-	require.True(t, ok, "there is no such recipe: %s", heading)
-	text2, _, _ = strings.Cut(text2, "\n##")
-	files = map[string]string{}
-	for _, block := range fenced.FindAllStringSubmatch(text2, -1) {
-		if block[1] == "sh" {
-			commands += block[2]
-			continue
-		}
-		name := fileName.FindStringSubmatch(block[2])
-		require.NotNil(t, name, block[2])
-		files[name[1]] = block[2]
+	env := append(os.Environ(), "FEED_BRANCH=", "PATH="+strings.Join([]string{bin, action, os.Getenv("PATH")}, string(os.PathListSeparator)))
+	return append(env, more...)
+}
+
+// command builds this command into a directory.
+func command(t *testing.T) (dir string) {
+	t.Helper()
+	skipStep(t)
+	dir = t.TempDir()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/feedhistory", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
+}
+
+func skipStep(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a build's step is a shell script")
 	}
-	require.NotEmpty(t, commands)
-	return files, commands
-}
-
-// A generated site is one whose recipes are tried.
-type generatedSite struct {
-	program string
-	files   map[string]string
-	config  string // to which recipes add
-	built   string // the directory
-	feed    string // the subscription document
-	pages   []string
-	warns   int // articles with tags in Markdown
-}
-
-func hugoSite() generatedSite {
-	article := func(matter, text string) string { return "---\n" + matter + "\n---\n" + text + "\n" }
-	return generatedSite{
-		program: "hugo", config: "hugo.toml", built: "public", feed: "static/feeds/feed.atom", warns: 1,
-		files: map[string]string{
-			"hugo.toml":                              "baseURL = \"https://example.org/\"\ntitle = \"Ann writes\"\ntimeZone = \"Pacific/Auckland\"\n",
-			"layouts/_default/single.html":           "<html><body>{{ .Content }}</body></html>",
-			"layouts/_default/list.html":             "<html><body>{{ .Title }}</body></html>",
-			"content/about.md":                       article("title: About", "No article"),
-			"content/posts/first.md":                 article("title: First\ndate: 2003-10-13T18:30:02Z\ntags: [a, b]\ncategories: [b]", "Some *text*."),
-			"content/posts/With Case and  Spaces.md": article("title: Spaces\ndate: 2003-10-14", "X"),
-			"content/posts/slugged.md":               article("title: Slugged\nslug: \"Another Name\"\ndate: 2003-10-15T00:30:00+02:00", "{{< highlight go >}}x{{< /highlight >}} <img src=\"a.png\">"),
-			"content/posts/deep/er/CamelCase.md":     article("title: Deep\ndate: 2003-10-15 23:30:00", "`{{</* code */>}}` is no short code"),
-			"content/posts/expired.md":               article("title: Expired\ndate: 2003-10-16\nexpiryDate: 2004-01-01", "X"),
-			"content/posts/draft.md":                 article("title: Draft\ndate: 2003-10-17\ndraft: true", "X"),
-			"content/posts/future.md":                article("title: Future\ndate: 2999-10-17", "X"),
-			"content/posts/Ünïcode & more!.md":       article("title: Ünïcode & more\ndate: 2003-10-18", "X"),
-			"content/posts/own.md":                   article("title: Own address\nurl: /elsewhere/Own.html\ndate: 2003-10-19", "X"),
-			"content/posts/bundle/index.md":          "+++\ntitle = \"Bundle\"\ndate = 2003-10-20\n+++\nX\n",
-		},
-		pages: []string{
-			"posts/first/index.html", "posts/with-case-and-spaces/index.html", "posts/another-name/index.html",
-			"posts/deep/er/camelcase/index.html", "posts/ünïcode-more/index.html", "elsewhere/Own.html", "posts/bundle/index.html",
-		},
+	if testing.Short() {
+		t.Skip("builds the command, and sites")
 	}
 }
 
-func jekyllSite() generatedSite {
-	article := func(matter, text string) string { return "---\nlayout: default\n" + matter + "\n---\n" + text + "\n" }
-	return generatedSite{
-		program: "jekyll", config: "_config.yml", built: "_site", feed: "feeds/feed.atom", warns: 1,
-		files: map[string]string{
-			"_config.yml":                           "title: Ann writes\nurl: https://example.org\ntimezone: America/New_York\n",
-			"_layouts/default.html":                 "<html><body>{{ content }}</body></html>",
-			"_posts/2003-12-13-welcome.md":          article("title: Welcome", "Some *text*."),
-			"_posts/2003-12-14-With Case and it.md": article("title: Spaces\ncategories: [News, Big Stories]", "X {{ page.title }}"),
-			"_posts/2003-12-15-late.md":             article("title: Late\ndate: 2003-12-15 03:30:00 +0000", "X"),
-			"_posts/2003-12-16-slugged.md":          article("title: Slug\nslug: other-Name", "X"),
-			"_posts/2003-12-17-own.md":              article("title: Own\npermalink: /own/address.html", "X"),
-			"_posts/2003-12-18-Ünï & more.md":       article("title: Ünï & more", "X"),
-			"_posts/2003-12-18-unpublished.md":      article("title: Unpublished\npublished: false", "X"),
-			"_posts/2999-12-18-future.md":           article("title: Future", "X"),
-		},
-		pages: []string{
-			"2003/12/13/welcome.html", "news/big stories/2003/12/14/With-Case-and-it.html", "2003/12/14/late.html",
-			"2003/12/16/other-Name.html", "own/address.html", "2003/12/18/Ünï-&-more.html",
-		},
-	}
-}
-
+// Each recipe builds its site and the feed. Built again from nothing but what was
+// published, it is the same to the byte; a new article changes no archive.
 func TestRecipes(t *testing.T) {
-	for heading, site := range map[string]generatedSite{
-		"From what Hugo builds": hugoSite(), "From Hugo's Markdown": hugoSite(),
-		"From what Jekyll builds": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),
-	} {
-		t.Run(heading, func(t *testing.T) {
-			if _, err := exec.LookPath(site.program); err != nil {
-				require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_GENERATORS"))
-				t.Skip(site.program + " is not installed")
-			}
-			files, commands := recipe(t, heading)
-			dir := t.TempDir()
-			for name, text := range site.files {
-				siteFile(t, filepath.Join(dir, name), text)
-			}
-			for name, text := range files {
-				if name == site.config {
-					text = site.files[name] + text
+	recipes, err := filepath.Glob(published + "/recipes/*/build.sh")
+	require.NoError(t, err)
+	require.NotEmpty(t, recipes)
+	bin := command(t)
+	for _, recipe := range recipes {
+		source := filepath.Dir(recipe)
+		t.Run(filepath.Base(source), func(t *testing.T) {
+			modules, err := filepath.EvalSymlinks(filepath.Join(source, "node_modules"))
+			if _, packaged := os.Stat(filepath.Join(source, "package.json")); packaged == nil && err != nil {
+				if os.Getenv("FEEDHISTORY_RECIPES") == "required" {
+					t.Fatal("the generator is not installed")
 				}
-				siteFile(t, filepath.Join(dir, name), text)
+				t.Skip("the generator is not installed: npm install in " + source)
 			}
-			said := follow(t, dir, commands)
-			if strings.Contains(heading, "Markdown") {
-				require.Contains(t, said, "1 entry has tags of the site generator's")
-			} else {
-				require.NotContains(t, said, "tags of the site generator's")
+			r := &recipeRun{t: t, source: source, modules: modules, bin: bin, state: filepath.Join(t.TempDir(), "state")}
+			first := r.build()
+			require.Len(t, first.history.Entries, 5)
+			require.GreaterOrEqual(t, len(first.files), 3, "archives")
+			for _, e := range first.history.Entries {
+				n := strings.TrimPrefix(e.Title().Plain(), "Post ")
+				require.Contains(t, e.Content().Plain()+e.Summary().Plain(), "Text "+n+", with a link.")
+				require.True(t, strings.HasPrefix(e.ID, "https://example.org/"), e.ID)
 			}
-			require.NotContains(t, said, "left out: without")
-			site.check(t, dir)
-			require.Contains(t, follow(t, dir, commands), "0 new · 0 changed · ", "another build changes nothing")
-			site.misses(t, dir, commands)
+			require.Equal(t, first.files, r.build().files)
+
+			r.article = 6
+			then := r.build()
+			require.Len(t, then.history.Entries, 6)
+			changed := 0
+			for name, text := range first.files {
+				if now, ok := then.files[name]; !ok || now != text {
+					changed++
+				}
+			}
+			require.LessOrEqual(t, changed, 2, "the subscription document, and a next-archive")
 		})
 	}
 }
 
-func siteFile(t *testing.T, name, text string) {
-	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+// A recipeRun builds one recipe, each time in a new directory.
+type recipeRun struct {
+	t                           *testing.T
+	source, modules, bin, state string
+	article                     int // that is new; zero: none
 }
 
-// follow runs a recipe's commands.
-func follow(t *testing.T, dir, commands string) string {
-	said, err := try(dir, commands)
-	require.NoError(t, err, said)
-	return strings.Join(strings.Fields(said), " ")
+// A built site's feed.
+type builtFeed struct {
+	files   map[string]string
+	history *feedhistory.History
 }
 
-func try(dir, commands string) (string, error) {
-	shell := exec.Command("sh", "-ec", commands)
-	shell.Dir = dir
-	out, err := shell.CombinedOutput()
-	return string(out), err
-}
-
-// check requires that each page has its entry, and each entry its page, by the
-// rules of a plain web server.
-func (s *generatedSite) check(t *testing.T, dir string) {
-	feed, err := os.Open(filepath.Join(dir, s.feed))
-	require.NoError(t, err)
-	defer feed.Close()
-	doc, err := feedhistory.Parse(feed, "")
-	require.NoError(t, err)
-	home, _ := doc.Links.Rel(feedhistory.RelAlternate)
-	require.Equal(t, "https://example.org/", home.Href)
-	var pages []string
-	for _, e := range doc.Entries {
-		link, _ := e.Links.Rel(feedhistory.RelAlternate)
-		name, ok := strings.CutPrefix(link.Href, "https://example.org/")
-		require.True(t, ok, link.Href)
-		name, err := url.PathUnescape(name)
-		require.NoError(t, err)
-		if strings.HasSuffix(name, "/") {
-			name = path.Join(name, "index.html")
+func (r *recipeRun) build() *builtFeed {
+	dir := r.t.TempDir()
+	posts := ""
+	require.NoError(r.t, filepath.WalkDir(r.source, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(r.source, path)
+		to := filepath.Join(dir, rel)
+		switch {
+		case err != nil:
+			return err
+		case d.Name() == "node_modules":
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.MkdirAll(to, 0o700)
 		}
-		require.FileExists(t, filepath.Join(dir, s.built, name))
-		pages = append(pages, name)
+		if d.Name() == "post-5.md" {
+			posts = filepath.Dir(to)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, 0o700)
+	}))
+	if r.modules != "" {
+		require.NoError(r.t, os.Symlink(r.modules, filepath.Join(dir, "node_modules")))
 	}
-	require.ElementsMatch(t, s.pages, pages)
-	require.FileExists(t, filepath.Join(dir, s.built, "feeds/feed.atom"), "the feed is part of the site")
-	_, err = os.Stat(filepath.Join(dir, s.built, "feeds/.lock"))
-	require.True(t, errors.Is(err, fs.ErrNotExist))
+	if r.article > 0 {
+		text := strings.ReplaceAll("---\ntitle: Post N\ndate: 2003-0N-01\n---\n\nText N\n", "N", string(rune('0'+r.article)))
+		require.NoError(r.t, os.WriteFile(filepath.Join(posts, "post-6.md"), []byte(text), 0o600))
+	}
+	build := exec.Command("./build.sh")
+	build.Dir, build.Env = dir, buildEnv(r.t, r.bin, "FEED_STATE="+r.state)
+	out, err := build.CombinedOutput()
+	require.NoError(r.t, err, "%s", out)
+	require.Contains(r.t, string(out), "documents checked: nothing to report")
+	return r.read(dir)
 }
 
-// misses requires that a page which is not there is missed.
-func (s *generatedSite) misses(t *testing.T, dir, commands string) {
-	lines := strings.SplitAfter(commands, "\n")
-	publish := strings.Join(lines[1:len(lines)-2], "") // not the builds
-	page := filepath.Join(dir, s.built, s.pages[1])
-	require.NoError(t, os.Remove(page))
-	before, err := os.ReadFile(filepath.Join(dir, s.feed))
+// read reads the feed that a site has, through its files.
+func (r *recipeRun) read(dir string) *builtFeed {
+	found, err := filepath.Glob(dir + "/*/feeds/feed.atom")
+	require.NoError(r.t, err)
+	require.Len(r.t, found, 1)
+	b := &builtFeed{files: map[string]string{}}
+	require.NoError(r.t, filepath.WalkDir(filepath.Dir(found[0]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(filepath.Dir(found[0]), path)
+		b.files[name] = string(text)
+		return err
+	}))
+	var docs []*feedhistory.Document
+	for name, text := range b.files {
+		doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feeds/"+filepath.ToSlash(name))
+		require.NoError(r.t, err)
+		docs = append(docs, doc)
+	}
+	b.history, err = feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) {
+		for _, doc := range docs {
+			if !yield(doc, nil) {
+				return
+			}
+		}
+	})
+	require.NoError(r.t, err)
+	return b
+}
+
+// The action's own step runs, with all that it is given, and gives publish.sh all
+// that this wants to know.
+func TestAction(t *testing.T) {
+	skipStep(t)
+	text, err := os.ReadFile(published + "/action/action.yml")
 	require.NoError(t, err)
-	said, err := try(dir, publish)
-	require.Error(t, err)
-	require.Contains(t, said, "lead nowhere; nothing is published")
-	require.Contains(t, said, "\n  https://example.org/")
-	after, err := os.ReadFile(filepath.Join(dir, s.feed))
+	var action struct {
+		Inputs map[string]struct{ Default string }
+		Runs   struct {
+			Steps []struct {
+				Uses, Shell, Run string
+				With, Env        map[string]string
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &action))
+	steps := action.Runs.Steps
+	require.Len(t, steps, 2)
+	path, err := filepath.Abs(published + "/action")
 	require.NoError(t, err)
-	require.Equal(t, before, after)
+	for _, file := range steps[0].With {
+		require.FileExists(t, strings.ReplaceAll(file, "${{ github.action_path }}", path))
+	}
+
+	given := map[string]string{
+		"base": "https://example.org/feeds/", "from": "posts", "dir": "public/feeds", "branch": "",
+		"options": "--link=https://example.org/{path}/",
+	}
+	dir := t.TempDir()
+	env := append(os.Environ(), "GITHUB_ACTION_PATH="+path, "RUNNER_TEMP="+t.TempDir())
+	used := map[string]bool{}
+	for name, value := range steps[1].Env {
+		input := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+		require.Contains(t, action.Inputs, input)
+		used[input] = true
+		text, ok := given[input]
+		if !ok {
+			text = action.Inputs[input].Default
+		}
+		env = append(env, name+"="+text)
+	}
+	require.Len(t, used, len(action.Inputs))
+	script, err := os.ReadFile(published + "/action/publish.sh")
+	require.NoError(t, err)
+	for name := range steps[1].Env {
+		require.Contains(t, string(script), "\n#   "+name)
+	}
+
+	require.NoError(t, os.CopyFS(dir, os.DirFS(published+"/recipes/markdown")))
+	step := exec.Command("sh", "-e", "-c", steps[1].Run)
+	step.Dir, step.Env = dir, env
+	out, err := step.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, dir+"/public/feeds/feed.atom")
+}
+
+// What the container is made of is there.
+func TestDockerfile(t *testing.T) {
+	text, err := os.ReadFile(published + "/action/Dockerfile")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "go build -C /src/cmd/feedhistory")
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == "COPY" && words[1] != "." {
+			require.FileExists(t, "../../"+words[1])
+		}
+	}
 }
