@@ -25,7 +25,7 @@ type WalkOptions struct {
 	// To mark a document as processed is safe only if what it links to, see
 	// Document.Older, is stored in the same transaction, to be Pending in the next
 	// walk unless it is processed by then. Else what is older is never read if this
-	// walk is cut short. The example examples/incremental does it with
+	// walk is cut short. The example mirror/sqlstore/examples/aggregator does it with
 	// database/sql.
 	Processed func(url string) bool
 
