@@ -56,7 +56,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)
 		defer a.http.CloseIdle()
-		list, err := a.list(cmp.Or(m.TimeMap, Wayback) + cmp.Or(doc.Response.Requested, doc.URL))
+		list, err := a.list(cmp.Or(m.TimeMap, waybackMachine) + cmp.Or(doc.Response.Requested, doc.URL))
 		if err != nil {
 			yield(nil, err)
 			return
@@ -97,7 +97,7 @@ const maxLists = 100
 // list reads the TimeMap, and those that it refers to. There is none of what
 // the archive does not have.
 func (a *archive) list(first string) ([]Snapshot, error) {
-	all := &TimeMap{}
+	all := &timeMap{}
 	queue, asked := []string{first}, map[string]bool{}
 	for len(queue) > 0 && len(asked) < maxLists && len(all.Snapshots) < maxSnapshots {
 		url := queue[0]
@@ -112,7 +112,7 @@ func (a *archive) list(first string) ([]Snapshot, error) {
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}
-		m, err := ParseTimeMap(text, resp.URL)
+		m, err := parseTimeMap(text, resp.URL)
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}

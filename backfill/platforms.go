@@ -15,24 +15,24 @@ var platforms = []Platform{
 	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: AtEmpty},
 	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: AtEmpty},
 	{
-		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: AtEmpty,
+		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "latest.rss, since version 2.6 (2020); neither those of categories nor of users",
 	},
 	{
-		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: AtEmpty,
+		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "views with a full pager; the front page's rss.xml has none",
 	},
-	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: AtOnce, Only: "accounts with more than 20 posts, and up to 200"},
-	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: AtEmpty},
-	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: AtEmpty},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200"},
+	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: atEmpty},
+	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: atEmpty},
 	{
 		Label: "lemmy", URL: regexp.MustCompile(`^https?://[^/]+/feeds/(all|local|[cu]/[^/?]+)\.xml(\?|$)`),
-		Page: "?page={n}&limit=50&sort=New", First: 0, End: AtEmpty, Only: "feeds of all posts, of communities and of users",
+		Page: "?page={n}&limit=50&sort=New", First: 0, End: atEmpty, Only: "feeds of all posts, of communities and of users",
 	},
 }
 
-// A Platform is a kind of software, as plain data. It is a Method.
-type Platform struct {
+// A platform is a kind of software, as plain data. It is a Method.
+type platform struct {
 	Label string // the method's name
 
 	// These recognise a feed; all that are not zero must hold.

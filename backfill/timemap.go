@@ -18,9 +18,9 @@ type Snapshot struct {
 	Time time.Time // when the archive took it
 }
 
-// A TimeMap lists the snapshots that a web archive has of a document (RFC 7089
+// A timeMap lists the snapshots that a web archive has of a document (RFC 7089
 // §5).
-type TimeMap struct {
+type timeMap struct {
 	Original  string // the document's URL; "" if the list does not say
 	Snapshots []Snapshot
 	More      []string // URLs of further lists
@@ -38,7 +38,7 @@ func ParseTimeMap(text, base string) (*TimeMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &TimeMap{}
+	m := &timeMap{}
 	found := false
 	for text != "" && len(m.Snapshots) < maxSnapshots {
 		target, params, rest := weblink.Cut(text)
@@ -60,7 +60,7 @@ func ParseTimeMap(text, base string) (*TimeMap, error) {
 }
 
 // sort puts the oldest snapshots first, each once.
-func (m *TimeMap) sort() {
+func (m *timeMap) sort() {
 	slices.SortStableFunc(m.Snapshots, func(a, b Snapshot) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.URL, b.URL))
 	})
@@ -68,7 +68,7 @@ func (m *TimeMap) sort() {
 }
 
 // add takes in a link. Its relation may be several: "first memento".
-func (m *TimeMap) add(target, absolute string, params map[string]string, own string) {
+func (m *timeMap) add(target, absolute string, params map[string]string, own string) {
 	for rel := range strings.FieldsSeq(params["rel"]) {
 		switch rel {
 		case "original":
