@@ -53,8 +53,8 @@
 //
 // [History.Feed] says what gofeed's parser would say: authors, categories,
 // images, iTunes, Dublin Core and other extensions have the same names. The tests
-// compare field by field, with gofeed as the oracle (oracle_test.go lists the
-// differences). Where it differs, it has a reason: ids stay as they were
+// compare field by field, with gofeed as the oracle; examples/fromgofeed lists the
+// differences. Where it differs, it has a reason: ids stay as they were
 // published, references are absolute, an entry has its feed's authors, and broken
 // documents are mended. It is several times as fast.
 //

@@ -83,7 +83,7 @@ type Backfill struct {
 }
 
 // Methods returns the methods that are tried by default: WordPress, Blogger and
-// each known Platform.
+// each known platform.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// Wayback is the address of the Wayback Machine's TimeMaps.
-const Wayback = "https://web.archive.org/web/timemap/link/"
+// waybackMachine is the address of the Wayback Machine's TimeMaps.
+const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
 // 7089). It asks a third party, whatever Policy.SameOrigin says, so it is used
@@ -24,7 +24,7 @@ const Wayback = "https://web.archive.org/web/timemap/link/"
 // snapshot's time. An entry that only a snapshot has may have been edited,
 // withdrawn, or dropped for its age, so Memento treats nothing as deleted.
 type Memento struct {
-	TimeMap string        // the prefix of a TimeMap's URL, before the feed's; "" means Wayback
+	TimeMap string        // the prefix of a TimeMap's URL, before the feed's; "" means that of the Wayback Machine
 	Pace    time.Duration // the least time between requests to the archive; zero means one second
 
 	// All requests every snapshot. By default Memento skips the snapshots between

@@ -9,11 +9,11 @@ import "regexp"
 // and SoundCloud link from page to page, as a JSON Feed does with next_url. Walks
 // follow those links without any of this; the lines for Podlove and SoundCloud
 // are for feeds whose links were lost on the way.
-var platforms = []Platform{
-	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: AtMissing},
-	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: AtMissing, Only: "before version 3.0 (2019)"},
-	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: AtEmpty},
-	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: AtEmpty},
+var platforms = []platform{
+	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: atMissing},
+	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing, Only: "before version 3.0 (2019)"},
+	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: atEmpty},
+	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: atEmpty},
 	{
 		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "latest.rss, since version 2.6 (2020); neither those of categories nor of users",
@@ -46,21 +46,21 @@ type platform struct {
 	// the page's number, and {last} for what the group in Entry matches in the ID
 	// of the last entry so far.
 	Page  string
-	First int // the number of the page at the feed's own URL
-	End   End // how a walk notices that there are no more pages
+	First int     // the number of the page at the feed's own URL
+	End   pageEnd // how a walk notices that there are no more pages
 
 	// Only says which feeds of which versions have pages, for a Probe that finds
 	// none. "" means all, as far as is known.
 	Only string
 }
 
-// An End is a server's answer to a request for a page beyond the last. If a server
+// A pageEnd is a server's answer to a request for a page beyond the last. If a server
 // sends an earlier page again, the walk ends as well, with a gap.
-type End uint8
+type pageEnd uint8
 
 // The ends.
 const (
-	AtMissing End = iota // 404 or 410; other pages may follow one without entries
-	AtEmpty              // a page without entries, or 404 or 410
-	AtOnce               // no request: there is just one more page
+	atMissing pageEnd = iota // 404 or 410; other pages may follow one without entries
+	atEmpty                  // a page without entries, or 404 or 410
+	atOnce                   // no request: there is just one more page
 )

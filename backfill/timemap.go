@@ -29,11 +29,11 @@ type timeMap struct {
 // maxSnapshots bounds a TimeMap.
 const maxSnapshots = 1_000_000
 
-// ParseTimeMap reads a TimeMap in the link format (RFC 6690). References
+// parseTimeMap reads a TimeMap in the link format (RFC 6690). References
 // resolve against base, the list's own URL. The snapshots are sorted, the oldest
-// first; those without a readable time are left out. ParseTimeMap returns an error
+// first; those without a readable time are left out. parseTimeMap returns an error
 // if the text has no link at all.
-func ParseTimeMap(text, base string) (*TimeMap, error) {
+func parseTimeMap(text, base string) (*timeMap, error) {
 	own, err := url.Parse(base)
 	if err != nil {
 		return nil, err

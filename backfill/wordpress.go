@@ -32,7 +32,7 @@ import (
 // page by doubling and bisection, and proves nothing.
 //
 // If the server does not heed the order, as behind a cache that drops parameters,
-// the walk reads the pages from the first to the last, as a Platform's.
+// the walk reads the pages from the first to the last, as a platform's.
 type WordPress struct{}
 
 // The modes of a WordPress Probe.
