@@ -137,7 +137,7 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				}
 			}
 		}
-		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Cursor(), b.Cursor()) })
+		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Place(), b.Place()) })
 		return limited(found, q.Limit), nil
 	})
 }
@@ -147,11 +147,11 @@ func (q *Query) has(r *Record) bool {
 	asked := r.State == Live && !q.Gone || r.State != Live && (q.Deleted || q.Gone) && r.Content.Format != 0
 	return asked && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.Changes == nil || r.Change > *q.Changes) &&
-		(q.Beyond == nil || q.compare(r.Cursor(), q.Beyond) > 0)
+		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
 }
 
 // compare orders places as the query does.
-func (q *Query) compare(a, b *Cursor) int {
+func (q *Query) compare(a, b *Place) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
@@ -231,7 +231,7 @@ func (f *memoryFeed) put(c *Change) {
 		f.set(c, r, r.Content)
 		touched[r.ID] = true
 	}
-	for _, r := range c.Mark {
+	for _, r := range c.Touch {
 		var content Content
 		if old := f.records[r.ID]; old != nil {
 			content = old.Content

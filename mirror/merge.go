@@ -245,7 +245,7 @@ func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
 	case did.content:
 		m.change.Put = append(m.change.Put, r)
 	case did.touched || r.State != before:
-		m.change.Mark = append(m.change.Mark, r)
+		m.change.Touch = append(m.change.Touch, r)
 	}
 }
 

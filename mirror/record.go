@@ -58,9 +58,9 @@ func (r *Record) Time() time.Time {
 	return r.Added
 }
 
-// Cursor returns the record's place in a query's order.
-func (r *Record) Cursor() *Cursor {
-	return &Cursor{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
+// Place returns the record's place in a query's order.
+func (r *Record) Place() *Place {
+	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
 }
 
 // Entry returns the entry as it was published. The error is a

@@ -83,6 +83,32 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
+// An Indexer is a Store that makes what was committed ready to be searched
+// afterwards, so that commits need not wait for it. A search does so, too: Index
+// saves it the time.
+type Indexer interface {
+	Store
+
+	// Index indexes what is not indexed yet.
+	Index(ctx context.Context) error
+}
+
+// A Calendar is a Store that counts entries by month.
+type Calendar interface {
+	Store
+
+	// Months returns the months that have entries which a query asks for, the
+	// oldest first. Of the query, Feed, which must be set, Search, Prefix, Deleted
+	// and Gone count. Entries without any time are left out.
+	Months(ctx context.Context, q Query) ([]Month, error)
+}
+
+// A Month says how many entries fall into a calendar month.
+type Month struct {
+	Start   time.Time // its first instant, in UTC
+	Entries int64     // by Record.Time
+}
+
 // A Change is what one commit changes of one feed.
 type Change struct {
 	// Feed is its new state, but for Version, which is that of the state it
@@ -91,12 +117,12 @@ type Change struct {
 
 	// Put are records with contents, new or changed. What they replace becomes
 	// a version, if it has contents, its Digest is another, and Keep allows. An
-	// ID stands at most once in Put and Mark together.
+	// ID stands at most once in Put and Touch together.
 	Put []*Record
 
-	// Mark are records whose content stays as it is stored, or that have none.
+	// Touch are records whose content stays as it is stored, or that have none.
 	// Their Content is disregarded.
-	Mark []*Record
+	Touch []*Record
 
 	// Versions are earlier versions of entries. One with an entry's ID and a
 	// Digest that is among the versions already, or the current one's, is left
@@ -156,7 +182,7 @@ type Query struct {
 
 	// Beyond, if not nil, begins beyond a place: older than it, newer with
 	// Oldest, or, with Changes, changed after it.
-	Beyond *Cursor
+	Beyond *Place
 
 	// Oldest has the oldest entries come first. Changes have their own order.
 	Oldest bool
@@ -166,8 +192,8 @@ type Query struct {
 	Limit   int  // how many at most; zero: all
 }
 
-// A Cursor is the place of a Record in a Query's order.
-type Cursor struct {
+// A Place is where a Record is in a Query's order.
+type Place struct {
 	Time   time.Time // Record.Time; not used with Query.Changes
 	Feed   string    // likewise
 	Change int64     // Record.Change; used with Query.Changes only

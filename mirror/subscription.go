@@ -111,7 +111,7 @@ func (p *poll) complete(m *merged) error {
 		p.count(r, before)
 		r.Change, r.Changed = p.next(), p.now
 		r.Content.Data = ""
-		m.change.Mark = append(m.change.Mark, r)
+		m.change.Touch = append(m.change.Touch, r)
 	}
 	return nil
 }

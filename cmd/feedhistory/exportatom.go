@@ -45,7 +45,7 @@ const (
 func newAtomExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) (*atomExport, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
-		return nil, errors.New(f.URL + ": the feed could not be read yet: " + brief(f.Error, f.URL, f.Address))
+		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
 	}
 	if err != nil {
 		return nil, err

@@ -189,12 +189,12 @@ func (c *harvestCommand) replicationFailure(err error) error {
 func replicationDetail(err error, url string) (name, what string) {
 	name = url
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
-		if what = detail(page.Err); page.From != "" {
+		if what = feedhistory.Describe(page.Err); page.From != "" {
 			what += ", linked from " + withoutUser(page.From)
 		}
 		return withoutUser(page.URL), what
 	}
-	what = detail(err)
+	what = feedhistory.Describe(err)
 	for _, of := range []string{pageOf(err), url} {
 		if rest, ok := strings.CutPrefix(what, of+": "); ok && of != "" {
 			name, what = of, rest
@@ -212,7 +212,7 @@ func pageOf(err error) string {
 	var malformed *datareplication.MalformedError
 	var reach *datareplication.ReachError
 	var cut *datareplication.CutShortError
-	var limit *datareplication.LimitError
+	var limit *datareplication.BudgetError
 	switch {
 	case errors.As(err, &link):
 		return link.URL
@@ -238,7 +238,7 @@ func replicationAdvice(err error) string {
 	var reach *datareplication.ReachError
 	var missing *datareplication.NotFoundError
 	var cut *datareplication.CutShortError
-	var limit *datareplication.LimitError
+	var limit *datareplication.BudgetError
 	var page *datareplication.PageError
 	switch {
 	case errors.As(err, &page):

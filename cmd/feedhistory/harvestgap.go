@@ -11,7 +11,7 @@ import (
 // harvestGap says what is missing of a harvest.
 func (p *page) harvestGap(g *feedhistory.Gap) {
 	p.para("  - ", "    ", withoutUser(g.URL))
-	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
+	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(feedhistory.Describe(g.Err), g.URL+": ", ""))
 	p.para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 
@@ -20,7 +20,7 @@ func harvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
 	var ignored *modifiedrange.IgnoredError
 	var stamp *modifiedrange.StampError
-	var limit *modifiedrange.LimitError
+	var limit *modifiedrange.BudgetError
 	switch {
 	case errors.As(g, &loss) && loss.Stuck:
 		return "tell the server's operator that it sends the same items whatever end the range has"

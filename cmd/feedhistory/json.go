@@ -102,7 +102,7 @@ func tombstoneJSON(t feedhistory.Tombstone) jsonTombstone {
 }
 
 func gapJSON(g *feedhistory.Gap) jsonGap {
-	message := detail(g.Err)
+	message := feedhistory.Describe(g.Err)
 	if g.From != "" && g.From != g.URL {
 		message += "; linked from " + g.From
 	}

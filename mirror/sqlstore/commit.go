@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 
 // entries stores the entries of a change and their versions.
 func (t transaction) entries(feed int64, c *mirror.Change) error {
-	touched := make([]string, 0, len(c.Put)+len(c.Mark)+len(c.Versions))
+	touched := make([]string, 0, len(c.Put)+len(c.Touch)+len(c.Versions))
 	begin := func(values []any, id string) []any {
 		n := nameOf(id)
 		touched = append(touched, n.key)
@@ -36,7 +36,7 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 	for _, r := range c.Put {
 		puts = appendContent(appendRecord(begin(puts, r.ID), r), &r.Content)
 	}
-	for _, r := range c.Mark {
+	for _, r := range c.Touch {
 		marked = appendRecord(begin(marked, r.ID), r)
 	}
 	for _, v := range c.Versions {

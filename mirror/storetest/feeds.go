@@ -142,7 +142,7 @@ func testConflict(t *testing.T, w world) {
 		t.Helper()
 		f := &mirror.Feed{URL: feedURL, Version: version, Title: "refused"}
 		err := store.Commit(w.ctx, &mirror.Change{
-			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Mark: []*mirror.Record{live("marked", at(0))},
+			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
 			Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
 			Documents: []*mirror.Document{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 		})
