@@ -15,7 +15,7 @@ import (
 
 // The verb publish.
 type publishCommand struct {
-	Out           string `required:"" placeholder:"DIR" help:"Directory of the feed's documents; made if it is not there."`
+	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory of the feed's documents, made if it is not there; or an object store, with credentials from AWS's environment variables."`
 	Base          string `required:"" placeholder:"URL" help:"Where that directory is served."`
 	From          string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
 	Name          string `placeholder:"FILE" help:"The subscription document (default: feed.atom or feed.rss)."`
@@ -28,6 +28,8 @@ type publishCommand struct {
 	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {year}, {month}, {day}."`
 	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, likewise (default: its address)."`
 	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
+
+	storeFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -57,6 +59,9 @@ func (c *publishCommand) Run(w *world) error {
 		return err
 	}
 	p := c.publisher()
+	if p.Output, err = c.output(c.Out); err != nil {
+		return err
+	}
 	if p.Head, err = c.head(p, in); err != nil {
 		return err
 	}
@@ -77,7 +82,7 @@ func (c *publishCommand) Run(w *world) error {
 // publisher returns the Publisher that the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
-		Output: publish.Dir{Path: c.Out}, Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
+		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
 		Split: feedhistory.Split{Size: c.Size},
 	}
 	if c.Format == "rss" {
@@ -92,7 +97,7 @@ func (c *publishCommand) publisher() *publish.Publisher {
 // failure says what is to be done about an error of the publisher's.
 func (c *publishCommand) failure(err error) error {
 	switch {
-	case errors.Is(err, publish.ErrLocked):
+	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
 	case errors.Is(err, publish.ErrForeign):
 		return fmt.Errorf("%s: %w; move it away, and give it as --from", c.Out, err)

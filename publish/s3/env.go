@@ -30,7 +30,7 @@ import (
 func FromEnvironment(target, endpoint string) (*Output, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("not of the form s3://bucket/prefix: %q", target)
+		return nil, errors.New("not of the form s3://bucket/prefix") // it may have a password
 	}
 	keys, err := environmentCredentials()
 	if err != nil {
