@@ -69,7 +69,8 @@ func (o *Output) failure(op, key string, err error) error {
 		reason(ErrBucket)
 	case resp.Code == minio.NoSuchKey || resp.StatusCode == http.StatusNotFound:
 		e.Err = fs.ErrNotExist
-	case resp.StatusCode == http.StatusPreconditionFailed || resp.StatusCode == http.StatusConflict:
+	case resp.StatusCode == http.StatusPreconditionFailed || resp.StatusCode == http.StatusConflict ||
+		resp.StatusCode == http.StatusNotModified: // as old MinIOs have it
 		e.Err = errCondition
 	case resp.StatusCode == http.StatusNotImplemented:
 		reason(ErrConditions)

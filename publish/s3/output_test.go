@@ -168,3 +168,36 @@ func TestConditions(t *testing.T) {
 	require.Equal(t, []string{"feed/2 *", "feed/3 *", "feed/1 If-Match", "feed.atom If-Match"}, puts)
 	requireEntries(t, s.output(t), 10)
 }
+
+// TestRequests: what a call costs, and the order of the writes.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newPublisher(s.output(t))
+	require.NoError(t, p.Append(entries(t, 1, 4)...))
+	made := func(from, n int) (all []string) {
+		require.NoError(t, p.Append(entries(t, from, n)...))
+		for _, request := range s.requests() {
+			request, _, _ = strings.Cut(request, "-") // an archive's name without its digest
+			all = append(all, request)
+		}
+		return all
+	}
+	s.requests()
+	require.Equal(t, []string{"GET .lock", "PUT .lock", "GET feed.atom", "PUT .lock"}, made(4, 1), "nothing is new")
+	require.Equal(t, []string{
+		"GET .lock", "PUT .lock", "GET feed.atom",
+		"PUT .lock", "PUT feed.atom", // decided, and carried out
+		"PUT .lock",
+	}, made(5, 1))
+	require.Equal(t, []string{
+		"GET .lock", "PUT .lock", "GET feed.atom",
+		"HEAD feed/2", "GET ", // there is none, and no such directory
+		"PUT .lock", "PUT feed/2", // the list of what may be left over
+		"PUT .lock",                             // the note, with which the call is decided
+		"GET feed/1", "PUT .lock", "PUT feed/1", // next-archive
+		"PUT .lock", "PUT feed.atom",
+		"PUT .lock", "PUT .lock", // note and list are done with
+		"PUT .lock",
+	}, made(6, 2))
+}
