@@ -134,10 +134,24 @@ func (p *process) kill(t *testing.T) {
 // late. Whenever both are dead, readers find a valid archived feed, nothing that was
 // acknowledged is missing or there twice, and no link dangles.
 func TestKill(t *testing.T) {
+	counts := map[string]int{}
+	for done := 0; done < *kills; done += perStore {
+		killAll(t, min(perStore, *kills-done), counts)
+	}
+	t.Logf("%d kills: %v", *kills, counts)
+	require.NotZero(t, counts["append"])
+}
+
+// perStore is after how many kills another store begins, so that a long test does
+// not read the same feed all the time.
+const perStore = 50
+
+// killAll does that with one store, and counts the entries by their states.
+func killAll(t *testing.T, kills int, counts map[string]int) {
 	s := newStore(t)
 	states := map[string]string{}
 	pause := func() { time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) }
-	for kill := 0; kill < *kills; kill += 2 {
+	for kill := 0; kill < kills; kill += 2 {
 		one, two := start(t, s), start(t, s)
 		pause()
 		for range rand.IntN(4) {
@@ -155,12 +169,9 @@ func TestKill(t *testing.T) {
 		s.advance()
 		requirePublished(t, s, states, one, two)
 	}
-	counts := map[string]int{}
 	for _, state := range states {
 		counts[state]++
 	}
-	t.Logf("%d kills, %d entries: %v", *kills, len(states), counts)
-	require.NotZero(t, counts["append"])
 }
 
 // requirePublished requires that readers find what the processes have published,

@@ -186,6 +186,10 @@ func TestChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, out.Put("feed.atom", []byte("one")))
 	s.upload(t, "feed.atom", "by hand")
+	_, err = out.ReadFile("feed.atom") // by somebody who serves it
+	require.NoError(t, err)
+	_, err = fs.Stat(out, "feed.atom")
+	require.NoError(t, err)
 	require.ErrorIs(t, out.Put("feed.atom", []byte("two")), s3.ErrChanged)
 	data, err := out.ReadFile("feed.atom")
 	require.NoError(t, err)
