@@ -62,7 +62,8 @@ type Store interface {
 	//
 	// The change is made only if the store has the feed at the version which
 	// Change.Feed has; at zero, only if it does not have the feed. What is
-	// stored has the next version, and so has Change.Feed afterwards.
+	// stored has the next version, or Change.Version, and so has Change.Feed
+	// afterwards.
 	//
 	// While a Commit is under way a Mirror goes on reading the feed: what is known
 	// of entries and documents that are not in the change. A change may be that of
@@ -114,6 +115,10 @@ type Change struct {
 	// Feed is its new state, but for Version, which is that of the state it
 	// was made from.
 	Feed *Feed
+
+	// Version is that of what is stored, for a feed that comes from another store.
+	// Zero: the next one.
+	Version int64
 
 	// Put are records with contents, new or changed. What they replace becomes
 	// a version, if it has contents, its Digest is another, and Keep allows. An
@@ -190,6 +195,10 @@ type Query struct {
 	Deleted bool // also those that are not live, but have a Content
 	Gone    bool // only those that are not live, but have a Content
 	Limit   int  // how many at most; zero: all
+
+	// Bare asks instead for those that are not live and have no Content: of which only a
+	// tombstone is known, or that were erased. Search finds none of them.
+	Bare bool
 }
 
 // A Place is where a Record is in a Query's order.

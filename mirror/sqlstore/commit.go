@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/feedhistory/feedhistory/mirror"
@@ -8,8 +9,9 @@ import (
 
 // Commit implements mirror.Store.
 func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+	version := cmp.Or(c.Version, c.Feed.Version+1)
 	err := s.transact(ctx, func(t transaction) error {
-		feed, err := t.feed(c.Feed) // locks the feed
+		feed, err := t.feed(c.Feed, version) // locks the feed
 		if err != nil {
 			return err
 		}
@@ -19,7 +21,7 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 		return t.documents(feed, c)
 	})
 	if err == nil {
-		c.Feed.Version++
+		c.Feed.Version = version
 	}
 	return err
 }

@@ -124,6 +124,8 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 // narrow adds the conditions that a query has but for the feed and the place.
 func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 	switch {
+	case q.Bare:
+		ask.add(" AND state <> 'live' AND format = ''")
 	case q.Gone:
 		ask.add(" AND state <> 'live' AND format <> ''")
 	case q.Deleted:

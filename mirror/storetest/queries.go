@@ -191,6 +191,10 @@ func testDeleted(t *testing.T, w world) {
 	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
 	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, Changes: &zero})
 	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Place()})
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, Changes: &zero}))
+	require.Empty(t, w.ids(mirror.Query{Bare: true, Feed: "another feed"}))
 
 	back := *want[2]
 	back.State = mirror.Live
