@@ -29,8 +29,9 @@ type Database struct {
 	// Store is the mirrored feeds: an *sqlstore.Store. Open sets it.
 	Store mirror.Store
 
-	store *sql.DB       // what Store uses
-	pool  *pgxpool.Pool // whose last commits a crash of the database may lose; see durably
+	states *sqlstore.Store // what Open sets Store to
+	store  *sql.DB         // what Store uses
+	pool   *pgxpool.Pool   // whose last commits a crash of the database may lose; see durably
 }
 
 //go:embed schema.sql
@@ -88,7 +89,8 @@ func (d *Database) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.Store, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	d.states, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	d.Store = d.states
 	return err
 }
 

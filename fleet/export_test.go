@@ -1,6 +1,25 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Random has the worker claim and note feeds in batches of random sizes.
+func (w *Worker) Random() {
+	w.most = func() (int, time.Duration) {
+		return 1 + rand.IntN(6), time.Duration(rand.Int64N(int64(time.Second)))
+	}
+}
+
+// Batch has the worker claim so many feeds of a host together, and write what is
+// to be noted of them after a time.
+func (w *Worker) Batch(feeds int, late time.Duration) {
+	w.most = func() (int, time.Duration) { return feeds, late }
+}
 
 // Exec runs a statement of a test.
 func (d *Database) Exec(ctx context.Context, statement string) error {
@@ -22,4 +41,27 @@ func (d *Database) Where(ctx context.Context) (programs, data string, err error)
 // Size returns how large a table is, and its indexes, in bytes.
 func (d *Database) Size(ctx context.Context, table string) (heap, indexes int64, err error) {
 	return heap, indexes, d.pool.QueryRow(ctx, `SELECT pg_table_size($1::regclass), pg_indexes_size($1::regclass)`, table).Scan(&heap, &indexes)
+}
+
+// Costs are what PostgreSQL has noted of its work.
+type Costs struct {
+	Statements, Milliseconds, Commits, WAL, Pages, Syncs float64
+	Longest                                              []string
+}
+
+// Costs returns what has been noted since it was reset.
+func (d *Database) Costs(ctx context.Context) (*Costs, error) {
+	c := &Costs{}
+	err := d.pool.QueryRow(ctx, `SELECT sum(calls), sum(total_exec_time), sum(calls) FILTER (WHERE query ILIKE 'commit'),
+		max(w.wal_bytes), max(w.wal_fpi), max(w.wal_sync) FROM pg_stat_statements, pg_stat_wal w`).Scan(
+		&c.Statements, &c.Milliseconds, &c.Commits, &c.WAL, &c.Pages, &c.Syncs)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.pool.Query(ctx, `SELECT format('%s calls, %s ms, %s bytes of WAL: %s', calls, round(total_exec_time), wal_bytes,
+		left(regexp_replace(query, '\s+', ' ', 'g'), 100)) FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT 14`)
+	if err == nil {
+		c.Longest, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	return c, err
 }
