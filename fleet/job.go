@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A hostWorker does the job of a host.
@@ -140,10 +142,18 @@ func (v *visit) writeHeld(release bool) error {
 	if len(n.polls) == 0 && !release {
 		return nil
 	}
-	if err := v.w.writes.ask(n); err != nil {
+	err := v.w.writes.ask(n)
+	if err != nil && len(n.polls) == 0 {
 		return err
 	}
-	var err error
+	if err != nil { // one of them may be to blame
+		for _, p := range n.polls {
+			if err := v.writeAlone(p); err != nil {
+				return err
+			}
+		}
+		return v.writeHeld(release)
+	}
 	for _, p := range n.polls {
 		if !p.stored {
 			v.w.metrics.overtaken()
@@ -155,6 +165,30 @@ func (v *visit) writeHeld(release bool) error {
 		}
 	}
 	return err
+}
+
+// writeAlone notes a poll by itself, as it could not be with others.
+func (v *visit) writeAlone(p *routine) error {
+	w, d := v.w, v.w.Database
+	ctx, cancel := afterwards(context.Background())
+	defer cancel()
+	e := ending{outcome: unchanged, feed: p.state, due: p.state.Next}
+	err := d.Store.Commit(ctx, &mirror.Change{Feed: p.state})
+	switch {
+	case errors.Is(err, mirror.ErrConflict):
+		w.metrics.overtaken()
+		e = ending{outcome: conflict, due: time.Now().Add(afterConflict)}
+	case err != nil:
+		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
+			return err
+		}
+		e = w.broken(ctx, p.turn, err, false)
+	}
+	noted, err := d.end(ctx, p.turn, e)
+	if err != nil || noted {
+		return err
+	}
+	return d.forgotten(ctx, p.turn)
 }
 
 // goesOn reports whether a further feed may be polled.
