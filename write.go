@@ -261,6 +261,10 @@ type Draft struct {
 	Links              Links // an alternate, enclosures …
 	Authors            []Person
 	Categories         []Category
+
+	// Extensions are elements of other vocabularies, such as iTunes: each an XML
+	// element that stands by itself, with the namespaces that it needs.
+	Extensions []string
 }
 
 // A Category is a category of an entry (RFC 4287 §4.2.2).
@@ -270,7 +274,7 @@ type Category struct{ Term, Scheme, Label string }
 // write it in their own vocabulary. The same draft gives the same XML.
 //
 // It is an error if the id or the update time is missing, or if the body of an
-// xhtml text is not well-formed.
+// xhtml text, or an extension, is not well-formed.
 func (d Draft) Entry() (*Entry, error) {
 	switch {
 	case trim(d.ID) != d.ID || d.ID == "":
@@ -299,6 +303,12 @@ func (d Draft) Entry() (*Entry, error) {
 	}
 	for _, l := range d.Links {
 		w.link("link", l)
+	}
+	for _, x := range d.Extensions {
+		if err := wellFormed(x); err != nil {
+			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
+		}
+		w.b.WriteString(x + "\n")
 	}
 	w.b.WriteString("</entry>")
 	return ReadEntry(Atom, w.b.String(), "")

@@ -115,11 +115,15 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	p := &poll{
 		ctx: ctx, m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
-		changes: &Changes{URL: url},
-		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
-		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{}, waits: map[string]time.Time{},
-		ready: feed.Next, unfinished: feed.Unfinished,
+		changes: &Changes{URL: url}, looked: map[string]*Document{},
+		asking: asking{waits: map[string]time.Time{}},
+		following: following{
+			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
+			whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
+		},
+		resuming: resuming{resumes: map[string]bool{}},
+		seeking:  seeking{sought: map[string]bool{}},
+		ending:   ending{ready: feed.Next, unfinished: feed.Unfinished},
 	}
 	p.fillsUp()
 	feed.Polls++

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// A Cursor is a place between entries: where the one stands that it names, in
+// A Place lies between entries: next to the one that it names, in
 // the order of a Query. The zero value is the newest end.
 //
 // In SQL, entries beyond it are those WHERE (updated, id) < (?, ?), ORDER BY
 // updated DESC, id DESC. A log with an order of its own can look its place up
 // by the ID.
-type Cursor struct {
+type Place struct {
 	Updated time.Time
 	ID      string
 }
 
-// IsZero reports whether the cursor is the newest end.
-func (c Cursor) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
+// IsZero reports whether the place is the newest end.
+func (c Place) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
 
 // errToken is what is wrong with a token, for whoever asked.
 var errToken = errors.New("this is not the address of a page; begin with the first one")
@@ -30,10 +30,10 @@ const tokenVersion = 1
 // maxToken bounds what is decoded: an id of 4 KiB, and what surrounds it.
 const maxToken = 6 << 10
 
-// token writes a cursor for a URL: a version, seconds, nanoseconds and the id,
+// token writes a place for a URL: a version, seconds, nanoseconds and the id,
 // with a checksum by which addresses show that were cut or mistyped. It is no
 // secret, and gives access to nothing.
-func (c Cursor) token() string {
+func (c Place) token() string {
 	b := []byte{tokenVersion}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
 	b = binary.BigEndian.AppendUint32(b, uint32(c.Updated.Nanosecond()))
@@ -43,7 +43,7 @@ func (c Cursor) token() string {
 }
 
 // parseToken reads what token wrote.
-func parseToken(token string) (c Cursor, err error) {
+func parseToken(token string) (c Place, err error) {
 	if len(token) > maxToken {
 		return c, errToken
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportAtom writes the one feed as History.Document has it, entry by entry: at
-// no time are more in memory than fit a batch.
-func exportAtom(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+// exportFeed writes the one feed as History.Document has it, in Atom or RSS, entry
+// by entry: at no time are more in memory than fit a batch.
+func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err != nil {
 			return err
 		}
-		a, err := newAtomExport(ctx, w, store, f)
+		a, err := newFeedExport(ctx, w, store, f, format)
 		if err != nil {
 			return err
 		}
@@ -28,21 +28,21 @@ func exportAtom(ctx context.Context, w io.Writer, store mirror.Store, feeds iter
 	return nil
 }
 
-// An atomExport is one long Atom document, written as many short ones with the
+// A feedExport is one long document, written as many short ones with the
 // same head: of each but the first the head is left out, and of each but the
 // last the end.
-type atomExport struct {
+type feedExport struct {
 	w    io.Writer
 	doc  *feedhistory.Document // the head, and a batch of entries
 	head []byte                // what is to be left out
+
+	format feedhistory.Format
+	end    string // of the document
 }
 
-const (
-	atomBatch = 500
-	atomEnd   = "</feed>\n"
-)
+const feedBatch = 500
 
-func newAtomExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) (*atomExport, error) {
+func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, format feedhistory.Format) (*feedExport, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -54,7 +54,10 @@ func newAtomExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	if history.Deleted, err = tombstones(ctx, store, f); err != nil {
 		return nil, err
 	}
-	a := &atomExport{w: w, doc: history.Document()}
+	a := &feedExport{w: w, doc: history.Document(), format: format, end: "</feed>\n"}
+	if format == feedhistory.RSS {
+		a.end = "</channel></rss>\n"
+	}
 	a.doc.Complete = f.Verdict == feedhistory.Whole
 	if a.doc.Updated.IsZero() {
 		a.doc.Updated = f.Changed.UTC() // or each head would have a time of its own
@@ -93,7 +96,7 @@ func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (delete
 }
 
 // write writes the entries and the end.
-func (a *atomExport) write(records iter.Seq2[*mirror.Record, error]) error {
+func (a *feedExport) write(records iter.Seq2[*mirror.Record, error]) error {
 	for r, err := range records {
 		if err != nil {
 			return err
@@ -102,18 +105,18 @@ func (a *atomExport) write(records iter.Seq2[*mirror.Record, error]) error {
 		if err != nil {
 			return fmt.Errorf("the entry %s: %w", r.ID, err)
 		}
-		if a.doc.Entries = append(a.doc.Entries, e); len(a.doc.Entries) >= atomBatch {
+		if a.doc.Entries = append(a.doc.Entries, e); len(a.doc.Entries) >= feedBatch {
 			if err := a.flush(); err != nil {
 				return err
 			}
 		}
 	}
 	err := a.flush()
-	_, end := io.WriteString(a.w, atomEnd)
+	_, end := io.WriteString(a.w, a.end)
 	return errors.Join(err, end)
 }
 
-func (a *atomExport) flush() error {
+func (a *feedExport) flush() error {
 	text, err := a.render()
 	if err != nil {
 		return err
@@ -124,8 +127,12 @@ func (a *atomExport) flush() error {
 }
 
 // render returns the document as it is now, without its end.
-func (a *atomExport) render() ([]byte, error) {
+func (a *feedExport) render() ([]byte, error) {
 	var b bytes.Buffer
-	err := feedhistory.WriteAtom(&b, a.doc)
-	return bytes.TrimSuffix(b.Bytes(), []byte(atomEnd)), err
+	write := feedhistory.WriteAtom
+	if a.format == feedhistory.RSS {
+		write = feedhistory.WriteRSS
+	}
+	err := write(&b, a.doc)
+	return bytes.TrimSuffix(b.Bytes(), []byte(a.end)), err
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// settle returns an entry in the form that it has from here on in whichever
+// normalize returns an entry in the form that it has from here on in whichever
 // document it stands: of the feed's format, with an identity of its own, in
 // Atom with an update time, and with a base if it depends on one.
-func (p *Publisher) settle(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	format := p.format()
 	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
 		e = p.identified(e)
 	}
-	if e != nil && p.settled(e) {
+	if e != nil && p.isNormal(e) {
 		return e, nil
 	}
 	given := e
 	if e != nil && baseOf(e) == "" {
 		e = p.rewrite(e, formatOf(e), p.URL())
 	}
-	if e != nil && !p.settled(e) {
+	if e != nil && !p.isNormal(e) {
 		e = p.rewrite(e, format, "")
 	}
 	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
@@ -99,8 +99,8 @@ func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) erro
 	return feedhistory.WriteAtom(w, d)
 }
 
-// settled reports whether an entry can be written as it is.
-func (p *Publisher) settled(e *feedhistory.Entry) bool {
+// isNormal reports whether an entry can be written as it is.
+func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 	if formatOf(e) != p.format() {
 		return false
 	}

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A mark is what a subscription document says to the next Publisher, in a
+// A ledger is what a subscription document says to the next Publisher, in a
 // processing instruction before the root element, which feed readers do not
 // look at. So all state is in the documents, and the archives need not be read
 // to go on.
-type mark struct {
+type ledger struct {
 	open     int       // how many entries, from the first, are not archived yet
 	archives int       // that were ever closed
 	latest   time.Time // what is archived is not newer
@@ -23,12 +23,12 @@ type mark struct {
 	erase  bool   // and what is unreferenced is to be removed
 }
 
-const markTarget = "<?feedhistory "
+const ledgerTarget = "<?feedhistory "
 
 // String returns the instruction.
-func (m mark) String() string {
+func (m ledger) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `%sopen="%d" archives="%d"`, markTarget, m.open, m.archives)
+	fmt.Fprintf(&b, `%sopen="%d" archives="%d"`, ledgerTarget, m.open, m.archives)
 	if !m.latest.IsZero() {
 		fmt.Fprintf(&b, ` latest="%s"`, m.latest.UTC().Format(time.RFC3339Nano))
 	}
@@ -43,33 +43,33 @@ func (m mark) String() string {
 	return b.String() + "?>\n"
 }
 
-// withMark puts a mark into a document, in the place of the one it has, if any.
-func withMark(text string, m mark) string {
-	if from, to := findMark(text); to > 0 {
+// withLedger puts a ledger into a document, in the place of the one it has, if any.
+func withLedger(text string, m ledger) string {
+	if from, to := findLedger(text); to > 0 {
 		return text[:from] + m.String() + text[to:]
 	}
 	declaration := strings.IndexByte(text, '\n') + 1
 	return text[:declaration] + m.String() + text[declaration:]
 }
 
-// findMark returns where a document's mark is: after its first line.
-func findMark(text string) (from, to int) {
+// findLedger returns where a document's ledger is: after its first line.
+func findLedger(text string) (from, to int) {
 	from = strings.IndexByte(text, '\n') + 1
-	if !strings.HasPrefix(text[from:], markTarget) {
+	if !strings.HasPrefix(text[from:], ledgerTarget) {
 		return 0, 0
 	}
 	return from, from + strings.Index(text[from:], "?>\n") + len("?>\n")
 }
 
-// readMark reads a document's mark.
-func readMark(text string) (mark, bool) {
-	from, to := findMark(text)
+// readLedger reads a document's ledger.
+func readLedger(text string) (ledger, bool) {
+	from, to := findLedger(text)
 	if to <= from {
-		return mark{}, false
+		return ledger{}, false
 	}
-	var m mark
+	var m ledger
 	var err error
-	for _, attr := range strings.Fields(strings.TrimSuffix(text[from+len(markTarget):to], "?>\n")) {
+	for _, attr := range strings.Fields(strings.TrimSuffix(text[from+len(ledgerTarget):to], "?>\n")) {
 		name, value, _ := strings.Cut(attr, "=")
 		value = strings.Trim(value, `"`)
 		switch name {
@@ -89,7 +89,7 @@ func readMark(text string) (mark, bool) {
 			m.erase = true
 		}
 		if err != nil {
-			return mark{}, false
+			return ledger{}, false
 		}
 	}
 	return m, true

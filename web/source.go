@@ -13,17 +13,17 @@ import (
 
 const nsAtom = "http://www.w3.org/2005/Atom"
 
-// A material is what entries are published again from: the format that they get
+// A source is what entries are published again from: the format that they get
 // and the feed that they name as their source.
-type material struct {
-	format feedhistory.Format
-	source string // the element
+type source struct {
+	format  feedhistory.Format
+	element string // of the feed: source
 }
 
-// newMaterial returns the material of a feed. The source says nothing that
+// newSource returns the source of a feed. The source says nothing that
 // changes with each poll.
-func newMaterial(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *material {
-	m := &material{format: format}
+func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
+	m := &source{format: format}
 	var b strings.Builder
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(titleOf(feed)))
@@ -38,7 +38,7 @@ func newMaterial(feed *mirror.Feed, head *feedhistory.Document, format feedhisto
 		}
 		b.WriteString("</source>")
 	}
-	m.source = b.String()
+	m.element = b.String()
 	return m
 }
 
@@ -50,7 +50,7 @@ func escape(text string) string {
 
 // entry returns an entry as it was published, but for what it lacks: a source,
 // and what the format requires.
-func (m *material) entry(r *mirror.Record) (*feedhistory.Entry, error) {
+func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (m *material) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 }
 
 // with returns an entry with further elements.
-func (m *material) with(element, more, id string) (*feedhistory.Entry, error) {
+func (m *source) with(element, more, id string) (*feedhistory.Entry, error) {
 	end := strings.LastIndex(element, "</")
 	if end < 0 {
 		return nil, fmt.Errorf("entry %q: there is nothing in it", id)
@@ -74,7 +74,7 @@ func (m *material) with(element, more, id string) (*feedhistory.Entry, error) {
 }
 
 // isNative reports whether an element can stand in the format as it is.
-func (m *material) isNative(element string) bool {
+func (m *source) isNative(element string) bool {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) {
 		return false
@@ -86,7 +86,7 @@ func (m *material) isNative(element string) bool {
 }
 
 // converted returns an entry of another format.
-func (m *material) converted(e *feedhistory.Entry) (string, error) {
+func (m *source) converted(e *feedhistory.Entry) (string, error) {
 	write := feedhistory.WriteAtom
 	if m.format == feedhistory.RSS {
 		write = feedhistory.WriteRSS
@@ -106,7 +106,7 @@ func (m *material) converted(e *feedhistory.Entry) (string, error) {
 }
 
 // lacking returns the elements that an entry is still to get.
-func (m *material) lacking(element string, r *mirror.Record) string {
+func (m *source) lacking(element string, r *mirror.Record) string {
 	has := map[string]bool{}
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
@@ -119,7 +119,7 @@ func (m *material) lacking(element string, r *mirror.Record) string {
 			b.WriteString(`<guid isPermaLink="false">` + escape(r.ID) + "</guid>")
 		}
 		if !has[" source"] {
-			b.WriteString(m.source)
+			b.WriteString(m.element)
 		}
 		return b.String()
 	}
@@ -130,7 +130,7 @@ func (m *material) lacking(element string, r *mirror.Record) string {
 		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, nsAtom, r.Time().UTC().Format(time.RFC3339Nano))
 	}
 	if !has[nsAtom+" source"] {
-		b.WriteString(m.source)
+		b.WriteString(m.element)
 	}
 	return b.String()
 }

@@ -1,0 +1,180 @@
+package feedhistory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// An entry as the fields of a Draft: what it takes to publish it again.
+
+// Draft returns the entry's fields. An entry that is made of them says the same,
+// in Atom, with absolute links; of a draft that became an entry Draft returns the
+// same fields. Authors are the feed's where the entry has none of its own.
+//
+// XHTML that is not well-formed becomes HTML, and other markup that is not becomes
+// text. Updated may be zero, as RSS has no such time.
+func (e *Entry) Draft() Draft {
+	d := Draft{
+		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
+		Title: e.Title().draftable(), Summary: e.Summary().draftable(), Content: e.Content().draftable(),
+	}
+	switch {
+	case e.raw == "":
+	case e.format() == JSONFeed:
+		item := e.decodeJSON()
+		for _, p := range item.Authors {
+			d.Authors = append(d.Authors, Person{Name: p.Name, URI: p.URL, Email: p.Email})
+		}
+		for _, tag := range item.Categories {
+			d.addCategory(Category{Term: tag})
+		}
+	default:
+		d.readElements(e)
+	}
+	if len(d.Authors) == 0 {
+		d.Authors = slices.Clone(e.authors())
+	}
+	return d
+}
+
+// draftable returns a text that Draft.Entry takes, with the same meaning.
+func (t Text) draftable() Text {
+	if t.Body+t.Src == "" {
+		return Text{}
+	}
+	if t.Type == TextPlain || t.Src != "" || !mayBeRelative(t.Body) {
+		t.Base = "" // there is nothing to resolve
+	}
+	if t.Src != "" {
+		t.Body = "" // RFC 4287 §4.1.3.2: then it has no content of its own
+	}
+	if _, err := t.atomBody(); err == nil {
+		return t
+	}
+	if t.Type == TextXHTML {
+		t.Type = TextHTML // readers make the same of it
+	} else {
+		t.Type = "text/plain"
+	}
+	return t
+}
+
+// readElements reads the elements that an entry may have several of: authors,
+// categories and extensions.
+func (d *Draft) readElements(e *Entry) {
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var others []Person // whom other vocabularies name
+	left := maxBorrowed*len(raw) + maxBorrowedExtra
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		start := r.s.Offset()
+		if r.draftElement(d, &others) || r.isMapped() || r.isOwn() && !r.isCarried() {
+			continue
+		}
+		r.s.Skip()
+		element := sc.alone(raw[start:r.s.End()], e.format())
+		if left -= len(element); left < 0 {
+			break // more declarations than elements
+		}
+		if wellFormed(element) == nil {
+			d.Extensions = append(d.Extensions, element)
+		}
+	}
+	for _, p := range others {
+		d.addAuthor(p)
+	}
+}
+
+// draftElement reads the current element of an entry, if it is an author or a
+// category.
+func (r *reader) draftElement(d *Draft, others *[]Person) bool {
+	space, local := r.space(), r.s.Local()
+	atom := isAtom(space) || r.doc.Format == Atom && space == r.native
+	switch rss := r.doc.Format == RSS && r.isRSS(); {
+	case atom && atomName(local) == "author" && r.doc.Format == Atom:
+		d.Authors = append(d.Authors, r.person())
+	case atom && atomName(local) == "author":
+		*others = append(*others, r.person())
+	case atom && atomName(local) == "category":
+		term, _ := r.s.Attr("", "term")
+		scheme, _ := r.s.Attr("", "scheme")
+		label, _ := r.s.Attr("", "label")
+		d.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
+	case rss && rssName(local) == "author":
+		d.addAuthor(personText(r.plainText()))
+	case space == nsDC && local == "creator":
+		*others = append(*others, personText(r.plainText()))
+	case rss && rssName(local) == "category":
+		domain, _ := r.s.Attr("", "domain")
+		d.addCategory(Category{Term: r.plainText(), Scheme: domain})
+	case space == nsDC && local == "subject":
+		d.addCategory(Category{Term: r.plainText()})
+	default:
+		return false
+	}
+	return true
+}
+
+func personText(text string) Person {
+	p := personOf(text)
+	return Person{Name: p.Name, Email: p.Email}
+}
+
+// addAuthor adds an author, unless one of this name is there.
+func (d *Draft) addAuthor(p Person) {
+	name := cmp.Or(p.Name, p.Email, p.URI)
+	if name != "" && !slices.ContainsFunc(d.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
+		d.Authors = append(d.Authors, p)
+	}
+}
+
+// addCategory adds a category, unless it says nothing, or it is there.
+func (d *Draft) addCategory(c Category) {
+	if c.Term != "" && !slices.Contains(d.Categories, c) {
+		d.Categories = append(d.Categories, c)
+	}
+}
+
+// isCarried reports whether the current element, of Atom's own, is kept as it
+// stands.
+func (r *reader) isCarried() bool {
+	if r.doc.Format != Atom {
+		return false
+	}
+	switch atomName(r.s.Local()) {
+	case "contributor", "rights", "source":
+		return true
+	}
+	return false
+}
+
+// alone returns an element with what it takes from the scope to stand by itself,
+// in any document.
+func (sc *scope) alone(element string, format Format) string {
+	needed := sc.needed(element)
+	attrs := declarations(element, needed)
+	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
+		attrs += ` xmlns=""`
+	}
+	if sc.base != "" && mayBeRelative(element) {
+		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
+		s.Next()
+		own, _ := s.Attr(nsXML, "base")
+		if base := resolve(sc.base, own); base != own {
+			var b strings.Builder
+			writeAttr(&b, "xml:base", base)
+			attrs += b.String()
+		}
+	}
+	if attrs == "" {
+		return element
+	}
+	return xmlscan.Standalone(element, sc.bindings, attrs)
+}
