@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -92,19 +93,17 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
 	f := c.Feed
 	switch {
-	case before == nil, f.Version == 0, f.Version != before.Version,
-		len(c.Put)+len(c.Mark)+len(c.Versions)+len(c.Documents) > 0, c.Forget:
+	case before == nil, f.Version == 0, f.Version != before.Version, c.Version != 0,
+		len(c.Put)+len(c.Touch)+len(c.Versions)+len(c.Documents) > 0, c.Forget,
+		f.Unfinished, f.More, f.Gone, f.Alias != "", f.Lost != "", !f.Wait.IsZero(), f.Failures > 0, f.Error != "",
+		len(f.Pending)+len(f.Gaps)+len(f.Sought) > 0:
 		return false
 	}
-	return isQuiet(before) && isQuiet(f) && f.Address == before.Address && f.Title == before.Title && f.Kind == before.Kind &&
-		f.Verdict == before.Verdict && f.Head == before.Head && f.Known == before.Known &&
-		f.Entries == before.Entries && f.Deleted == before.Deleted && f.Documents == before.Documents && f.Usage == before.Usage
-}
-
-// isQuiet reports whether nothing is the matter with a feed.
-func isQuiet(f *mirror.Feed) bool {
-	return !f.Unfinished && !f.More && !f.Gone && f.Alias == "" && f.Lost == "" && f.Wait.IsZero() && f.Failures == 0 && f.Error == "" &&
-		len(f.Pending)+len(f.Gaps)+len(f.Sought) == 0
+	was, is := *before, *f
+	for _, f := range []*mirror.Feed{&was, &is} {
+		f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{}
+	}
+	return reflect.DeepEqual(was, is)
 }
 
 // A panicError is a panic of a poll.
