@@ -49,24 +49,26 @@ func (c *combiner[T]) work() {
 		if len(group) == 0 {
 			return
 		}
-		if err := c.try(group); err == nil || len(group) == 1 {
-			for _, a := range group {
-				a.done <- err
-			}
-			continue
-		}
-		for _, a := range group { // the fault of one is not that of the others
-			a.done <- c.try([]*asked[T]{a})
-		}
+		c.answer(group)
 	}
 }
 
-func (c *combiner[T]) try(group []*asked[T]) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+// patience is how long a group may take.
+const patience = 10 * time.Second
+
+func (c *combiner[T]) answer(group []*asked[T]) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	all := make([]T, len(group))
 	for i, a := range group {
 		all[i] = a.what
 	}
-	return c.do(ctx, all)
+	err := c.do(ctx, all)
+	for i, a := range group {
+		if err == nil || len(group) == 1 || ctx.Err() != nil {
+			a.done <- err
+		} else { // the fault of one is not that of the others
+			a.done <- c.do(ctx, all[i:i+1])
+		}
+	}
 }

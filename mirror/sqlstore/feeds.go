@@ -120,13 +120,13 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
 	next := inUTC(f)
 	next.Version = version
-	state, err := json.Marshal(next)
+	state, err := stateText(next)
 	if err != nil {
 		return 0, err
 	}
 	values := []any{
 		next.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents,
-		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), string(state),
+		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), state,
 	}
 	url := nameOf(f.URL)
 	query := updateFeed

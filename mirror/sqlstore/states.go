@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -31,6 +32,16 @@ func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.F
 	return states, failure(ctx, rows.Err())
 }
 
+// stateText is what the column state has. Markup in it is not escaped: that would
+// make it half as long again.
+func stateText(f *mirror.Feed) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(f)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
 // UpdateStates returns a statement of PostgreSQL's that stores the states of many
 // feeds at once, as Commit stores one in a change of nothing else. It is for a
 // transaction of the caller's own, who decides whether that is to be durable. Each
@@ -45,13 +56,13 @@ func UpdateStates(states []*mirror.Feed) (query string, args []any, err error) {
 	polled, next, gone, errs, texts := make([]string, n), make([]string, n), make([]bool, n), make([]string, n), make([]string, n)
 	for i, f := range states {
 		f = inUTC(f)
-		text, err := json.Marshal(f)
+		text, err := stateText(f)
 		if err != nil {
 			return "", nil, err
 		}
 		urls[i], versions[i], titles[i], kinds[i], verdicts[i] = keyOf(f.URL), f.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String()
 		entries[i], deleted[i], documents[i] = f.Entries, f.Deleted, f.Documents
-		polled[i], next[i], gone[i], errs[i], texts[i] = timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), string(text)
+		polled[i], next[i], gone[i], errs[i], texts[i] = timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), text
 	}
 	return updateStates, []any{urls, versions, titles, kinds, verdicts, entries, deleted, documents, polled, next, gone, errs, texts}, nil
 }
