@@ -55,6 +55,9 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	d.store.SetMaxOpenConns(int(config.MaxConns))
 	d.store.SetMaxIdleConns(int(config.MaxConns))
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	// A plan that was made while a table had few rows would read all of it when it
+	// has many.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err == nil {
 		err = d.prepare(ctx)
 	}

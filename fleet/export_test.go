@@ -3,9 +3,13 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // Random has the worker claim and note feeds in batches of random sizes.
@@ -64,4 +68,48 @@ func (d *Database) Costs(ctx context.Context) (*Costs, error) {
 		c.Longest, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	return c, err
+}
+
+// Plans returns how PostgreSQL does what a group of n hosts asks for, n feeds of
+// each, by what it is.
+func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, url func(i, j int) string) (plans map[string]string, err error) {
+	var hosts, urls []string
+	var tokens, most []int64
+	var pauses []time.Duration
+	var due []time.Time
+	var states []*mirror.Feed
+	for i := range n {
+		hosts, tokens, most, pauses = append(hosts, host(i)), append(tokens, 7), append(most, int64(n)), append(pauses, time.Second)
+		for j := range n {
+			urls, due = append(urls, url(i, j)), append(due, time.Now())
+			states = append(states, &mirror.Feed{URL: url(i, j), Version: 1})
+		}
+	}
+	update, args, err := sqlstore.UpdateStates(states)
+	if err != nil {
+		return nil, err
+	}
+	plans = map[string]string{}
+	for _, q := range []struct {
+		name, query string
+		args        []any
+	}{
+		{"hold", holdHosts, []any{hosts, tokens, time.Minute}},
+		{"claim", dueFeeds, []any{hosts, tokens, most}},
+		{"lock", lockHosts, []any{hosts, tokens}},
+		{"store", update, args},
+		{"note", noteFeeds, []any{urls, due}},
+		{"release", releaseHosts, []any{hosts, pauses}},
+	} {
+		rows, err := d.pool.Query(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+q.query, q.args...)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, err
+		}
+		plans[q.name] = strings.Join(lines, "\n")
+	}
+	return plans, nil
 }

@@ -76,9 +76,7 @@ func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]
 	for _, w := range writes {
 		hosts, tokens = append(hosts, w.host), append(tokens, w.token)
 	}
-	rows, err := tx.Query(ctx, `
-		SELECT h.host FROM unnest($1::text[], $2::bigint[]) AS a (host, token) JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token
-		ORDER BY h.host FOR UPDATE OF h`, hosts, tokens)
+	rows, err := tx.Query(ctx, lockHosts, hosts, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +131,9 @@ func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
 }
 
 const (
+	lockHosts = `
+		SELECT h.host FROM unnest($1::text[], $2::bigint[]) AS a (host, token) JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token
+		ORDER BY h.host FOR UPDATE OF h`
 	// Whoever locks several feeds does so in their order, as Subscribe does.
 	noteFeeds = `
 		WITH mine AS (

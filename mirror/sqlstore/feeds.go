@@ -165,12 +165,12 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		}
 		moved := inUTC(f)
 		moved.URL, moved.Version = to, version
-		state, err := json.Marshal(moved)
+		state, err := stateText(moved)
 		if err != nil {
 			return err
 		}
 		url := nameOf(to)
-		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, string(state), keyOf(from))
+		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, state, keyOf(from))
 	})
 	if err == nil {
 		f.URL, f.Version = to, version
