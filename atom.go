@@ -107,11 +107,13 @@ func (r *reader) atomEntry() {
 	native := r.space()
 	var texts textFinder
 	for r.child(depth) {
-		texts.look(r, r.start)
 		if r.space() != native && !isAtom(r.space()) {
+			texts.look(r, r.s.Local())
 			continue
 		}
-		switch local := r.atomLocal(); local {
+		local := r.atomLocal()
+		texts.look(r, local)
+		switch local {
 		case "id":
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
