@@ -111,6 +111,9 @@ func TestOneVersion(t *testing.T) {
 			}
 		}
 	}
+	action, err := os.ReadFile("../../publish/action/README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(action), "publish/action@v"+version+"\n")
 	changes, err := os.ReadFile("../../CHANGELOG.md")
 	require.NoError(t, err)
 	require.Contains(t, string(changes), version, "CHANGELOG.md has no word on this version")

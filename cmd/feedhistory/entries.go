@@ -22,6 +22,8 @@ type entriesCommand struct {
 	Deleted bool   `help:"Also entries that are no longer part of their feed."`
 	Limit   int    `placeholder:"N" help:"As many at most."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
+
+	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
 }
 
 // Help is what --help says beyond the flags.
@@ -37,6 +39,8 @@ func (c *entriesCommand) Validate() error {
 		return errors.New("--limit: at least 1")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
 		return errors.New("--since must be before --until")
+	case c.JSON && c.Enclosures:
+		return errors.New("--json and --enclosures exclude each other")
 	}
 	return nil
 }
@@ -76,7 +80,7 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error])
 			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
 		}
 	}
-	if n == 0 && !c.JSON {
+	if n == 0 && !c.JSON && !c.Enclosures {
 		p.line("There is no such entry.")
 	}
 	return p.err
@@ -93,6 +97,9 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 			return err
 		}
 		return printLine(p.w, record)
+	}
+	if c.Enclosures {
+		return p.enclosures(e)
 	}
 	p.entry(e)
 	if c.URL == "" {
