@@ -25,7 +25,7 @@ type heldPoll struct {
 	stop   func()
 }
 
-func newHeldPoll(t *testing.T, late time.Duration) *heldPoll {
+func newHeldPoll(t *testing.T, late time.Duration, statements ...string) *heldPoll {
 	t.Parallel()
 	db := open(t, server.Database(t))
 	s := newSite(t)
@@ -49,7 +49,9 @@ func newHeldPoll(t *testing.T, late time.Duration) *heldPoll {
 	asked, answer := s.gate("/slow")
 	subscribe(t, db, s.URL+"/slow")
 	sql(t, db, `UPDATE fleet_feeds SET due = now() - interval '1 minute' WHERE url LIKE '%/quiet'`)
-	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
+	for _, statement := range append(statements, `UPDATE fleet_hosts SET due = now()`) {
+		sql(t, db, statement)
+	}
 	h.answer = func() { close(answer) }
 	h.w.Batch(10, late)
 	h.stop = start(t, h.w)
@@ -112,6 +114,23 @@ func TestHeldLost(t *testing.T) {
 	require.Eventually(t, func() bool { return h.conflicts(t) == 1 }, patience, 10*time.Millisecond)
 	require.Equal(t, h.before, h.state(t))
 	require.EqualValues(t, 2, status(t, h.db).Due)
+}
+
+// Where the worker before has not released the host, a poll of it may have ended
+// the process: each is noted before it begins, and is written by itself.
+func TestHeldDoubtful(t *testing.T) {
+	h := newHeldPoll(t, time.Hour, `UPDATE fleet_hosts SET holder = 1, until = now()`,
+		`UPDATE feeds SET state = jsonb_set(state::jsonb, '{next}', to_jsonb(now() - interval '1 minute'))::text`)
+	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
+	tries := func(path string, want int) {
+		sql(t, h.db, fmt.Sprintf(`DO $$ DECLARE n integer; BEGIN SELECT tries INTO n FROM fleet_feeds WHERE url LIKE '%%%s';
+			IF n <> %d THEN RAISE 'there are %% tries', n; END IF; END $$`, path, want))
+	}
+	tries("/quiet", 0)
+	tries("/slow", 1)
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
+	tries("/slow", 0)
 }
 
 // A feed that was unsubscribed from meanwhile does not come back.
