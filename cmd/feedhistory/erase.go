@@ -20,7 +20,7 @@ type eraseCommand struct {
 	database
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
 	Feed string   `placeholder:"URL" help:"The mirrored feed that has them, if several do."`
-	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory; and from the mirror, if --db is given."`
+	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory; and from the mirror, if --db or FEEDHISTORY_DB is given."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom or feed.rss)."`
 }
 
@@ -74,7 +74,11 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	}
 	m := &mirror.Mirror{Store: store}
 	for feed, ids := range of {
-		if err := m.Erase(w.ctx, feed, ids...); err != nil {
+		err := m.Erase(w.ctx, feed, ids...)
+		for tries := 1; errors.Is(err, mirror.ErrConflict) && tries < 20; tries++ { // a poll is under way
+			err = m.Erase(w.ctx, feed, ids...)
+		}
+		if err != nil {
 			return c.failure(err)
 		}
 	}

@@ -1,0 +1,58 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// A feed that moves takes all with it, also to and from a very long address; one
+// that has changed since it was read stays.
+func TestMove(t *testing.T) {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(filepath.Join(t.TempDir(), "feeds.db")))
+	require.NoError(t, err)
+	defer db.Close()
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	f := &mirror.Feed{URL: "https://example.org/a", Title: "Feed"}
+	change := &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: "d", Names: []string{"d"}}}}
+	change.Put = []*mirror.Record{{ID: "1", State: mirror.Live, Content: mirror.Content{Format: 1, Data: "x", Title: "words"}}}
+	require.NoError(t, store.Commit(t.Context(), change))
+	stale := *f
+	for _, to := range []string{"https://example.org/" + strings.Repeat("x", 3000), "https://example.org/b"} {
+		from := f.URL
+		require.NoError(t, store.Move(t.Context(), f, to))
+		require.Equal(t, to, f.URL)
+		_, err := store.Feed(t.Context(), from)
+		require.ErrorIs(t, err, mirror.ErrNotFound)
+		got, err := store.Feed(t.Context(), to)
+		require.NoError(t, err)
+		require.Equal(t, f, got)
+		_, err = store.Document(t.Context(), to, "d")
+		require.NoError(t, err)
+		n := 0
+		for r, err := range store.Entries(t.Context(), mirror.Query{Search: "words"}) {
+			require.NoError(t, err)
+			require.Equal(t, to, r.Feed)
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+	require.ErrorIs(t, store.Move(t.Context(), &stale, "https://example.org/c"), mirror.ErrConflict)
+	now := *f
+	now.Version--
+	require.ErrorIs(t, store.Move(t.Context(), &now, "https://example.org/c"), mirror.ErrConflict)
+
+	other := &mirror.Feed{URL: "https://example.org/other"}
+	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: other}))
+	require.Error(t, store.Move(t.Context(), f, other.URL), "where another feed is")
+	got, err := store.Feed(t.Context(), "https://example.org/b")
+	require.NoError(t, err)
+	require.Equal(t, "Feed", got.Title)
+}
