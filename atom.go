@@ -107,11 +107,13 @@ func (r *reader) atomEntry() {
 	native := r.space()
 	var texts textFinder
 	for r.child(depth) {
-		texts.look(r, r.start)
 		if r.space() != native && !isAtom(r.space()) {
+			texts.look(r, r.s.Local())
 			continue
 		}
-		switch local := r.atomLocal(); local {
+		local := r.atomLocal()
+		texts.look(r, local)
+		switch local {
 		case "id":
 			if id := r.idText(e); e.ID == "" {
 				e.ID = id
@@ -139,6 +141,9 @@ func WriteAtom(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
 	writeAttr(&out.b, "xmlns", nsAtom)
+	if d.Language != "" && len(d.Entries) == 0 { // entries have their own, and would inherit this
+		writeAttr(&out.b, "xml:lang", d.Language)
+	}
 	out.b.WriteString(">\n")
 	out.element("id", d.identity())
 	out.element("title", d.Title)
@@ -151,6 +156,9 @@ func WriteAtom(w io.Writer, d *Document) error {
 	}
 	for _, l := range d.Links {
 		out.link("link", l)
+	}
+	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // else it is among what is written as it stood
+		out.element("icon", writable(d.Icon))
 	}
 	out.flags(d)
 	out.headAs(d, Atom)

@@ -146,6 +146,7 @@ type Document struct {
 	lost    []string // the relations of history links that could not be used
 	place   place    // what the walk that it came in knows of it
 	text    string   // as decoded to UTF-8
+	raw     string   // as received
 	reread  bool     // a second copy of the subscription document, newer than the first
 	extra   []string // the other elements of the head section, as they stood there
 	known   []string // those that need not be written again, as what they say is above
@@ -155,9 +156,13 @@ type Document struct {
 }
 
 // Text returns the document as it was read, decoded to UTF-8: what the places in
-// its Notes refer to. The heads that Entry.Source and History.Head point to
-// have none.
+// its Notes refer to. Its XML declaration names no other charset. The heads that
+// Entry.Source and History.Head point to have none.
 func (d *Document) Text() string { return d.text }
+
+// Received returns the bytes that were read, before they were decoded: what Text
+// is too, and in the same memory, if they are UTF-8 and say so. Heads have none.
+func (d *Document) Received() string { return d.raw }
 
 // Kind returns what the document says of its feed. See Combines.
 func (d *Document) Kind() Kind {

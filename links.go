@@ -219,7 +219,7 @@ func split(s string) (r reference) {
 	if i := strings.IndexByte(s, '?'); i >= 0 {
 		s, r.query, r.hasQuery = s[:i], s[i+1:], true
 	}
-	if i := strings.IndexAny(s, ":/"); i > 0 && s[i] == ':' && isScheme(s[:i]) {
+	if i := strings.IndexByte(s, ':'); i > 0 && isScheme(s[:i]) {
 		r.scheme, s = s[:i], s[i+1:]
 	}
 	if strings.HasPrefix(s, "//") {
@@ -275,7 +275,7 @@ const maxReference = 64 << 10
 // of RFC 5005). Without an absolute base a relative reference stays as it is,
 // and so does one that is too long to be meant.
 func resolve(base, ref string) string {
-	ref = strings.Trim(ref, " \t\r\n")
+	ref = trim(ref)
 	if len(ref) > maxReference {
 		return ref
 	}

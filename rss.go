@@ -173,7 +173,7 @@ func (r *reader) isPublished() bool {
 // permalink returns the attribute of guid that says whether it is a URL.
 func (r *reader) permalink() (value string, ok bool) {
 	for _, a := range r.s.Attrs() {
-		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
+		if a.Space == "" && (a.Local == "isPermaLink" || strings.EqualFold(a.Local, "isPermaLink")) {
 			return a.Value(), true
 		}
 	}
@@ -198,8 +198,8 @@ func (r *reader) rssItem() {
 	rank, permalink, atomID := 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
-		texts.look(r, r.start)
 		if !r.isRSS() {
+			texts.look(r, r.s.Local())
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
@@ -212,7 +212,9 @@ func (r *reader) rssItem() {
 			}
 			continue
 		}
-		switch r.rssLocal() {
+		name := r.rssLocal()
+		texts.look(r, name)
+		switch name {
 		case "guid":
 			value, ok := r.permalink()
 			if id := r.idText(e); e.ID == "" {

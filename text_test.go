@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"encoding/xml"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -15,6 +17,53 @@ func entryOf(t *testing.T, text string) *Entry {
 	require.NoError(t, err, text)
 	require.Len(t, doc.Entries, 1, text)
 	return doc.Entries[0]
+}
+
+// What is no character is not in a text, wherever it stands: the rest of the
+// document has none.
+func TestControlCharactersAreLeftOut(t *testing.T) {
+	for _, inner := range []string{"a\x01b", "<![CDATA[a\x01b]]>", "&lt;p>a\x01b&lt;/p>"} {
+		e := entryOf(t, "<rss><channel><item><description>"+inner+"</description><guid>1</guid></item></channel></rss>")
+		require.Equal(t, "ab", e.Summary().Plain(), inner)
+		item, err := e.Decode()
+		require.NoError(t, err)
+		require.NotContains(t, item.Description, "\x01", inner)
+	}
+}
+
+// Whatever charset a document came in, other parsers can read its text, and it is
+// at hand as it came.
+func TestTextSaysThatItIsUTF8(t *testing.T) {
+	declared := 0
+	for _, file := range glob(t, "testdata/parse/charset-*.*") {
+		if strings.HasSuffix(file, ".json") {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		doc, err := Parser{}.parse(string(data), "")
+		require.NotNil(t, doc, file)
+		require.Equal(t, string(data), doc.Received(), file)
+		require.Empty(t, doc.headOnly().raw)
+		if err == nil {
+			decoder := xml.NewDecoder(strings.NewReader(doc.Text())) // refuses what says that it is not UTF-8
+			for err == nil {
+				_, err = decoder.Token()
+			}
+			require.ErrorIs(t, err, io.EOF, file)
+		}
+		if strings.Contains(doc.Text()[:60], "encoding") {
+			declared++
+		}
+		again, _ := Parser{}.parse(doc.Text(), "")
+		require.Len(t, again.Entries, len(doc.Entries), file)
+		for i, e := range doc.Entries {
+			require.Contains(t, doc.Text(), e.raw)
+			require.Equal(t, e.Title(), again.Entries[i].Title(), file)
+			require.Equal(t, e.ID, again.Entries[i].ID)
+		}
+	}
+	require.Greater(t, declared, 5)
 }
 
 // Where there are elements among the characters, nobody has escaped the markup.

@@ -21,9 +21,9 @@ func republished(t *testing.T, format feedhistory.Format, url, text string) (*fe
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format, Recent: -1, Split: feedhistory.Split{Size: 1}}
 	require.NoError(t, p.AppendHistory(h))
-	out.ops = nil
+	out.Operations()
 	require.NoError(t, p.AppendHistory(h))
-	require.Empty(t, out.ops, "nothing is new")
+	require.Empty(t, out.Operations(), "nothing is new")
 	return fetch(t, out, p.URL()), out
 }
 

@@ -63,7 +63,7 @@ func release(root, version, cache string) error {
 // setVersion changes the version in the source, the action's page, go.work and each
 // go.mod.
 func setVersion(root, version string) error {
-	own := regexp.MustCompile(`(` + regexp.QuoteMeta(modules.Path) + `[a-z/]*) v[^ \n]+`)
+	own := regexp.MustCompile(`(` + regexp.QuoteMeta(modules.Path) + `[a-z0-9/]*) v[^ \n]+`)
 	files := []string{"go.work"}
 	for _, m := range modules.All {
 		files = append(files, filepath.Join(m, "go.mod"))

@@ -67,6 +67,7 @@ func scripts(newDB func() string) testscript.Params {
 
 			"collection": collection,
 			"entities":   entities,
+			"store":      store,
 		},
 	}
 }

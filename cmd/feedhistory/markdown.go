@@ -252,8 +252,8 @@ func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
 func hugoPath(name string) string {
 	var b strings.Builder
 	space, hyphen := false, false
-	for _, r := range name {
-		if !strings.ContainsRune("./\\_#+~-@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+	for i, r := range name {
+		if encoded := r == '%' && percentEncoded.MatchString(name[i:]); !encoded && !strings.ContainsRune("./\\_#+~-@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
 			space = space || b.Len() > 0 && !hyphen && unicode.IsSpace(r)
 			continue
 		}
@@ -271,5 +271,7 @@ func hugoPath(name string) string {
 func jekyllSlug(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(title, "-"), "-")
 }
+
+var percentEncoded = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 
 var notInSlug = regexp.MustCompile(`[^\p{M}\p{L}\p{Nd}._~!$&'()+,;=@]+`)

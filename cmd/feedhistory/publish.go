@@ -15,7 +15,7 @@ import (
 
 // The verb publish.
 type publishCommand struct {
-	Out           string `required:"" placeholder:"DIR" help:"Directory of the feed's documents; made if it is not there."`
+	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory of the feed's documents, made if it is not there; or an object store, with credentials from AWS's environment variables."`
 	Base          string `required:"" placeholder:"URL" help:"Where that directory is served."`
 	From          string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
 	Name          string `placeholder:"FILE" help:"The subscription document (default: feed.atom or feed.rss)."`
@@ -33,6 +33,8 @@ type publishCommand struct {
 	DryRun        bool   `help:"Say what would be published, and write nothing."`
 	Force         bool   `help:"Publish even if readers would see entries again, as --base or their ids are not what they were."`
 	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
+
+	storeFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -68,6 +70,9 @@ func (c *publishCommand) Run(w *world) error {
 		return err
 	}
 	p := c.publisher()
+	if p.Output, err = c.output(c.Out); err != nil {
+		return err
+	}
 	if p.Head, err = c.head(p, in); err != nil {
 		return err
 	}
@@ -104,7 +109,7 @@ func (c *publishCommand) Run(w *world) error {
 // publisher returns the Publisher that the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
-		Output: publish.Dir{Path: c.Out}, Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
+		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
 		Split: feedhistory.Split{Size: c.Size},
 	}
 	if c.Format == "rss" {
@@ -119,7 +124,7 @@ func (c *publishCommand) publisher() *publish.Publisher {
 // failure says what is to be done about an error of the publisher's.
 func (c *publishCommand) failure(err error) error {
 	switch {
-	case errors.Is(err, publish.ErrLocked):
+	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
 	case errors.Is(err, publish.ErrForeign):
 		return fmt.Errorf("%s: %w; move it away, and give it as --from", c.Out, err)

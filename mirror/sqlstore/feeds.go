@@ -120,13 +120,13 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
 	next := inUTC(f)
 	next.Version = version
-	state, err := json.Marshal(next)
+	state, err := stateText(next)
 	if err != nil {
 		return 0, err
 	}
 	values := []any{
 		next.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents,
-		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), string(state),
+		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), state,
 	}
 	url := nameOf(f.URL)
 	query := updateFeed
@@ -165,12 +165,12 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		}
 		moved := inUTC(f)
 		moved.URL, moved.Version = to, version
-		state, err := json.Marshal(moved)
+		state, err := stateText(moved)
 		if err != nil {
 			return err
 		}
 		url := nameOf(to)
-		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, string(state), keyOf(from))
+		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, state, keyOf(from))
 	})
 	if err == nil {
 		f.URL, f.Version = to, version
