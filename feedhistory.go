@@ -124,24 +124,24 @@ func (k Kind) String() string { return name(k, "plain", "complete", "paged", "ar
 type Document struct {
 	URL          string // where it was read: the base of its references; "" if unknown
 	Format       Format
-	Complete     bool      // fh:complete stands in the head section
-	Archive      bool      // fh:archive stands in the head section
+	Complete     bool      // the head section has fh:complete
+	Archive      bool      // the head section has fh:archive
 	Links        Links     // the head's links, absolute, in document order
 	ID           string    // atom:id as published; "" in other formats
 	Title        string    // as plain characters
-	Subtitle     string    // likewise; RSS calls it description
-	Authors      []Person  // of the feed as a whole
-	Language     string    // of the feed as a whole, as RFC 5646 has them; "" if none is given
-	Icon         string    // where a picture is that stands for the feed, absolute; "" if none is given
+	Subtitle     string    // as plain characters; RSS calls it description
+	Authors      []Person  // the authors of the feed as a whole
+	Language     string    // the language of the feed as a whole, by RFC 5646; "" if none is given
+	Icon         string    // the absolute URL of a picture of the feed; "" if none is given
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
-	LastModified time.Time // of the HTTP response; zero if none was given
+	LastModified time.Time // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note    // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap    // what was left out of it: entries beyond Limits; see Missing
-	Schedule     Schedule  // how often the feed wants to be asked for
-	Response     Response  // what HTTP said of it
-	Coverage     *Coverage // how much it says it has of a feed that it republishes; nil: it says nothing
+	Gaps         []*Gap    // what was left out: entries beyond Limits; see Missing
+	Schedule     Schedule  // how often the feed wants to be polled
+	Response     Response  // what HTTP said about the document
+	Coverage     *Coverage // how much the document has of a feed that it republishes; nil if it does not say
 
 	lost    []string // the relations of history links that could not be used
 	place   place    // what the walk that it came in knows of it

@@ -251,8 +251,9 @@ func (e *Entry) isNative(format Format, space string) bool {
 	return r.s.Space() == space
 }
 
-// A Draft is an entry that is not published yet, as fields. Zero fields are
-// left out, but for ID, Title and Updated, which an entry must have.
+// A Draft describes an entry that is not published yet. ID and Updated must be
+// set. The entry lacks what other zero fields describe, except for a title, which
+// it must have.
 type Draft struct {
 	ID                 string // never changes, whatever else does (RFC 4287 §4.2.6)
 	Title              Text

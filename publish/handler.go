@@ -32,10 +32,10 @@ import (
 // The newest archive may still gain its next-archive (5005#12), and so may be
 // kept for no longer than a subscription document.
 type Handler struct {
-	FS     fs.FS         // the documents; a file is replaced, never written into
-	MaxAge time.Duration // how long caches may keep what can still change; zero: 5 minutes
-	Memory int64         // bytes of compressed documents to keep; zero: 64 MiB; negative: no compression
-	Logger *slog.Logger  // is told of files that cannot be read; nil: nobody is
+	FS     fs.FS         // FS has the documents; files must be replaced, never written into.
+	MaxAge time.Duration // MaxAge is how long caches may keep what can still change; zero means 5 minutes.
+	Memory int64         // Memory is how many bytes of compressed documents to keep; zero means 64 MiB, negative no compression.
+	Logger *slog.Logger  // Logger gets files that cannot be read; nil means no logging.
 
 	once       sync.Once
 	known      cache[*described]  // by name

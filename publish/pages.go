@@ -51,11 +51,11 @@ type Pages struct {
 	// have no link to the previous one.
 	Newer Query
 
-	Size   int                // entries of a page; zero: 50
-	URL    string             // of the first page; "": the path of the request, as a relative reference
-	Format feedhistory.Format // Atom or RSS; zero: as the request's Accept has it, else Atom
-	MaxAge time.Duration      // how long caches may keep a page; zero: a minute; negative: not at all
-	Logger *slog.Logger       // is told of queries that fail; nil: nobody is
+	Size   int                // Size is the number of entries of a page; zero means 50.
+	URL    string             // URL is the first page's; "" means the path of the request, as a relative reference.
+	Format feedhistory.Format // Format is Atom or RSS; zero means what the request's Accept prefers, or else Atom.
+	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute, negative not at all.
+	Logger *slog.Logger       // Logger gets queries that fail; nil means no logging.
 }
 
 // A Query finds entries on one side of a place, but not the entry at it. It is

@@ -25,45 +25,45 @@ import (
 // always safe.
 type Publisher struct {
 	Output Output
-	Base   string // the URL under which the output is served: names are appended to it
+	Base   string // Base is the URL under which the output is served; names are appended to it.
 
-	// Head describes the feed: its title, id, authors, links … Nil: as it is
-	// published; for a new feed, with Base as its title. Without an ID the
-	// feed keeps the one it has; a new one is known by the URL of its
-	// subscription document. Archives are not changed when Head is.
+	// Head describes the feed: its title, id, authors, links … Nil means as
+	// published; for a new feed, with Base as its title. Without an ID the feed
+	// keeps the one it has; the ID of a new feed is the URL of its subscription
+	// document. A new Head does not change archives.
 	Head *feedhistory.Document
 
-	// Format is Atom or RSS. Zero: Atom.
+	// Format is Atom or RSS. Zero means Atom.
 	Format feedhistory.Format
 
-	// Name is that of the subscription document. Zero: "feed.atom" or
-	// "feed.rss". Archives stand in the directory of the same name, without
-	// its extension. Two feeds in one output need different ones.
+	// Name is the name of the subscription document. "" means "feed.atom" or
+	// "feed.rss". Archives are in the directory of the same name, without its
+	// extension. Two feeds in one output need different names.
 	Name string
 
-	// Split says where the log is cut into archives. Zero: each 100 entries. It
-	// may be changed at any time: what is published stays where it is.
+	// Split says where to cut the log into archives. Zero means every 100 entries.
+	// You may change it at any time: what is published stays where it is.
 	Split feedhistory.Split
 
-	// Recent is how many entries the subscription document shows at least,
-	// those included that stand in an archive already: ordinary readers know
-	// no other document. Zero: 10; negative: none beyond those not archived.
+	// Recent is the least number of entries that the subscription document shows,
+	// including some that an archive has already: ordinary readers know no other
+	// document. Zero means 10, negative only those that are not archived.
 	Recent int
 
 	// Chronological keeps entries in the order of their update times, through all
-	// documents: no archive is newer than an entry of a document after it, and
-	// who has read what there was until some time need not look there again
-	// (Atom-PMH). An entry, or deletion, that is older than the newest published
-	// is refused (ErrLate), and Recent does not show again what is archived. An
-	// empty feed is published too. It is to be set from a feed's beginning on.
+	// documents: no archive is newer than an entry of a document after it, so a
+	// consumer that has read everything until some time need not look there again
+	// (Atom-PMH). The Publisher then refuses an entry, or deletion, that is older
+	// than the newest published one (ErrLate), does not repeat archived entries for
+	// Recent, and publishes an empty feed, too. Set it from a feed's beginning on.
 	Chronological bool
 
-	// Versions keeps all versions of an entry. Otherwise a new one takes the
-	// place of the one before, as long as that is not archived.
+	// Versions keeps all versions of an entry. Otherwise a new version replaces the
+	// one before, unless that is archived.
 	Versions bool
 
-	// Complete says whether the subscription document, while it has all there
-	// is, is marked as complete (5005#2). Nil: it is.
+	// Complete reports whether to mark the subscription document as complete
+	// (5005#2) while it has everything. Nil means to mark it.
 	Complete func(*feedhistory.Document) bool
 
 	mu    sync.Mutex
