@@ -29,7 +29,6 @@ type dialect struct {
 	locked     string    // after a query: with the rows locked
 	found      string    // the key is among what a search finds, the parameter
 	hits       string    // the keys of what a search finds, the parameter
-	probe      string    // the entry is among what a search finds, the parameter
 	newest     string    // after the entries: how to find the newest of all
 	words      string    // a parameter, as words
 	dollars    bool      // parameters are written $1, $2, …
@@ -45,7 +44,6 @@ var dialects = map[Dialect]dialect{
 		},
 		hits:   "SELECT rowid FROM search WHERE search MATCH ?",
 		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
-		probe:  "EXISTS (SELECT 1 FROM search WHERE search MATCH ? AND rowid = entries.key)",
 		newest: " INDEXED BY entries_by_time",
 		words:  "?",
 	},
@@ -56,7 +54,6 @@ var dialects = map[Dialect]dialect{
 		locked:     " FOR UPDATE",
 		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
 		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
-		probe:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
 		words:      "array_to_tsvector(string_to_array(?, ' '))",
 		dollars:    true,
 	},

@@ -46,7 +46,9 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 		if err := found.prepare(ctx, &q, beyond); err != nil {
 			return nil, err
 		}
-		return s.entriesQuery(selectEntries, &q, beyond, found.condition()), nil
+		ask := s.entriesQuery(selectEntries, &q, beyond, found.condition())
+		ask.more = found.more()
+		return ask, nil
 	}
 	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
@@ -67,7 +69,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	case len(wanted) == 0:
 		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
 	}
-	found = &search{Store: s, words: s.all(wanted, q.Prefix)}
+	found = &search{Store: s, wanted: wanted, prefix: q.Prefix, words: s.all(wanted, q.Prefix)}
 	if s.reads {
 		found.fresh, err = s.unindexed(ctx, wanted, q.Prefix)
 		return found, err

@@ -22,6 +22,7 @@ const (
 type question struct {
 	sql  strings.Builder
 	args []any
+	more bool // there may be more than a page that is not full
 }
 
 func ask(query string, args ...any) *question {
@@ -66,7 +67,7 @@ func pages[T any](
 				yield(nil, failure(ctx, err))
 				return
 			}
-			if left -= len(page); whole && len(page) < rows {
+			if left -= len(page); whole && len(page) < rows && !q.more {
 				return
 			}
 		}

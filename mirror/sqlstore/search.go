@@ -75,8 +75,11 @@ func (t transaction) indexBatch() error {
 	return nil
 }
 
-// selectTexts selects what scanWords reads.
-const selectTexts = "SELECT key, id, format, title, base, data FROM entries"
+// What an entry's words are made of; scanWords reads the rows of selectTexts.
+const (
+	textColumns = "key, id, format, title, base, data"
+	selectTexts = "SELECT " + textColumns + " FROM entries"
+)
 
 // scanWords yields the words of entries, whose set is only good until the next.
 func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
@@ -84,19 +87,29 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 	var set words.Set
 	for rows.Next() {
 		var key int64
-		r := mirror.Record{}
-		c := &r.Content
-		if err := rows.Scan(&key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}); err != nil {
+		var r mirror.Record
+		if err := rows.Scan(textTargets(&key, &r)...); err != nil {
 			return err
 		}
-		set.Reset()
-		set.Add(c.Title)
-		if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
-			set.AddEntry(e)
-		}
+		fillWords(&set, &r)
 		yield(key, &set)
 	}
 	return cmp.Or(rows.Err(), rows.Close())
+}
+
+// textTargets are where textColumns are scanned to.
+func textTargets(key *int64, r *mirror.Record) []any {
+	c := &r.Content
+	return []any{key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
+}
+
+// fillWords has a set consist of an entry's words.
+func fillWords(set *words.Set, r *mirror.Record) {
+	set.Reset()
+	set.Add(r.Content.Title)
+	if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
+		set.AddEntry(e)
+	}
 }
 
 // unindexed returns the keys of entries that wait to be indexed and have all of

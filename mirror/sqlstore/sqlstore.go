@@ -27,6 +27,7 @@ type Store struct {
 	db *sql.DB
 	dialect
 	reads bool // and does nothing else
+	reach reach
 
 	write    chan struct{} // has room for one: SQLite takes one writer at a time
 	mu       sync.Mutex
@@ -64,7 +65,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 }
 
 func newStore(db *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
+	s := &Store{db: db, dialect: dialects[d], reach: usual, write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
 	if s.migrations == "" {
 		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
 	}
