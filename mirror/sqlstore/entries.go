@@ -87,7 +87,7 @@ const (
 // search adds to its conditions.
 func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Cursor, found condition) *question {
 	ask := ask(columns + " FROM entries")
-	if q.Feed == "" && found.sql == "" {
+	if q.Feed == "" && (found.sql == "" || found.ordered) {
 		ask.add(s.newest)
 	}
 	ask.add(withFeeds)

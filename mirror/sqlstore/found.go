@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
@@ -21,6 +22,7 @@ type search struct {
 	fresh  []int64 // of those that wait to be indexed, what a reader has found
 
 	counted bool    // there is more than a few
+	sparse  bool    // a walk has not found enough
 	settled bool    // what is found is looked up for the rest of the query
 	some    bool    // keys has all that can be on the next page, or on any once settled
 	keys    []int64 // of entries
@@ -38,9 +40,14 @@ type reach struct {
 	// for each entry in SQLite's index would cost up to a millisecond, and to read one
 	// of a kilobyte is a twentieth of that.
 	first, last, bytes int
+
+	// For each entry that a page may have, so many steps are taken through the index
+	// of times: a step takes a twentieth of the time that it takes to look up when an
+	// entry is from.
+	steps int
 }
 
-var usual = reach{few: 2000, first: 64, last: 256, bytes: 4 << 20}
+var usual = reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: 256}
 
 // prepare chooses how the next page is found.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) error {
@@ -59,12 +66,24 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cu
 			return err
 		}
 	}
-	var err error
-	if f.some, err = f.walk(ctx, q, beyond); err != nil || f.some {
-		return err
+	f.want = pageRows
+	if q.Limit > 0 {
+		f.want = min(f.want, q.Limit)
 	}
-	err = f.count(ctx)
-	f.settled = true // if it is common, then elsewhere: in another feed, or at another time
+	if !f.sparse {
+		enough, err := f.walk(ctx, q, beyond)
+		if f.some, f.sparse = enough, !enough; err != nil || enough {
+			return err
+		}
+		if err := f.count(ctx); err != nil || f.settled {
+			return err
+		}
+	}
+	var err error
+	if f.one {
+		f.some, err = f.pick(ctx, q, beyond)
+	}
+	f.settled = !f.some // if it is common, then elsewhere: in another feed, or at another time
 	return err
 }
 
@@ -74,32 +93,16 @@ func (f *search) count(ctx context.Context) error {
 		return nil
 	}
 	f.counted = true
-	rows, err := f.query(ctx, f.hits+" LIMIT "+strconv.Itoa(f.reach.few+1), f.words)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	keys := make([]int64, 0, f.reach.few)
-	for rows.Next() {
-		var key int64
-		if err := rows.Scan(&key); err != nil {
-			return err
-		}
-		keys = append(keys, key)
-	}
-	if f.settled = len(keys) <= f.reach.few; f.settled {
+	keys, err := f.numbers(ctx, f.hits+" LIMIT "+strconv.Itoa(f.reach.few+1), f.words)
+	if f.settled = err == nil && len(keys) <= f.reach.few; f.settled {
 		f.some, f.keys = true, keys
 	}
-	return cmp.Or(rows.Err(), rows.Close())
+	return err
 }
 
 // walk reads entries from beyond a place, and gathers the keys of those that have
 // the words. It reports whether that is all that the next page can have.
 func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) (enough bool, err error) {
-	f.want = pageRows
-	if q.Limit > 0 {
-		f.want = min(f.want, q.Limit)
-	}
 	read := 0
 	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
 		last := &mirror.Cursor{}
@@ -150,10 +153,71 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Cursor,
 	return n, cmp.Or(rows.Err(), rows.Close())
 }
 
+// pick gathers all that is found in memory, and goes through the index of times for
+// entries that are among that, for so many steps. It reports whether that is all that
+// the next page can have.
+func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) (enough bool, err error) {
+	bounded, whole, err := f.bound(ctx, *q, beyond, f.reach.steps*f.want)
+	if err != nil {
+		return false, err
+	}
+	is := f.with("+"+f.found, f.words)
+	is.ordered = true
+	ask := f.entriesQuery("SELECT key", &bounded, beyond, is)
+	ask.add(" LIMIT " + limitOf(f.want))
+	f.keys, err = f.numbers(ctx, ask.sql.String(), ask.args...)
+	return whole || len(f.keys) >= f.want, err
+}
+
+// bound returns a query that ends as many steps beyond a place, and whether that is
+// all that there is.
+func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Cursor, steps int) (mirror.Query, bool, error) {
+	ask := ask("SELECT time FROM entries")
+	than, order := "<=", " DESC"
+	if q.Oldest {
+		than, order = ">=", ""
+	}
+	if q.Feed == "" {
+		ask.add(f.newest + " WHERE true")
+	} else {
+		ask.add(" WHERE "+ofFeed, keyOf(q.Feed))
+	}
+	switch {
+	case beyond != nil:
+		ask.add(" AND time "+than+" ?", timeText(beyond.Time))
+	case q.Oldest && !q.Since.IsZero():
+		ask.add(" AND time >= ?", timeText(q.Since))
+	case !q.Oldest && !q.Until.IsZero():
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	ask.add(" ORDER BY time"+order+" LIMIT 1 OFFSET ?", steps)
+	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
+	if err != nil {
+		return q, false, err
+	}
+	defer rows.Close()
+	whole := true
+	for rows.Next() {
+		var last time.Time
+		if err := rows.Scan(timeColumn{&last}); err != nil {
+			return q, false, err
+		}
+		switch {
+		case q.Oldest && (q.Until.IsZero() || last.Before(q.Until)):
+			q.Until, whole = last.Add(1), false
+		case !q.Oldest && last.After(q.Since):
+			q.Since, whole = last, false
+		}
+	}
+	return q, whole, cmp.Or(rows.Err(), rows.Close())
+}
+
 // A condition is a part of a statement; the zero value is none.
 type condition struct {
 	sql  string
 	args []any
+
+	ordered bool // entries are gone through in the query's order, whatever it finds
 }
 
 // more reports whether there may be more than the next page's query finds: what the
@@ -168,7 +232,7 @@ func (f *search) condition() condition {
 	case f.settled && f.some:
 		return f.with("key"+f.in, list(&f.dialect, f.keys))
 	case f.some: // among them are those that wait to be indexed
-		return condition{"key" + f.in, []any{list(&f.dialect, f.keys)}}
+		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}
 	}
 	return f.with(f.found, f.words)
 }
@@ -176,10 +240,10 @@ func (f *search) condition() condition {
 // with adds, to a condition on what is in the index, what is not in it yet.
 func (f *search) with(indexed string, arg any) condition {
 	if !f.reads {
-		return condition{indexed, []any{arg}}
+		return condition{sql: indexed, args: []any{arg}}
 	}
 	return condition{
-		"(" + indexed + " AND NOT key IN (SELECT key FROM unindexed) OR key" + f.in + ")",
-		[]any{arg, list(&f.dialect, f.fresh)},
+		sql:  "(" + indexed + " AND NOT key IN (SELECT key FROM unindexed) OR key" + f.in + ")",
+		args: []any{arg, list(&f.dialect, f.fresh)},
 	}
 }

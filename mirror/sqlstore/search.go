@@ -16,22 +16,12 @@ import (
 // Index indexes for full-text search the entries that wait for it. A search does
 // that, too: calling Index after large commits lets the first one be fast.
 func (s *Store) Index(ctx context.Context) error {
-	rows, err := s.query(ctx, "SELECT count(*) FROM unindexed")
-	if err != nil {
-		return failure(ctx, err)
-	}
-	var waiting int64
-	for rows.Next() {
-		err = rows.Scan(&waiting)
-	}
-	if err = cmp.Or(err, rows.Err(), rows.Close()); err != nil {
-		return failure(ctx, err)
-	}
-	for waiting > 0 && err == nil {
+	waiting, err := s.numbers(ctx, "SELECT count(*) FROM unindexed")
+	for err == nil && waiting[0] > 0 {
 		err = s.transact(ctx, transaction.indexBatch)
-		waiting -= batch
+		waiting[0] -= batch
 	}
-	return err
+	return failure(ctx, err)
 }
 
 // batch is how many entries are indexed in one transaction: SQLite writes its index

@@ -41,7 +41,8 @@ func TestSearchModel(t *testing.T) {
 				want := listed(t, memory.Entries(t.Context(), q))
 				for _, store := range []*sqlstore.Store{reader, s} {
 					store.SetReach(rapid.IntRange(0, 20).Draw(t, "few"), rapid.SampledFrom([]int{1, 2, 8, 64}).Draw(t, "first"),
-						rapid.IntRange(0, 20).Draw(t, "last"), rapid.SampledFrom([]int{0, 100, 500, 1 << 20}).Draw(t, "bytes"))
+						rapid.IntRange(0, 20).Draw(t, "last"), rapid.SampledFrom([]int{0, 100, 500, 1 << 20}).Draw(t, "bytes"),
+						rapid.IntRange(0, 3).Draw(t, "steps"))
 					require.Equal(t, places(want), places(listed(t, store.Entries(t.Context(), q))), "%+v", q)
 				}
 			}

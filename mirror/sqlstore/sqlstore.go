@@ -182,6 +182,19 @@ func (t transaction) numbers(query string, args ...any) (list []int64, err error
 	if err != nil {
 		return nil, err
 	}
+	return scanNumbers(rows)
+}
+
+// numbers runs a query for a list of numbers.
+func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
+	rows, err := s.query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return scanNumbers(rows)
+}
+
+func scanNumbers(rows *sql.Rows) (list []int64, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
