@@ -31,6 +31,8 @@ type dialect struct {
 	hits       string    // the keys of what a search finds, the parameter
 	newest     string    // after the entries: how to find the newest of all
 	words      string    // a parameter, as words
+	mark       upsert    // of entries whose contents stay
+	put        upsert    // of entries with contents
 	dollars    bool      // parameters are written $1, $2, …
 }
 
@@ -46,6 +48,8 @@ var dialects = map[Dialect]dialect{
 		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
 		newest: " INDEXED BY entries_by_time",
 		words:  "?",
+		mark:   upsertOf(own.Replace(recordColumns)),
+		put:    upsertOf(own.Replace(recordColumns + ", " + contentColumns)),
 	},
 	PostgreSQL: {
 		migrations: "postgresql",
@@ -55,6 +59,8 @@ var dialects = map[Dialect]dialect{
 		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
 		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
 		words:      "array_to_tsvector(string_to_array(?, ' '))",
+		mark:       upsertOf(recordColumns),
+		put:        upsertOf(recordColumns + ", " + contentColumns),
 		dollars:    true,
 	},
 }

@@ -150,7 +150,7 @@ func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror
 		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
-			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)...)
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, timeText(after.Copy.At), after.Copy)...)
 		}
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil
