@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -42,12 +43,14 @@ type reach struct {
 	first, last, bytes int
 
 	// For each entry that a page may have, so many steps are taken through the index
-	// of times: a step takes a twentieth of the time that it takes to look up when an
-	// entry is from.
+	// of times. In SQLite a step takes a twentieth of the time that it takes to look
+	// up when an entry is from.
 	steps int
 }
 
-var usual = reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: 256}
+func (d *dialect) usual() reach {
+	return reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: d.steps}
+}
 
 // prepare chooses how the next page is found.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) error {
@@ -80,9 +83,7 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cu
 		}
 	}
 	var err error
-	if f.one {
-		f.some, err = f.pick(ctx, q, beyond)
-	}
+	f.some, err = f.pick(ctx, q, beyond)
 	f.settled = !f.some // if it is common, then elsewhere: in another feed, or at another time
 	return err
 }
@@ -153,15 +154,14 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Cursor,
 	return n, cmp.Or(rows.Err(), rows.Close())
 }
 
-// pick gathers all that is found in memory, and goes through the index of times for
-// entries that are among that, for so many steps. It reports whether that is all that
-// the next page can have.
+// pick goes through the index of times for entries that are found, for so many steps.
+// It reports whether that is all that the next page can have.
 func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) (enough bool, err error) {
-	bounded, whole, err := f.bound(ctx, *q, beyond, f.reach.steps*f.want)
+	bounded, whole, err := f.bound(ctx, *q, beyond)
 	if err != nil {
 		return false, err
 	}
-	is := f.with("+"+f.found, f.words)
+	is := f.with(f.among, f.words)
 	is.ordered = true
 	ask := f.entriesQuery("SELECT key", &bounded, beyond, is)
 	ask.add(" LIMIT " + limitOf(f.want))
@@ -169,9 +169,9 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Curso
 	return whole || len(f.keys) >= f.want, err
 }
 
-// bound returns a query that ends as many steps beyond a place, and whether that is
-// all that there is.
-func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Cursor, steps int) (mirror.Query, bool, error) {
+// bound returns a query that ends some steps beyond a place, and whether that is all
+// that there is.
+func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Cursor) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM entries")
 	than, order := "<=", " DESC"
 	if q.Oldest {
@@ -180,7 +180,7 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Curso
 	if q.Feed == "" {
 		ask.add(f.newest + " WHERE true")
 	} else {
-		ask.add(" WHERE "+ofFeed, keyOf(q.Feed))
+		ask.add(" WHERE "+ofFeed+f.every("time >= ''"), keyOf(q.Feed))
 	}
 	switch {
 	case beyond != nil:
@@ -190,7 +190,7 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Curso
 	case !q.Oldest && !q.Until.IsZero():
 		ask.add(" AND time < ?", timeText(q.Until))
 	}
-	ask.add(" ORDER BY time"+order+" LIMIT 1 OFFSET ?", steps)
+	ask.add(" ORDER BY time" + order + " LIMIT 1 OFFSET " + strconv.Itoa(f.reach.steps<<bits.Len(uint(f.want-1))))
 	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
 	if err != nil {
 		return q, false, err

@@ -65,10 +65,11 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 }
 
 func newStore(db *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{db: db, dialect: dialects[d], reach: usual, write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
+	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
 	if s.migrations == "" {
 		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
 	}
+	s.reach = s.usual()
 	return s, nil
 }
 
