@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +37,15 @@ func (t transaction) indexBatch() error {
 		return err
 	}
 	these := list(&t.dialect, keys)
+	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
+		return err
+	}
 	rows, err := t.tx.QueryContext(t.ctx, t.numbered(selectTexts+" WHERE key"+t.in), these)
 	if err != nil {
 		return err
+	}
+	if t.one {
+		return t.indexEach(rows)
 	}
 	var found []any
 	err = scanWords(rows, func(key int64, set *words.Set) {
@@ -49,20 +54,26 @@ func (t transaction) indexBatch() error {
 	if err != nil {
 		return err
 	}
-	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
-		return err
-	}
-	if !t.one {
-		return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
-	}
-	// Before a statement with several rows SQLite makes a savepoint, for which FTS5
-	// writes what it has gathered.
-	for row := range slices.Chunk(found, 2) {
-		if err := t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...); err != nil {
-			return err
+	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+}
+
+// indexEach indexes entries in SQLite, while the words of the next ones are made.
+// Before a statement with several rows SQLite would make a savepoint, for which FTS5
+// writes what it has gathered.
+func (t transaction) indexEach(rows *sql.Rows) (err error) {
+	made, ended := make(chan []any, 16), make(chan error, 1)
+	go func() {
+		defer close(made)
+		ended <- scanWords(rows, func(key int64, set *words.Set) {
+			made <- []any{key, strings.Join(set.Words(), " ")}
+		})
+	}()
+	for row := range made {
+		if err == nil {
+			err = t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...)
 		}
 	}
-	return nil
+	return cmp.Or(err, <-ended)
 }
 
 // What an entry's words are made of; scanWords reads the rows of selectTexts.
