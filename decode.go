@@ -29,24 +29,24 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	case e.format() == JSONFeed:
 		return e.decodeJSON(), nil
 	}
-	d := decoder{r: e.reader()}
+	d := decoder{r: e.reader(), decoded: new(decoded)}
 	defer d.r.release()
 	if e.format() == Atom {
 		d.atomEntry(e)
 	} else {
 		d.rssItem(e)
 	}
-	item := d.item
+	item := &d.item
 	for which, field := range []*string{&item.Title, &item.Description, &item.Content} {
 		if *field == "" { // in other vocabularies there may be one
 			*field = e.text(which).absolute()
 		}
 	}
-	e.finishItem(&item)
+	e.finishItem(item)
 	if d.r.err != nil {
-		return &item, d.r.err
+		return item, d.r.err
 	}
-	return &item, nil
+	return item, nil
 }
 
 // finishItem sets what is not found in the entry's element alone.
@@ -77,13 +77,45 @@ const (
 	maxDecodedNamespaces = 32
 )
 
+// A decoded is an item, with room for what most items point to: all of it is
+// allocated together.
+type decoded struct {
+	item       gofeed.Item
+	times      [2]time.Time
+	persons    [2]gofeed.Person
+	authors    [2]*gofeed.Person
+	categories [3]string
+	links      [2]string
+}
+
+// add appends a value to a list that begins in room.
+func add[T any](list, room []T, value T) []T {
+	if list == nil {
+		list = room[:0]
+	}
+	return append(list, value)
+}
+
+// author adds an author.
+func (d *decoded) author(p Person) {
+	var author *gofeed.Person
+	if n := len(d.item.Authors); n < len(d.persons) {
+		author = &d.persons[n]
+		*author = gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
+	} else {
+		author = p.gofeed()
+	}
+	d.item.Authors = add(d.item.Authors, d.authors[:], author)
+}
+
 // A decoder reads an entry, or what a head section has in addition, into gofeed's
 // form.
 type decoder struct {
+	*decoded
 	r        *reader
-	item     gofeed.Item
 	elements int
 	prefixes []xmlscan.Binding // that extensions are found under
+	few      [2]xmlscan.Binding
 }
 
 // child moves to the next child element, unless there have been too many.
@@ -123,13 +155,14 @@ func (d *decoder) atomEntry(e *Entry) {
 		case "published", "issued":
 			item.Published = r.plainText()
 		case "author":
-			item.Authors = append(item.Authors, r.person().gofeed())
+			d.author(r.person())
 		case "category":
-			item.Categories = append(item.Categories, r.category())
+			item.Categories = add(item.Categories, d.categories[:], r.category())
 		}
 	}
-	e.linked(item)
-	item.UpdatedParsed, item.PublishedParsed = given(e.Updated.UTC()), given(e.Published.UTC())
+	item.Links = e.linked(item, d.links[:])
+	d.times = [...]time.Time{e.Updated.UTC(), e.Published.UTC()}
+	item.UpdatedParsed, item.PublishedParsed = given(&d.times[0]), given(&d.times[1])
 	if item.Published == "" {
 		item.Published = item.Updated
 	}
@@ -147,8 +180,9 @@ func (r *reader) category() string {
 	return term
 }
 
-// linked sets the item's links and enclosures.
-func (e *Entry) linked(item *gofeed.Item) {
+// linked sets the item's link and enclosures, and returns its links, for which there
+// is room.
+func (e *Entry) linked(item *gofeed.Item, room []string) (links []string) {
 	for _, l := range e.Links {
 		switch l.Rel {
 		case RelAlternate, RelSelf, "related":
@@ -156,24 +190,25 @@ func (e *Entry) linked(item *gofeed.Item) {
 				item.Link = l.Href
 			}
 			if l.Rel != "related" || e.format() == JSONFeed {
-				item.Links = append(item.Links, l.Href)
+				links = add(links, room, l.Href)
 			}
 		case RelEnclosure:
 			item.Enclosures = append(item.Enclosures, l.enclosure())
 		}
 	}
+	return links
 }
 
 func (l Link) enclosure() *gofeed.Enclosure {
 	return &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type}
 }
 
-// given returns where the time is; nil for none.
-func given(t time.Time) *time.Time {
+// given returns where a time is; nil if it is none.
+func given(t *time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return &t
+	return t
 }
 
 // extension reads the current element as an extension.
@@ -273,7 +308,7 @@ func (d *decoder) prefix() string {
 		d.fail("namespaces", maxDecodedNamespaces)
 		return prefix
 	}
-	d.prefixes = append(d.prefixes, xmlscan.Binding{Prefix: prefix, URI: space})
+	d.prefixes = add(d.prefixes, d.few[:], xmlscan.Binding{Prefix: prefix, URI: space})
 	return prefix
 }
 
@@ -282,8 +317,8 @@ func (e *Entry) decodeJSON() *gofeed.Item {
 	from, base := e.jsonItem(), e.scope.base
 	item := &gofeed.Item{
 		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
-		Published: from.Published, PublishedParsed: given(e.Published),
-		Updated: from.Modified, UpdatedParsed: given(e.Updated),
+		Published: from.Published, PublishedParsed: given(new(e.Published)),
+		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
 	}
 	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
 		item.Image = &gofeed.Image{URL: resolve(base, image)}
@@ -299,7 +334,7 @@ func (e *Entry) decodeJSON() *gofeed.Item {
 		}
 	}
 	item.Categories = slices.Clone(from.Tags)
-	e.linked(item)
+	item.Links = e.linked(item, nil)
 	return e.finishItem(item)
 }
 

@@ -38,12 +38,12 @@ func (d *decoder) rssItem(e *Entry) {
 			base := r.currentBase()
 			if href = cmp.Or(r.plainText(), href); href != "" {
 				item.Link = resolve(base, href)
-				item.Links = append(item.Links, item.Link)
+				item.Links = add(item.Links, d.links[:], item.Link)
 			}
 		case "author":
 			author = r.plainText()
 		case "category":
-			item.Categories = append(item.Categories, r.plainText())
+			item.Categories = add(item.Categories, d.categories[:], r.plainText())
 		case "enclosure":
 			for _, l := range r.enclosure(nil) {
 				item.Enclosures = append(item.Enclosures, l.enclosure())
@@ -57,7 +57,8 @@ func (d *decoder) rssItem(e *Entry) {
 		}
 	}
 	if item.Published != "" {
-		item.PublishedParsed = given(e.Published.UTC())
+		d.times[1] = e.Published.UTC()
+		item.PublishedParsed = given(&d.times[1])
 	}
 	d.rssExtensions(author)
 }
@@ -65,14 +66,14 @@ func (d *decoder) rssItem(e *Entry) {
 // rssExtensions fills in what the item's own elements do not say.
 func (d *decoder) rssExtensions(author string) {
 	item := &d.item
-	dc, itunes := new(ext.DublinCoreExtension), new(ext.ITunesItemExtension)
+	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
 	if m := item.Extensions["dc"]; m != nil {
-		dc = ext.NewDublinCoreExtension(m)
-		item.DublinCoreExt = dc
+		item.DublinCoreExt = ext.NewDublinCoreExtension(m)
+		dc = item.DublinCoreExt
 	}
 	if m := item.Extensions["itunes"]; m != nil {
-		itunes = ext.NewITunesItemExtension(m)
-		item.ITunesExt = itunes
+		item.ITunesExt = ext.NewITunesItemExtension(m)
+		itunes = item.ITunesExt
 	}
 	atom := item.Extensions["atom"]
 	if atom == nil {
@@ -84,13 +85,15 @@ func (d *decoder) rssExtensions(author string) {
 	item.Content = cmp.Or(item.Content, value(atom["content"]))
 	if item.Published == "" {
 		item.Published = cmp.Or(date, value(atom["published"]))
-		item.PublishedParsed = given(d.date(item.Published))
+		d.times[1] = d.date(item.Published)
+		item.PublishedParsed = given(&d.times[1])
 	}
 	item.Updated = cmp.Or(date, value(atom["updated"]))
-	item.UpdatedParsed = given(d.date(item.Updated))
+	d.times[0] = d.date(item.Updated)
+	item.UpdatedParsed = given(&d.times[0])
 	item.Author = rssAuthor(cmp.Or(author, first(dc.Author), first(dc.Creator), itunes.Author), atom["author"])
 	if item.Author != nil {
-		item.Authors = []*gofeed.Person{item.Author}
+		item.Authors = add(nil, d.authors[:], item.Author)
 	}
 	if itunes.Keywords != "" {
 		item.Categories = append(item.Categories, strings.Split(itunes.Keywords, ",")...)

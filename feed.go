@@ -53,7 +53,7 @@ func (d *Document) feed(entries []*Entry) *gofeed.Feed {
 		}
 	}
 	if d.Format != JSONFeed && feed.UpdatedParsed == nil {
-		feed.UpdatedParsed = given(d.Updated.UTC())
+		feed.UpdatedParsed = given(new(d.Updated.UTC()))
 	}
 	if len(feed.Authors) == 0 {
 		for _, p := range d.Authors {
@@ -168,10 +168,10 @@ func (d *Document) rssFeed() *gofeed.Feed {
 			channel.WebMaster = r.plainText()
 		case "pubDate":
 			channel.PubDate = r.plainText()
-			channel.PubDateParsed = given(head.date(channel.PubDate).UTC())
+			channel.PubDateParsed = given(new(head.date(channel.PubDate).UTC()))
 		case "lastBuildDate":
 			channel.LastBuildDate = r.plainText()
-			channel.LastBuildDateParsed = given(head.date(channel.LastBuildDate).UTC())
+			channel.LastBuildDateParsed = given(new(head.date(channel.LastBuildDate).UTC()))
 		case "generator":
 			channel.Generator = r.plainText()
 		case "category":
@@ -224,8 +224,8 @@ func (d *Document) jsonFeed(entries []*Entry) *gofeed.Feed {
 	if len(entries) > 0 {
 		if first := entries[0]; first.format() == JSONFeed {
 			item := first.jsonItem()
-			feed.Updated, feed.UpdatedParsed = item.Modified, given(first.Updated)
-			feed.Published, feed.PublishedParsed = item.Published, given(first.Published)
+			feed.Updated, feed.UpdatedParsed = item.Modified, given(new(first.Updated))
+			feed.Published, feed.PublishedParsed = item.Published, given(new(first.Published))
 		}
 	}
 	return feed

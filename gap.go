@@ -1,10 +1,12 @@
 package feedhistory
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,20 +18,20 @@ type Reason uint8
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonNetwork      Reason = iota // no answer: a failed connection, a timeout
-	ReasonStatus                     // an answer that is not a document: 404, 403, 500 …
-	ReasonRefused                    // a request that safety forbids
-	ReasonLimit                      // larger than Limits allow
-	ReasonTruncated                  // it breaks off before its end
-	ReasonMalformed                  // not well-formed
-	ReasonNotFeed                    // something else than a feed
-	ReasonBudget                     // the Budget was spent before it
-	ReasonLoop                       // its link leads back to a document already read
+	ReasonNetwork      Reason = iota // there was no answer: the connection failed, or timed out
+	ReasonStatus                     // the answer is not a document: 404, 403, 500 …
+	ReasonRefused                    // a rule of safety forbids the request
+	ReasonLimit                      // the document is larger than Limits allow
+	ReasonTruncated                  // the document breaks off before its end
+	ReasonMalformed                  // the document is not well-formed
+	ReasonNotFeed                    // the document is not a feed
+	ReasonBudget                     // the Budget was spent before the document
+	ReasonLoop                       // the link leads back to a document that was read before
 	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // the document given is not where the feed begins, nor says what is
+	ReasonDetached                   // the feed does not begin at the given document, which does not say where either
 	ReasonInterrupted                // the context ended first
 	ReasonMissedWindow               // a poll no longer overlaps what is known
-	ReasonDeclared                   // the feed itself says that something is missing, for a reason that has no other name
+	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
@@ -61,13 +63,13 @@ func (r Reason) Advice() string {
 // A Gap is a part of the history that is missing, and why. Walk yields it as
 // an error; Merge collects it.
 type Gap struct {
-	URL    string // of the document that could not be retrieved, or read whole
-	From   string // the document whose link led there, "" for none; URL itself for what is missing within, such as a link that cannot be used
+	URL    string // the document that could not be retrieved, or not be read whole
+	From   string // the document whose link led there; "" if none did; the same as URL if something within that document is missing
 	Reason Reason
-	Err    error     // in detail; never nil
-	Found  time.Time // when
+	Err    error     // the error in detail; never nil
+	Found  time.Time // when the gap was found
 
-	// Document is what could be read of a damaged document, nil if nothing.
+	// Document is what could be read of a damaged document; nil if nothing could.
 	// Its entries are part of the history all the same.
 	Document *Document
 }
@@ -155,4 +157,163 @@ func reasonOf(err error) Reason {
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// What a feed that is published again says of how much its publisher has of the
+// original, in an element of the head section:
+//
+//	<m:mirror xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
+//	    of="https://example.org/feed.atom" kind="archived" verdict="partial">
+//	  <m:gap reason="status" href="https://example.org/2003.atom"/>
+//	</m:mirror>
+
+// CoverageNamespace is the namespace of the elements mirror and gap, which express
+// a Coverage.
+const CoverageNamespace = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
+
+// A Coverage is what a document that republishes a feed says about how much of that
+// feed it has, together with the documents that it links to.
+type Coverage struct {
+	Of      string  // the republished feed's URL; "" if the document does not say
+	Kind    Kind    // the republished feed's kind
+	Verdict Verdict // how much of it there is; a History that begins with this document is no better
+	Gaps    []*Gap  // the first hundred gaps that the document declares
+}
+
+// mostDeclared is how many gaps of a Coverage are kept.
+const mostDeclared = 100
+
+// A declared error is the reason that a publisher gives for a gap, in its own word.
+type declared string
+
+func (e declared) Error() string {
+	if e == "" {
+		return "the feed itself says that this is missing"
+	}
+	return "the feed itself says that this is missing: " + string(e)
+}
+
+// Declared returns what the document itself says is missing from its feed: the gaps
+// of its Coverage, and at least one if that is Partial. Walk requests none of them.
+func (d *Document) Declared() (gaps []*Gap) {
+	if d.Coverage == nil {
+		return nil
+	}
+	for _, g := range d.Coverage.Gaps {
+		gap := *g
+		gap.URL, gap.From = cmp.Or(gap.URL, d.URL), d.URL
+		gaps = append(gaps, &gap)
+	}
+	if len(gaps) == 0 && d.Coverage.Verdict == Partial {
+		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declared("")})
+	}
+	for _, gap := range gaps {
+		if gap.Found = d.documentTime(); gap.Found.IsZero() {
+			gap.Found = d.Response.Received
+		}
+	}
+	return gaps
+}
+
+// join adds what else is said: the worse verdict counts, and all gaps, each once.
+func (c *Coverage) join(other *Coverage) *Coverage {
+	if c == nil || other == nil {
+		return cmp.Or(c, other)
+	}
+	joined := *c
+	joined.Verdict, joined.Gaps = max(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
+	for _, g := range other.Gaps {
+		same := func(old *Gap) bool { return old.URL == g.URL && old.Err.Error() == g.Err.Error() }
+		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, same) {
+			joined.Gaps = append(joined.Gaps, g)
+		}
+	}
+	return &joined
+}
+
+// coverage reads the current element. Words that mean nothing here are noted, and
+// bound nothing.
+func (r *reader) coverage() {
+	offset, depth := r.s.Offset(), r.s.Depth()
+	c, tooMany := &Coverage{}, false
+	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
+	if of := attr("of"); isHTTP(of) && len(of) <= r.limits.URL {
+		c.Of = fetch.Redact(of)
+	}
+	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
+	verdict := attr("verdict")
+	err := c.Verdict.UnmarshalText([]byte(verdict))
+	if err != nil {
+		r.note("coverage-unread", "the feed says of how much of another one it has: "+clip(verdict)+", which is no verdict", offset)
+	}
+	for r.child(depth) {
+		switch {
+		case r.s.Space() != CoverageNamespace || r.s.Local() != "gap":
+		case len(c.Gaps) == mostDeclared:
+			tooMany = true
+		default:
+			c.Gaps = append(c.Gaps, r.declaredGap())
+		}
+	}
+	if tooMany {
+		r.note("coverage-unread", fmt.Sprintf("the feed says of more than %d documents that they are missing", mostDeclared), offset)
+	}
+	if err == nil || len(c.Gaps) > 0 {
+		r.doc.Coverage = r.doc.Coverage.join(c)
+	}
+}
+
+// declaredGap reads a gap of a Coverage.
+func (r *reader) declaredGap() *Gap {
+	reason, _ := r.s.Attr("", "reason")
+	href, _ := r.s.Attr("", "href")
+	reason = clip(trim(reason))
+	g := &Gap{Reason: ReasonDeclared, Err: declared(reason)}
+	if g.Reason.UnmarshalText([]byte(reason)) != nil {
+		g.Reason = ReasonDeclared
+	}
+	if href = trim(href); isHTTP(href) && len(href) <= r.limits.URL {
+		g.URL = fetch.Redact(href)
+	}
+	return g
+}
+
+// coverage writes a Coverage.
+func (w *writer) coverage(c *Coverage) {
+	if c == nil {
+		return
+	}
+	w.b.WriteString("<m:mirror")
+	writeAttr(&w.b, "xmlns:m", CoverageNamespace)
+	if c.Of != "" {
+		writeAttr(&w.b, "of", c.Of)
+	}
+	writeAttr(&w.b, "kind", c.Kind.String())
+	writeAttr(&w.b, "verdict", c.Verdict.String())
+	w.b.WriteByte('>')
+	for _, g := range c.Gaps {
+		reason := g.Reason.String()
+		if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+			reason = string(word)
+		}
+		w.b.WriteString("<m:gap")
+		writeAttr(&w.b, "reason", reason)
+		if g.URL != "" {
+			writeAttr(&w.b, "href", fetch.Redact(g.URL))
+		}
+		w.b.WriteString("/>")
+	}
+	w.b.WriteString("</m:mirror>\n")
+}
+
+// Coverage returns what to say about the history when you republish it. It is nil
+// unless the history is Partial, or its newest document has a Coverage of its own.
+func (h *History) Coverage() *Coverage {
+	v := h.Verdict()
+	if h.Head == nil || h.Head.Coverage == nil && v != Partial {
+		return nil
+	}
+	c := &Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v}
+	c.Gaps = slices.Clone(h.Gaps[:min(len(h.Gaps), mostDeclared)])
+	return c
 }

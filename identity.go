@@ -37,10 +37,13 @@ func (e *Entry) say(w io.Writer, format Format) {
 		_, _ = io.WriteString(w, e.raw)
 		return
 	}
+	var buf []byte
 	write := func(parts ...string) {
+		buf = buf[:0]
 		for _, part := range parts {
-			_, _ = io.WriteString(w, strconv.Itoa(len(part))+":"+part)
+			buf = append(append(strconv.AppendInt(buf, int64(len(part)), 10), ':'), part...)
 		}
+		_, _ = w.Write(buf)
 	}
 	var text []byte
 	flush := func() {

@@ -84,7 +84,8 @@ func meantSpace(space string) string {
 // feeds are careless about its case.
 func rssName(local string) string {
 	switch local {
-	case "lastBuildDate", "pubDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
+	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
+		"lastBuildDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
 		return local
 	}
 	for i := range len(local) {

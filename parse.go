@@ -152,10 +152,19 @@ func limitError[N int | int64](url, what string, limit N) *ParseError {
 }
 
 // parse reads a whole document as it came off the wire.
-func (p Parser) parse(data, base string) (*Document, error) {
+func (p Parser) parse(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
-		return p.parseJSON(data, base)
+		doc, err = p.parseJSON(data, base)
+	} else {
+		doc, err = p.parseXML(data, base)
 	}
+	if doc != nil {
+		doc.raw = data
+	}
+	return doc, err
+}
+
+func (p Parser) parseXML(data, base string) (*Document, error) {
 	r, err := p.newReader(data, base)
 	if err != nil {
 		return nil, err
@@ -263,7 +272,7 @@ func (r *reader) finishHead() {
 // headOnly returns the document without what makes it large.
 func (d *Document) headOnly() Document {
 	head := *d
-	head.Entries, head.Deleted, head.Gaps, head.text = nil, nil, nil, ""
+	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
 	return head
 }
 

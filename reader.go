@@ -251,7 +251,12 @@ func (r *reader) timeText() time.Time {
 // plainText reads the current element's text, without the white space around it.
 func (r *reader) plainText() string { return trim(r.s.ElementText()) }
 
-func trim(s string) string { return strings.Trim(s, " \t\r\n") }
+func trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
+}
 
 // beginEntry allocates an entry for the current element; nil if reading is to
 // end here.
@@ -292,7 +297,11 @@ func (r *reader) newEntry(sc *scope) *Entry {
 }
 
 // enter notes what entries inherit that are children of the current element.
-func (r *reader) enter() { r.scopes[r.s.Depth()] = r.newScope() }
+func (r *reader) enter() {
+	sc := r.newScope()
+	sc.clean = r.s.Clean()
+	r.scopes[r.s.Depth()] = sc
+}
 
 // endEntry keeps an entry that ended where the scanner stands now.
 func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {

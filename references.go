@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/mmcdole/gofeed"
@@ -19,7 +18,7 @@ var urlAttributes = []string{
 // urlAttribute returns the place of an attribute in urlAttributes, -1 for none.
 func urlAttribute(name string) int {
 	for i, attr := range urlAttributes {
-		if len(attr) == len(name) && strings.EqualFold(attr, name) {
+		if len(attr) == len(name) && attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
 			return i
 		}
 	}
@@ -32,10 +31,11 @@ func (t Text) absolute() string {
 		return t.Body
 	}
 	var b strings.Builder
+	base := htmlBase{base: t.Base}
 	done, tags := 0, tagReader{html: t.Body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
-			abs, end := absoluteValue(t.Base, t.Body, ref)
+			abs, end := base.absolute(t.Body, ref)
 			if end == 0 {
 				continue
 			}
@@ -54,21 +54,28 @@ func (t Text) absolute() string {
 	return b.String()
 }
 
-// absoluteValue returns what makes the value of an attribute absolute, as it
-// stands in HTML, and up to where that takes its place; 0 if it is to stay.
-func absoluteValue(base, body string, ref tagReference) (abs string, end int) {
+// An htmlBase is what the references of a text resolve against.
+type htmlBase struct {
+	base            string
+	split           bool
+	root, directory string // what makes /path and path absolute, as HTML; "" where there is more to it
+}
+
+// absolute returns what makes the value of an attribute absolute, as it stands in
+// HTML, and up to where that takes its place; 0 if it is to stay.
+func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
-	if isHTTP(raw) && !strings.Contains(raw, "/.") && !strings.Contains(raw, "&#") {
+	amps := strings.Count(raw, "&")
+	if isHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
-	amps := strings.Count(raw, "&")
 	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // which ends no part of a reference
-		if prefix := prefixOf(base, raw); prefix != "" {
-			return html.EscapeString(prefix), ref.begin
+		if prefix := b.prefix(raw); prefix != "" {
+			return prefix, ref.begin
 		}
 	}
 	value := unescapeValue(raw)
-	if abs = resolve(base, value); abs == strings.TrimSpace(value) {
+	if abs = resolve(b.base, value); abs == strings.TrimSpace(value) {
 		return "", 0
 	}
 	if abs = html.EscapeString(abs); !ref.quoted {
@@ -77,24 +84,41 @@ func absoluteValue(base, body string, ref tagReference) (abs string, end int) {
 	return abs, ref.end
 }
 
-// prefixOf returns the part of a base that makes a reference absolute when it
-// stands before it; "" where there is more to resolving it.
-func prefixOf(base, ref string) string {
-	b := split(base)
-	if ref == "" || b.scheme == "" || b.path == "" || strings.Contains(ref, "/.") || strings.Contains(b.path, "/.") || ref[len(ref)-1] <= ' ' {
+// prefix returns the part of the base, as HTML, that makes a reference absolute
+// when it stands before it; "" where there is more to resolving it.
+func (b *htmlBase) prefix(ref string) string {
+	if ref == "" || ref[len(ref)-1] <= ' ' || strings.Contains(ref, "/.") {
 		return ""
 	}
-	root := len(b.scheme) + len(":")
-	if b.hasAuthority {
-		root += len("//") + len(b.authority)
+	if !b.split {
+		b.read()
 	}
-	switch first := strings.IndexAny(ref, ":/?#"); {
-	case ref[0] == '/' && !strings.HasPrefix(ref, "//"):
-		return base[:root]
-	case isLetter(ref[0]) && (first < 0 || ref[first] != ':'):
-		return base[:root+strings.LastIndexByte(b.path, '/')+1]
+	if ref[0] == '/' && !strings.HasPrefix(ref, "//") {
+		return b.root
+	}
+	for i := 0; isLetter(ref[0]); i++ {
+		if i == len(ref) || ref[i] == '/' || ref[i] == '?' || ref[i] == '#' {
+			return b.directory
+		} else if ref[i] == ':' {
+			return ""
+		}
 	}
 	return ""
+}
+
+// read takes the base apart.
+func (b *htmlBase) read() {
+	b.split = true
+	parts := split(b.base)
+	if parts.scheme == "" || parts.path == "" || strings.Contains(parts.path, "/.") {
+		return
+	}
+	root := len(parts.scheme) + len(":")
+	if parts.hasAuthority {
+		root += len("//") + len(parts.authority)
+	}
+	b.root = html.EscapeString(b.base[:root])
+	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.path, '/')+1])
 }
 
 // unescapeValue returns what an attribute's value stands for, whose references
@@ -177,7 +201,20 @@ func (t *tagReader) next() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+func isSpace(c byte) bool { return htmlClass[c]&htmlSpace != 0 }
+
+// The classes of bytes in a tag.
+const (
+	htmlSpace = 1 << iota
+	tagEnd    // ends a name, or begins something else
+	nameEnd   // ends the name of an attribute
+)
+
+var htmlClass = [256]uint8{
+	' ': htmlSpace | tagEnd | nameEnd, '\n': htmlSpace | tagEnd | nameEnd, '\t': htmlSpace | tagEnd | nameEnd,
+	'\r': htmlSpace | tagEnd | nameEnd, '\f': htmlSpace | tagEnd | nameEnd,
+	'/': tagEnd | nameEnd, '>': tagEnd | nameEnd, '=': nameEnd,
+}
 
 // skipTo moves behind the next c, or to the end.
 func (t *tagReader) skipTo(c byte) {
@@ -215,7 +252,7 @@ func (t *tagReader) skipComment() {
 // tag reads a tag from its name on, and reports whether it ends.
 func (t *tagReader) tag() bool {
 	s, i := t.html, t.at
-	for i < len(s) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' {
+	for i < len(s) && htmlClass[s[i]]&tagEnd == 0 {
 		i++
 	}
 	t.name, t.refs = s[t.at:i], 0
@@ -229,7 +266,10 @@ func (t *tagReader) tag() bool {
 			return true
 		}
 		name := i
-		for i < len(s) && (s[i] != '=' || i == name) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' {
+		if s[i] == '=' { // it may begin with that
+			i++
+		}
+		for i < len(s) && htmlClass[s[i]]&nameEnd == 0 {
 			i++
 		}
 		attr := urlAttribute(s[name:i])
@@ -280,9 +320,19 @@ func (t *tagReader) value(i int) (end int, ref tagReference) {
 
 // isRawText recognises the elements in which there are no tags.
 func isRawText(name string) bool {
-	return len(name) >= 3 && strings.IndexByte("inpstx", name[0]|0x20) >= 0 && slices.ContainsFunc(
-		[]string{"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"},
-		func(raw string) bool { return len(raw) == len(name) && strings.EqualFold(raw, name) })
+	if len(name) < len("xmp") {
+		return false
+	}
+	for _, raw := range &rawText {
+		if len(raw) == len(name) && raw[0] == name[0]|0x20 && strings.EqualFold(raw, name) {
+			return true
+		}
+	}
+	return false
+}
+
+var rawText = [...]string{
+	"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp",
 }
 
 // skipRawText moves to the end tag of an element in which there are no tags.

@@ -19,6 +19,7 @@ type scope struct {
 	base     string
 	bases    int // how many xml:base attributes that comes from
 	lang     string
+	clean    bool           // see xmlscan.Scanner.Clean; false is always right
 	index    map[string]int // bindings by prefix, where there are many
 
 	// How many bytes there are:

@@ -106,17 +106,23 @@ type textFinder struct {
 	group  bool // there is a media:group
 }
 
-// look looks at the current child of an entry that begins at start.
-func (f *textFinder) look(r *reader, start int) {
-	switch atomName(rssName(r.s.Local())) {
+// look looks at the current child of the entry, whose name is that.
+func (f *textFinder) look(r *reader, name string) {
+	which := 0
+	switch name {
+	case "title":
+	case "summary", "description":
+		which = 1
+	case "content", "encoded", "body", "fullitem":
+		which = 2
 	case "group":
 		f.group = f.group || r.isGroup()
-	case "title", "summary", "description", "content", "encoded", "body", "fullitem":
-		for which, name := range textNames {
-			if n := r.textRank(name); n > f.ranks[which] {
-				f.places[which], f.ranks[which] = int32(r.s.Offset()-start), n
-			}
-		}
+		return
+	default:
+		return
+	}
+	if n := r.textRank(textNames[which]); n > f.ranks[which] {
+		f.places[which], f.ranks[which] = int32(r.s.Offset()-r.start), n
 	}
 }
 
@@ -169,7 +175,7 @@ func (r *reader) readAgain(raw string, sc *scope, format Format) {
 
 // reset makes r another reader, in the memory that it has.
 func (r *reader) reset(raw string, sc *scope, format Format) {
-	r.s.Reset(raw, sc.bindings, xmlscan.Unlimited())
+	r.s.ReadAgain(raw, sc.bindings, sc.clean)
 	*r.doc = Document{URL: sc.base, Format: format}
 	*r = reader{
 		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,

@@ -1,6 +1,9 @@
 package feedhistory
 
 import (
+	"encoding/xml"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +17,53 @@ func entryOf(t *testing.T, text string) *Entry {
 	require.NoError(t, err, text)
 	require.Len(t, doc.Entries, 1, text)
 	return doc.Entries[0]
+}
+
+// What is no character is not in a text, wherever it stands: the rest of the
+// document has none.
+func TestControlCharactersAreLeftOut(t *testing.T) {
+	for _, inner := range []string{"a\x01b", "<![CDATA[a\x01b]]>", "&lt;p>a\x01b&lt;/p>"} {
+		e := entryOf(t, "<rss><channel><item><description>"+inner+"</description><guid>1</guid></item></channel></rss>")
+		require.Equal(t, "ab", e.Summary().Plain(), inner)
+		item, err := e.Decode()
+		require.NoError(t, err)
+		require.NotContains(t, item.Description, "\x01", inner)
+	}
+}
+
+// Whatever charset a document came in, other parsers can read its text, and it is
+// at hand as it came.
+func TestTextSaysThatItIsUTF8(t *testing.T) {
+	declared := 0
+	for _, file := range glob(t, "testdata/parse/charset-*.*") {
+		if strings.HasSuffix(file, ".json") {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		doc, err := Parser{}.parse(string(data), "")
+		require.NotNil(t, doc, file)
+		require.Equal(t, string(data), doc.Received(), file)
+		require.Empty(t, doc.headOnly().raw)
+		if err == nil {
+			decoder := xml.NewDecoder(strings.NewReader(doc.Text())) // refuses what says that it is not UTF-8
+			for err == nil {
+				_, err = decoder.Token()
+			}
+			require.ErrorIs(t, err, io.EOF, file)
+		}
+		if strings.Contains(doc.Text()[:60], "encoding") {
+			declared++
+		}
+		again, _ := Parser{}.parse(doc.Text(), "")
+		require.Len(t, again.Entries, len(doc.Entries), file)
+		for i, e := range doc.Entries {
+			require.Contains(t, doc.Text(), e.raw)
+			require.Equal(t, e.Title(), again.Entries[i].Title(), file)
+			require.Equal(t, e.ID, again.Entries[i].ID)
+		}
+	}
+	require.Greater(t, declared, 5)
 }
 
 // Where there are elements among the characters, nobody has escaped the markup.
@@ -222,4 +272,31 @@ func TestTextPlaces(t *testing.T) {
 		}
 	}
 	require.Greater(t, places, 100)
+}
+
+// A server that says UTF-8 of everything makes one id of two only where nothing
+// else tells what the bytes are.
+func TestCharsetOfHTTP(t *testing.T) {
+	const (
+		news, letters  = "\xCD\xEE\xE2", "\xC0\xE1\xE2" // Нов and Абв in windows-1251
+		newsJSON       = `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"` + news + `"},{"id":"` + letters + `"}]}`
+		atom1, atom2   = `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>` + news + `</id></entry>`, `<entry><id>` + letters + `</id></entry></feed>`
+		declaredInAtom = `<?xml version="1.0" encoding="windows-1251"?>` + atom1 + atom2
+	)
+	for name, test := range map[string]struct{ body, contentType, first, second, code string }{
+		"declared":        {declaredInAtom, "application/xml; charset=utf-8", "Нов", "Абв", "charset-mismatch"},
+		"undeclared":      {atom1 + atom2, "application/xml; charset=utf-8", "Íîâ", "Àáâ", "invalid-bytes"},
+		"said by HTTP":    {atom1 + atom2, "application/xml; charset=windows-1251", "Нов", "Абв", ""},
+		"JSON, HTTP":      {newsJSON, "application/json; charset=windows-1251", "Нов", "Абв", "invalid-bytes"},
+		"JSON, undefined": {newsJSON, "application/json; charset=utf-8", "Íîâ", "Àáâ", "invalid-bytes"},
+		"JSON, UTF-8": {strings.NewReplacer(news, "Нов", letters, "Абв").Replace(newsJSON),
+			"application/json; charset=windows-1251", "Нов", "Абв", ""},
+	} {
+		doc, err := Parser{Header: http.Header{"Content-Type": {test.contentType}}}.Parse(strings.NewReader(test.body), "")
+		require.NoError(t, err, name)
+		require.Len(t, doc.Entries, 2, name)
+		require.Equal(t, test.first, doc.Entries[0].ID, name)
+		require.Equal(t, test.second, doc.Entries[1].ID, name)
+		require.Equal(t, test.code, strings.Join(codes(doc.Notes), " "), name)
+	}
 }

@@ -123,6 +123,8 @@ func TestReadResult(t *testing.T) {
 			Entries: []conformance.Entry{{ID: "urn:1", Title: "One"}, {ID: "urn:2"}}, Verdict: "whole",
 		},
 		`{"failed":true}`: {Failed: true},
+		`{"id":"urn:1","title":{"type":"html","body":"<b>One</b> &amp; all"}}`: {Entries: []conformance.Entry{{ID: "urn:1", Title: "One & all"}}},
+		`{"entries":[{"id":"urn:1","title":{"type":"text","body":"<b>"}}]}`:    {Entries: []conformance.Entry{{ID: "urn:1", Title: "<b>"}}},
 	} {
 		got, err := conformance.ReadResult(strings.NewReader(text))
 		require.NoError(t, err, text)

@@ -1,11 +1,11 @@
-// Package conformance tries readers and publishers of RFC 5005 feeds, in any
-// language: websites with one fault each, served on the loopback interface, and a
-// judge of what a reader tells of them and asks for.
+// Package conformance tests readers and publishers of RFC 5005 feeds, in any
+// language. It serves websites with one fault each on the loopback interface, and
+// judges what a reader reports about them and requests from them.
 //
-// [Cases] are all cases, which FORMAT.md explains; [Run] tries a [Reader] on them,
-// [Command] makes a reader of a program, and [NewServer] lets programs try
-// themselves over HTTP. A [Publisher] is driven through additions, edits and
-// deletions, and judged by its documents.
+// [Cases] returns all cases, which FORMAT.md explains. [Run] tests a [Reader] on
+// them, [Command] makes a reader of a program, and [NewServer] lets programs test
+// themselves over HTTP. A [Publisher] test makes a publisher add, edit and delete
+// entries, and judges its documents.
 //
-// The command feedhistory has all of this as feedhistory conformance.
+// The command "feedhistory conformance" does all of this, too.
 package conformance

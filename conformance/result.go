@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 // A Result is what a reader tells of one case, or of one poll of it. Only the
@@ -34,7 +36,22 @@ type told struct {
 	Failed  bool   `json:"failed"`
 
 	ID    string `json:"id"` // a line that is an entry
-	Title string `json:"title"`
+	Title title  `json:"title"`
+}
+
+// A title is a string, or an object with the type of the text and its body, as
+// feedhistory prints those that are not plain.
+type title string
+
+// UnmarshalJSON reads a title.
+func (t *title) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return json.Unmarshal(data, (*string)(t))
+	}
+	var text struct{ Type, Body string }
+	err := json.Unmarshal(data, &text)
+	*t = title(feedhistory.Text{Type: text.Type, Body: text.Body}.Plain())
+	return err
 }
 
 // A list of strings, or of objects of which one field names them; nil where
@@ -53,7 +70,10 @@ func (l *list) UnmarshalJSON(data []byte) error {
 	}
 	*l = make(list, len(items))
 	for i, item := range items {
-		var object struct{ ID, Title, URL, Ref string }
+		var object struct {
+			ID, URL, Ref string
+			Title        title
+		}
 		err := json.Unmarshal(item, &object.ID)
 		if err != nil {
 			err = json.Unmarshal(item, &object)
@@ -61,7 +81,7 @@ func (l *list) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		(*l)[i] = Entry{cmp.Or(object.ID, object.Ref, object.URL), object.Title}
+		(*l)[i] = Entry{cmp.Or(object.ID, object.Ref, object.URL), string(object.Title)}
 	}
 	return nil
 }
@@ -98,7 +118,7 @@ func ReadResult(r io.Reader) (*Result, error) {
 			return nil, fmt.Errorf("what was printed is not the JSON that is asked for: %w", err)
 		}
 		if t.ID != "" {
-			result.Entries = append(result.Entries, Entry{t.ID, t.Title})
+			result.Entries = append(result.Entries, Entry{t.ID, string(t.Title)})
 		}
 		result.Entries = append(result.Entries, t.Entries...)
 		result.Verdict = cmp.Or(t.Verdict, result.Verdict)

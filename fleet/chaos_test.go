@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Stop() }) // it removes the data; the server that it started has ended long since
 	config := processConfig{
-		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits"),
+		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Pause: -1, Random: true, Commits: filepath.Join(t.TempDir(), "commits"),
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)

@@ -29,8 +29,9 @@ type Database struct {
 	// Store is the mirrored feeds: an *sqlstore.Store. Open sets it.
 	Store mirror.Store
 
-	store *sql.DB       // what Store uses
-	pool  *pgxpool.Pool // whose last commits a crash of the database may lose; see durably
+	states *sqlstore.Store // what Open sets Store to
+	store  *sql.DB         // what Store uses
+	pool   *pgxpool.Pool   // whose last commits a crash of the database may lose; see durably
 }
 
 //go:embed schema.sql
@@ -54,6 +55,9 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	d.store.SetMaxOpenConns(int(config.MaxConns))
 	d.store.SetMaxIdleConns(int(config.MaxConns))
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	// A plan that was made while a table had few rows would read all of it when it
+	// has many.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err == nil {
 		err = d.prepare(ctx)
 	}
@@ -88,7 +92,8 @@ func (d *Database) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.Store, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	d.states, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	d.Store = d.states
 	return err
 }
 
@@ -132,6 +137,13 @@ func (e *URLError) Unwrap() error { return e.Err }
 // maxURL is how long the URL of a feed may be, in bytes: it is a key of indexes.
 const maxURL = 2000
 
+// CheckURL reports why an address cannot be subscribed to. The error is a
+// *URLError.
+func CheckURL(address string) error {
+	_, _, err := name(address)
+	return err
+}
+
 // name returns the URL by which a feed is known, as Mirror.Update knows it, and
 // the host where it is asked for. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
@@ -141,7 +153,7 @@ func name(address string) (feed, host string, err error) {
 	case err != nil:
 		err = errors.Unwrap(err)
 	case u.Scheme != "http" && u.Scheme != "https":
-		err = errors.New("neither http nor https")
+		err = errors.New("it should begin with https:// or http://")
 	case u.Hostname() == "":
 		err = errors.New("no host")
 	case len(feed) > maxURL:

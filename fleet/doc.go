@@ -16,6 +16,14 @@
 // and where archive documents are on another host than the feed, these requests
 // are made in the feed's own job.
 //
+// # What is written together
+//
+// Whatever is new of a feed is committed at once. A poll that has found nothing new
+// may wait for others, of its host and of others, for five seconds: then all of
+// them are written together, of feeds that are still at the version that they were
+// polled at, on hosts that the worker still holds. If a worker is killed before,
+// these feeds are polled once more.
+//
 // # What may fail
 //
 // Whatever a worker has committed stays, and what it left undone, another does:

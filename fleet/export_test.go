@@ -1,6 +1,29 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// Random has the worker claim and note feeds in batches of random sizes.
+func (w *Worker) Random() {
+	w.most = func() (int, time.Duration) {
+		return 1 + rand.IntN(6), time.Duration(rand.Int64N(int64(time.Second)))
+	}
+}
+
+// Batch has the worker claim so many feeds of a host together, and write what is
+// to be noted of them after a time.
+func (w *Worker) Batch(feeds int, late time.Duration) {
+	w.most = func() (int, time.Duration) { return feeds, late }
+}
 
 // Exec runs a statement of a test.
 func (d *Database) Exec(ctx context.Context, statement string) error {
@@ -22,4 +45,71 @@ func (d *Database) Where(ctx context.Context) (programs, data string, err error)
 // Size returns how large a table is, and its indexes, in bytes.
 func (d *Database) Size(ctx context.Context, table string) (heap, indexes int64, err error) {
 	return heap, indexes, d.pool.QueryRow(ctx, `SELECT pg_table_size($1::regclass), pg_indexes_size($1::regclass)`, table).Scan(&heap, &indexes)
+}
+
+// Costs are what PostgreSQL has noted of its work.
+type Costs struct {
+	Statements, Milliseconds, Commits, WAL, Pages, Syncs float64
+	Longest                                              []string
+}
+
+// Costs returns what has been noted since it was reset.
+func (d *Database) Costs(ctx context.Context) (*Costs, error) {
+	c := &Costs{}
+	err := d.pool.QueryRow(ctx, `SELECT sum(calls), sum(total_exec_time), sum(calls) FILTER (WHERE query ILIKE 'commit'),
+		max(w.wal_bytes), max(w.wal_fpi), max(w.wal_sync) FROM pg_stat_statements, pg_stat_wal w`).Scan(
+		&c.Statements, &c.Milliseconds, &c.Commits, &c.WAL, &c.Pages, &c.Syncs)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.pool.Query(ctx, `SELECT format('%s calls, %s ms, %s bytes of WAL: %s', calls, round(total_exec_time), wal_bytes,
+		left(regexp_replace(query, '\s+', ' ', 'g'), 100)) FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT 14`)
+	if err == nil {
+		c.Longest, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	return c, err
+}
+
+// Plans returns how PostgreSQL does what a group of n hosts asks for, n feeds of
+// each, by what it is.
+func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, url func(i, j int) string) (plans map[string]string, err error) {
+	var hosts, urls []string
+	var tokens, most []int64
+	var pauses []time.Duration
+	var due []time.Time
+	var states []*mirror.Feed
+	for i := range n {
+		hosts, tokens, most, pauses = append(hosts, host(i)), append(tokens, 7), append(most, int64(n)), append(pauses, time.Second)
+		for j := range n {
+			urls, due = append(urls, url(i, j)), append(due, time.Now())
+			states = append(states, &mirror.Feed{URL: url(i, j), Version: 1})
+		}
+	}
+	update, args, err := sqlstore.UpdateStates(states)
+	if err != nil {
+		return nil, err
+	}
+	plans = map[string]string{}
+	for _, q := range []struct {
+		name, query string
+		args        []any
+	}{
+		{"hold", holdHosts, []any{hosts, tokens, time.Minute}},
+		{"claim", dueFeeds, []any{hosts, tokens, most}},
+		{"lock", lockHosts, []any{hosts, tokens}},
+		{"store", update, args},
+		{"note", noteFeeds, []any{urls, due}},
+		{"release", releaseHosts, []any{hosts, pauses}},
+	} {
+		rows, err := d.pool.Query(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+q.query, q.args...)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, err
+		}
+		plans[q.name] = strings.Join(lines, "\n")
+	}
+	return plans, nil
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -12,35 +11,6 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A turn is a feed that is being polled.
-type turn struct {
-	hold
-	url   string
-	tries int       // this one included, since a poll came to its end
-	due   time.Time // when it was
-}
-
-// next returns the feed of a host whose turn it is; nil if none is due, or the
-// hold is lost. Should its poll not come to an end, it is due again, later and
-// later.
-func (d *Database) next(ctx context.Context, h hold, lease time.Duration) (*turn, error) {
-	t := &turn{hold: h}
-	err := d.pool.QueryRow(ctx, `
-		UPDATE fleet_feeds f SET tries = f.tries + 1, due = now() + $3::interval * (1 << least(f.tries, 10))
-		FROM (
-			SELECT url, due FROM fleet_feeds WHERE host = $1 AND due <= now() ORDER BY due LIMIT 1 FOR UPDATE
-		) was, fleet_hosts h
-		WHERE f.url = was.url AND h.host = $1 AND h.holder = $2 AND h.until > now()
-		RETURNING f.url, f.tries, was.due`, h.host, h.token, lease).Scan(&t.url, &t.tries, &t.due)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return t, nil
-}
-
 // An ending is how a poll ended, and what is to be known of the feed after it.
 type ending struct {
 	outcome outcome
@@ -49,6 +19,7 @@ type ending struct {
 	due     time.Time       // not used if the poll was broken: then a time has been set already
 	err     string          // why the poll failed, or is broken
 	dead    string          // why the feed is a dead letter
+	held    *mirror.Feed    // the state that is to be stored with others; nil: there is none
 }
 
 // end notes how a turn has ended. It is false if the feed is not the worker's

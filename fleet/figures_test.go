@@ -1,3 +1,5 @@
+//go:build unix
+
 package fleet_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 var figures = flag.Bool("figures", false, "measure, and print the figures of the README")
@@ -28,8 +32,9 @@ func TestFigures(t *testing.T) {
 	}
 	t.Run("subscriptions", measureSubscriptions)
 	for _, workers := range []int{1, 2, 4} {
-		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers) })
+		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers, 10_000, 1_000) })
 	}
+	t.Run("unchanged/a feed a host", func(t *testing.T) { measureUnchanged(t, 1, 10_000, 10_000) })
 	t.Run("due", measureDue)
 	t.Run("entries", measureEntries)
 }
@@ -75,7 +80,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	fmt.Fprintf(w, crowdFeed, strings.Repeat("some words ", 50))
+	fmt.Fprintf(w, crowdFeed, prose(uint64(len(r.URL.String()))))
 }
 
 // startCrowd starts a server that is all the hosts there are: the workers'
@@ -104,23 +109,44 @@ func measured(t testing.TB, config processConfig, workers int) (stop func()) {
 	}
 }
 
-func measureUnchanged(t *testing.T, workers int) {
-	const feeds, hosts = 10_000, 1_000
-	dsn := server.Database(t)
+// measureUnchanged says how fast feeds are polled that have not changed, and what
+// a poll costs the database, by its own statistics.
+func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
+	own, err := pgtest.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = own.Stop() })
+	dsn := own.Database(t)
+	postgres := newControl(t, open(t, dsn))
+	sql(t, open(t, dsn), `ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`)
+	postgres.do(t, "restart", "-m", "fast")
+	t.Cleanup(func() { postgres.do(t, "stop", "-m", "immediate") })
 	db := open(t, dsn)
+	sql(t, db, `CREATE EXTENSION pg_stat_statements`)
 	c, proxy := startCrowd(t)
 	config := processConfig{
 		DSN: dsn, Every: time.Hour, Slice: time.Minute, Hosts: 100, Pause: -1, Proxy: proxy,
 	}
 	subscribe(t, db, feedURLs(feeds, hosts)...)
 	stop := measured(t, config, workers)
-	awaitPolls(t, db, c, "first polls", feeds)
+	awaitPolls(t, db, c, "first polls", int64(feeds))
 	stop()
 	sql(t, db, `UPDATE fleet_feeds SET due = now()`)
 	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
+	sql(t, db, `VACUUM fleet_feeds, fleet_hosts, feeds, river_job`)
+	time.Sleep(2 * time.Second) // until the statistics have come in
+	sql(t, db, `SELECT pg_stat_reset_shared('wal'), pg_stat_statements_reset()`)
 	stop = measured(t, config, workers)
-	awaitPolls(t, db, c, "unchanged", feeds)
+	awaitPolls(t, db, c, "unchanged", int64(feeds))
 	stop()
+	time.Sleep(2 * time.Second)
+	costs, err := db.Costs(t.Context())
+	require.NoError(t, err)
+	n := float64(feeds)
+	t.Logf("a poll: %.2f statements, %.3f ms of them, %.2f transactions, %.0f bytes of WAL (%.2f full pages), %.3f syncs", costs.Statements/n,
+		costs.Milliseconds/n, costs.Commits/n, costs.WAL/n, costs.Pages/n, costs.Syncs/n)
+	for _, line := range costs.Longest {
+		t.Log(line)
+	}
 }
 
 // awaitPolls waits until no feed is due, and says how fast the polls were, but
@@ -134,7 +160,10 @@ func awaitPolls(t testing.TB, db *fleet.Database, c *crowd, what string, feeds i
 		return time.Now()
 	}
 	begun, ended := wait(10), wait(90)
-	s := eventually(t, db, func(s *fleet.Status) bool { return s.Due+s.Running == 0 })
+	wait(100)
+	time.Sleep(7 * time.Second) // for what is written late, and finished
+	s := status(t, db)
+	require.Zero(t, s.Due+s.Running)
 	t.Logf("%s: %.0f polls a second; %d failed", what, float64(feeds)*0.8/ended.Sub(begun).Seconds(), s.Failing)
 }
 
@@ -171,12 +200,27 @@ func measureDue(t *testing.T) {
 	}
 }
 
-// prose returns words, of which each entry has others.
+// vocabulary is 50,000 words of 3 to 12 letters.
+var vocabulary = sync.OnceValue(func() []string {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 50_000)
+	for i := range words {
+		word := make([]byte, 3+random.IntN(10))
+		for j := range word {
+			word[j] = "etaoinshrdlucmfwypvbgkjqxz"[min(random.IntN(26), random.IntN(26))]
+		}
+		words[i] = string(word)
+	}
+	return words
+})
+
+// prose returns words, some of them far more often than others, as in language.
 func prose(seed uint64) string {
-	random := rand.New(rand.NewPCG(seed, 0))
+	often := rand.NewZipf(rand.New(rand.NewPCG(seed, 0)), 1.1, 5, 49_999)
 	var b strings.Builder
 	for range 150 {
-		fmt.Fprintf(&b, "word%d ", int(random.ExpFloat64()*300))
+		b.WriteString(vocabulary()[often.Uint64()])
+		b.WriteByte(' ')
 	}
 	return b.String()
 }

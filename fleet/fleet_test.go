@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,8 +114,7 @@ func TestNext(t *testing.T) {
 			next["http://"+h.Host] = h.Next.Sub(begun).Round(time.Hour)
 		}
 	}
-	host := func(s *site) string { return s.URL[:strings.LastIndex(s.URL, ":")] }
-	require.Equal(t, map[string]time.Duration{host(later): 10 * time.Hour, host(slow): 24 * time.Hour}, next)
+	require.Equal(t, map[string]time.Duration{later.URL: 10 * time.Hour, slow.URL: 24 * time.Hour}, next)
 	for _, s := range []*site{later, gone, slow} {
 		require.EqualValues(t, 1, s.asked.Load())
 	}

@@ -81,27 +81,6 @@ type hold struct {
 	token int64
 }
 
-// hold holds a host; false if another does, or there is no such host any more.
-func (d *Database) hold(ctx context.Context, h hold, lease time.Duration) (bool, error) {
-	tag, err := d.pool.Exec(ctx, `
-		UPDATE fleet_hosts SET holder = $2, until = now() + $3, due = now() + $3
-		WHERE host = $1 AND (until IS NULL OR until <= now())`, h.host, h.token, lease)
-	return tag.RowsAffected() == 1, err
-}
-
-// release ends a hold, if it has not been lost. The host is due when a feed of it
-// is, but not before the pause is over.
-func (d *Database) release(ctx context.Context, h hold, pause time.Duration) error {
-	var b pgx.Batch
-	// The lock comes first, so that the feeds are looked at as they are then.
-	b.Queue(`SELECT FROM fleet_hosts WHERE host = $1 AND holder = $2 FOR UPDATE`, h.host, h.token)
-	b.Queue(`
-		UPDATE fleet_hosts SET holder = NULL, until = NULL,
-			due = (SELECT CASE WHEN min(due) IS NOT NULL THEN greatest(min(due), now() + $3) END FROM fleet_feeds WHERE host = $1)
-		WHERE host = $1 AND holder = $2`, h.host, h.token, pause)
-	return d.brief(ctx, &b)
-}
-
 // sweep puts right what does not fit together: there should be nothing, but a
 // host that is forgotten would be for good. It is for times when little is due.
 func (d *Database) sweep(ctx context.Context, lease time.Duration) error {

@@ -2,10 +2,14 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
+
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A hostWorker does the job of a host.
@@ -23,29 +27,168 @@ func (*hostWorker) NextRetry(job *river.Job[hostJob]) time.Time {
 // after the other, until the slice is over. Whatever is due then, the host gets
 // another job for.
 func (hw *hostWorker) Work(ctx context.Context, job *river.Job[hostJob]) error {
-	w, d := hw.w, hw.w.Database
-	h := hold{host: job.Args.Host, token: rand.Int64()}
-	held, err := d.hold(ctx, h, w.lease())
-	if err != nil || !held {
+	w := hw.w
+	v := &visit{w: w, hold: hold{host: job.Args.Host, token: rand.Int64()}, end: time.Now().Add(w.slice())}
+	c := &claim{hold: v.hold}
+	c.most, v.late = w.batch()
+	if err := w.claims.ask(c); err != nil || !c.held {
 		return err
 	}
 	w.metrics.hosts.Add(1)
 	defer w.metrics.hosts.Add(-1)
-	for end := time.Now().Add(w.slice()); err == nil && w.goesOn(ctx, end); {
-		var t *turn
-		if t, err = d.next(ctx, h, w.lease()); err != nil || t == nil {
-			break
+	return v.work(ctx, c)
+}
+
+// A visit is the time that a job has at its host.
+type visit struct {
+	w *Worker
+	hold
+	end    time.Time
+	polled bool // a feed: there is a pause before the next
+	late   time.Duration
+
+	mu    sync.Mutex
+	held  []*routine
+	timer *time.Timer // to write what is held; nil: nothing is
+	err   error       // of that
+}
+
+// work polls what is claimed, and claims more as long as there may be more.
+func (v *visit) work(ctx context.Context, c *claim) (err error) {
+	for err == nil && len(c.turns) > 0 {
+		for _, t := range c.turns {
+			if v.polled {
+				v.w.rest(ctx)
+			}
+			if !v.w.goesOn(ctx, v.end) {
+				return v.write(true)
+			}
+			if err = v.take(ctx, t); err != nil {
+				break
+			}
+			v.polled = true
 		}
-		if err = w.take(ctx, t); err == nil {
-			w.rest(ctx)
+		if err != nil || len(c.turns) < c.most {
+			break // what has become due meanwhile, the host is released with
+		}
+		if err = v.write(false); err == nil {
+			c.again = true
+			err = v.w.claims.ask(c)
 		}
 	}
-	after, cancel := afterwards(ctx)
-	defer cancel()
-	if failed := d.release(after, h, w.pause()); err == nil {
+	if failed := v.write(true); err == nil {
 		err = failed
 	}
 	return err
+}
+
+// take polls a feed and notes how that ended, or has that wait for others.
+func (v *visit) take(ctx context.Context, t *turn) error {
+	w, d := v.w, v.w.Database
+	if t.tries > 0 || t.doubtful {
+		if begun, err := d.begin(ctx, t, w.lease()); err != nil || !begun {
+			return err
+		}
+	}
+	began := time.Now()
+	e := w.poll(ctx, t)
+	w.metrics.poll(t, e, began)
+	if e.held != nil {
+		v.holdBack(&routine{turn: t, state: e.held})
+		return nil
+	}
+	after, cancel := afterwards(ctx)
+	defer cancel()
+	if e.outcome == broken && !t.noted {
+		if begun, err := d.begin(after, t, w.lease()); err != nil || !begun {
+			return err
+		}
+	}
+	noted, err := d.end(after, t, e)
+	if err != nil || noted {
+		return err
+	}
+	return d.forgotten(after, t)
+}
+
+// holdBack has what is to be noted of a poll wait for that of others.
+func (v *visit) holdBack(r *routine) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = append(v.held, r)
+	if v.timer == nil {
+		v.timer = time.AfterFunc(v.late, func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.err = errors.Join(v.err, v.writeHeld(false))
+		})
+	}
+}
+
+// write notes what is held, and releases the host if that is wanted.
+func (v *visit) write(release bool) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return errors.Join(v.err, v.writeHeld(release))
+}
+
+func (v *visit) writeHeld(release bool) error {
+	if v.timer != nil {
+		v.timer.Stop()
+		v.timer = nil
+	}
+	n := &write{hold: v.hold, polls: v.held, release: release, pause: v.w.pause()}
+	v.held = nil
+	if len(n.polls) == 0 && !release {
+		return nil
+	}
+	err := v.w.writes.ask(n)
+	if err != nil && len(n.polls) == 0 {
+		return err
+	}
+	if err != nil { // one of them may be to blame
+		for _, p := range n.polls {
+			if err := v.writeAlone(p); err != nil {
+				return err
+			}
+		}
+		return v.writeHeld(release)
+	}
+	for _, p := range n.polls {
+		if !p.stored {
+			v.w.metrics.overtaken()
+		}
+		if n.held && !p.there {
+			ctx, cancel := afterwards(context.Background())
+			err = errors.Join(err, v.w.Database.forgotten(ctx, p.turn))
+			cancel()
+		}
+	}
+	return err
+}
+
+// writeAlone notes a poll by itself, as it could not be with others.
+func (v *visit) writeAlone(p *routine) error {
+	w, d := v.w, v.w.Database
+	ctx, cancel := afterwards(context.Background())
+	defer cancel()
+	e := ending{outcome: unchanged, feed: p.state, due: p.state.Next}
+	err := d.Store.Commit(ctx, &mirror.Change{Feed: p.state})
+	switch {
+	case errors.Is(err, mirror.ErrConflict):
+		w.metrics.overtaken()
+		e = ending{outcome: conflict, due: time.Now().Add(afterConflict)}
+	case err != nil:
+		if begun, err := d.begin(ctx, p.turn, w.lease()); err != nil || !begun {
+			return err
+		}
+		e = w.broken(ctx, p.turn, err, false)
+	}
+	noted, err := d.end(ctx, p.turn, e)
+	if err != nil || noted {
+		return err
+	}
+	return d.forgotten(ctx, p.turn)
 }
 
 // goesOn reports whether a further feed may be polled.
@@ -54,7 +197,9 @@ func (w *Worker) goesOn(ctx context.Context, end time.Time) bool {
 	case <-w.ending:
 		return false
 	default:
-		return ctx.Err() == nil && time.Now().Before(end)
+		// Of the machine's two clocks one stops while it sleeps.
+		now := time.Now()
+		return ctx.Err() == nil && now.Before(end) && now.Round(0).Before(end.Round(0))
 	}
 }
 
@@ -73,18 +218,4 @@ func (w *Worker) rest(ctx context.Context) {
 // afterwards is a context for what is to be noted even if the job is to end.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-}
-
-// take polls a feed and notes how that ended.
-func (w *Worker) take(ctx context.Context, t *turn) error {
-	began := time.Now()
-	e := w.poll(ctx, t)
-	w.metrics.poll(t, e, began)
-	after, cancel := afterwards(ctx)
-	defer cancel()
-	noted, err := w.Database.end(after, t, e)
-	if err != nil || noted {
-		return err
-	}
-	return w.Database.forgotten(after, t)
 }

@@ -79,6 +79,9 @@ func (m *metrics) poll(t *turn, e ending, began time.Time) {
 	}
 }
 
+// overtaken counts a poll whose note came too late: something else has the feed.
+func (m *metrics) overtaken() { m.polls.WithLabelValues(string(conflict)).Inc() }
+
 // Waiting is what the metrics say of the whole database. Both are looked up in
 // an index, however many feeds there are.
 type waiting struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -32,22 +33,32 @@ var outcomes = []outcome{changed, unchanged, failed, gone, sliced, interrupted, 
 // A session is the store as one poll has it.
 type session struct {
 	mirror.Store
+	turn    *turn
 	again   bool         // an earlier poll may have ended without a note
 	feed    *mirror.Feed // as it was read, or committed last
 	commits int
+
+	// Changes that say nothing but that the feed was polled may be held, to be
+	// stored with others. Then before is the state that was read, and held the one
+	// that is to be stored.
+	holds        bool
+	before, held *mirror.Feed
 }
 
 // errEarly says that the feed is not to be polled yet.
 var errEarly = errors.New("the feed is not due")
 
 // Feed implements mirror.Store.
-func (s *session) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
-	f, err := s.Store.Feed(ctx, url)
-	if err != nil {
-		return nil, err
+func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err error) {
+	own := url == s.turn.url
+	if f = s.turn.state; own && f != nil {
+		s.turn.state = nil
+	} else if f, err = s.Store.Feed(ctx, url); err != nil || !own {
+		return f, err
 	}
-	s.feed = f
-	if s.again && !f.Due(time.Now()) {
+	before := *f
+	s.feed, s.before = f, &before
+	if s.again && !f.Gone && f.Alias == "" && !f.Due(time.Now()) {
 		return nil, errEarly
 	}
 	return f, nil
@@ -55,12 +66,44 @@ func (s *session) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
 
 // Commit implements mirror.Store.
 func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
+	if s.held != nil { // there is more to it
+		err := s.Store.Commit(ctx, &mirror.Change{Feed: s.held})
+		if err != nil {
+			return err
+		}
+		s.held = nil
+	}
+	if s.holds && s.commits == 0 && isRoutine(s.before, c) {
+		held := *c.Feed
+		s.feed, s.held = c.Feed, &held
+		c.Feed.Version++
+		return nil
+	}
 	err := s.Store.Commit(ctx, c)
 	if err == nil {
 		s.feed = c.Feed
 		s.commits++
 	}
 	return err
+}
+
+// isRoutine reports whether a change says nothing but that a feed was polled, and
+// when the next poll is welcome: what may be lost, as another poll finds it out
+// again, by a conditional request. What a host has asked for may not.
+func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
+	f := c.Feed
+	switch {
+	case before == nil, f.Version == 0, f.Version != before.Version, c.Version != 0,
+		len(c.Put)+len(c.Touch)+len(c.Versions)+len(c.Documents) > 0, c.Forget,
+		f.Unfinished, f.More, f.Gone, f.Alias != "", f.Lost != "", !f.Wait.IsZero(), f.Failures > 0, f.Error != "",
+		len(f.Pending)+len(f.Gaps)+len(f.Sought) > 0:
+		return false
+	}
+	was, is := *before, *f
+	for _, f := range []*mirror.Feed{&was, &is} {
+		f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{}
+	}
+	return reflect.DeepEqual(was, is)
 }
 
 // A panicError is a panic of a poll.
@@ -81,12 +124,15 @@ func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.
 	return m.Update(ctx, url)
 }
 
+// afterConflict is when a feed is due again that something else was at work on.
+const afterConflict = time.Minute
+
 // poll polls a feed.
 func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	if t.tries > w.tries() {
 		return ending{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
-	s := &session{Store: w.Database.Store, again: t.tries > 1}
+	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
 	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions}
 	limited, cancel := context.WithTimeout(ctx, w.slice())
 	defer cancel()
@@ -101,7 +147,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	case errors.Is(err, errEarly):
 		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
 	case errors.Is(err, mirror.ErrConflict):
-		e.outcome, e.due, e.feed = conflict, now.Add(time.Minute), nil
+		e.outcome, e.due, e.feed = conflict, now.Add(afterConflict), nil
 	case err != nil && ctx.Err() != nil:
 		e.outcome, e.due = interrupted, rest
 	case err == nil && changes.Failure != nil:
@@ -119,6 +165,8 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 		e.outcome, e.due = unchanged, changes.Next
 		if changes.Added+changes.Changed+changes.Deleted > 0 {
 			e.outcome = changed
+		} else {
+			e.held = s.held
 		}
 	default:
 		return w.broken(ctx, t, err, limited.Err() != nil)
@@ -135,7 +183,7 @@ func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) endi
 	if fault, ok := errors.AsType[*panicError](err); ok && w.Logger != nil {
 		w.Logger.ErrorContext(ctx, "a poll has panicked", "feed", t.url, "panic", fault.value, "stack", string(fault.stack))
 	}
-	if t.tries >= w.tries() {
+	if max(t.tries, 1) >= w.tries() {
 		return ending{outcome: buried, dead: what}
 	}
 	return ending{outcome: broken, err: what}

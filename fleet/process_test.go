@@ -31,6 +31,7 @@ type processConfig struct {
 	Every, Slice, Pause time.Duration
 	Hosts               int
 	Proxy               string // where all requests go; "": to their hosts
+	Random              bool   // batches of random sizes
 	Commits             string // a file that each commit is noted in once it is acknowledged; "": none
 	Metrics             string // the beginning of the name of a file for the metrics at the end; "": none
 }
@@ -102,6 +103,9 @@ func runProcess(text string) error {
 		Client: &feedhistory.Client{
 			Policy: feedhistory.Policy{AllowPrivate: true, PerHost: 1}, Retry: feedhistory.Retry{Tries: 1},
 		},
+	}
+	if config.Random {
+		w.Random()
 	}
 	if config.Proxy != "" {
 		w.Client.HTTP = &http.Client{Transport: proxyTransport(config.Proxy)}

@@ -59,6 +59,30 @@ type Worker struct {
 	running atomic.Bool
 	ending  chan struct{} // closed when no further feed is to be polled
 	err     error         // of the set-up
+
+	claims combiner[*claim]
+	writes combiner[*write]
+	most   func() (feeds int, late time.Duration) // nil: as usual; for tests
+}
+
+// How many feeds of a host are claimed together, and for how long what is to be
+// noted of their polls may wait for more.
+const (
+	mostFeeds = 100
+	mostLate  = 5 * time.Second
+)
+
+// batch returns how many feeds of a host are to be claimed together, and how long
+// notes may wait: no more feeds than can be polled in that time.
+func (w *Worker) batch() (feeds int, late time.Duration) {
+	if w.most != nil {
+		return w.most()
+	}
+	feeds, late = mostFeeds, min(mostLate, w.slice())
+	if w.pause() > 0 {
+		feeds = min(feeds, max(1, int(late/w.pause())))
+	}
+	return feeds, late
 }
 
 func (w *Worker) pause() time.Duration {
@@ -86,6 +110,8 @@ func (w *Worker) setUp() error {
 				Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
 			}
 		}
+		w.claims.do = func(ctx context.Context, all []*claim) error { return w.Database.claim(ctx, all, w.lease()) }
+		w.writes.do = w.Database.write
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &hostWorker{w: w})
 		river.AddWorker(workers, &sweepWorker{w: w})

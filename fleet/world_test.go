@@ -49,9 +49,11 @@ func open(t testing.TB, dsn string) *fleet.Database {
 
 // newWorker returns a worker in a hurry.
 func newWorker(t testing.TB, db *fleet.Database) *fleet.Worker {
-	return &fleet.Worker{
+	w := &fleet.Worker{
 		Database: db, Client: newClient(t), Pause: -1, Slice: 10 * time.Second, Every: time.Hour, Hosts: 20,
 	}
+	w.Random()
+	return w
 }
 
 func newClient(t testing.TB) *feedhistory.Client {

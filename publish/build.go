@@ -51,11 +51,11 @@ func (p *Publisher) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
 	}
-	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
-	b.mark.before, b.mark.next, b.mark.erase = "", "", false
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
+	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", false
 	b.advance(items)
 	log, recent := p.supersede(s, items)
-	closed, open := p.cut(log, b.mark.archives, now)
+	closed, open := p.cut(log, b.ledger.archives, now)
 	for _, part := range closed {
 		if err := b.close(part); err != nil {
 			return errors.Join(err, b.undo())
@@ -151,7 +151,7 @@ func (p *Publisher) head(s *state) *feedhistory.Document {
 		head.ID = p.URL() // all documents of a feed have the same
 	}
 	if _, ok := head.Links.Rel(feedhistory.RelAlternate); !ok && p.format() == feedhistory.RSS {
-		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.Base})
+		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.URL()}) // RSS must have one, and this is there
 	}
 	return &head
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // The duties of a publisher (RFC 5005), each met by default, in Atom and RSS.
@@ -176,7 +177,7 @@ func duty14(t *testing.T, out *memory, p *Publisher) {
 // entries: the memory panics if they ever change.
 func duty15(t *testing.T, out *memory, p *Publisher) {
 	links := 0
-	out.fail = func(string) failure { // called before each operation
+	out.Fail = func(string) feedtest.Failure { // called before each operation
 		for name, data := range out.files {
 			if !archiveName.MatchString(name) {
 				continue
@@ -189,7 +190,7 @@ func duty15(t *testing.T, out *memory, p *Publisher) {
 				require.Contains(t, string(out.files[next]), "fh:archive")
 			}
 		}
-		return works
+		return feedtest.Works
 	}
 	for from := 400; from < 800; from += 10 {
 		require.NoError(t, p.Append(entries(t, from, 10)...))
@@ -254,7 +255,7 @@ func TestPagedDuties(t *testing.T) {
 		slices.Reverse(log)
 		pages := &Pages{
 			Head: &feedhistory.Document{ID: "urn:log", Title: "Log"}, Size: 10, URL: base,
-			Older: func(_ context.Context, than Cursor, limit int) ([]*feedhistory.Entry, bool, error) {
+			Older: func(_ context.Context, than Place, limit int) ([]*feedhistory.Entry, bool, error) {
 				from := 0
 				if than.ID != "" {
 					from = 1 + slices.IndexFunc(log, func(e *feedhistory.Entry) bool { return e.ID == than.ID })

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A deed is one call on a Publisher, and what it should come to.
@@ -65,7 +66,7 @@ func history(t testing.TB) []deed {
 // nowhere, and what failed took place whole or not at all. Then it is repeated,
 // and the history goes on.
 func TestEveryFault(t *testing.T) {
-	for _, how := range []failure{failsBefore, failsAfter, crashes, crashed} {
+	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0
 		for n, hit := 1, true; hit; n++ {
 			hit = t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) { hit = fault(t, how, n) }) && hit
@@ -76,12 +77,12 @@ func TestEveryFault(t *testing.T) {
 }
 
 // fault lets the nth operation fail, and reports whether there was one.
-func fault(t *testing.T, how failure, n int) (hit bool) {
+func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	out, m := newMemory(), newModel()
 	p := newPublisher(out)
-	out.fail = func(string) failure {
+	out.Fail = func(string) feedtest.Failure {
 		if n--; n != 0 {
-			return works
+			return feedtest.Works
 		}
 		hit = true
 		return how
@@ -90,9 +91,9 @@ func fault(t *testing.T, how failure, n int) (hit bool) {
 		done := m.clone()
 		d.into(done)
 		if err := d.call(p); err != nil {
-			require.ErrorIs(t, err, errDisk)
+			require.ErrorIs(t, err, feedtest.ErrDisk)
 			recoverFrom(t, out, p, m, done)
-			if how == crashes || how == crashed {
+			if how == feedtest.Crashes || how == feedtest.Crashed {
 				out = out.clone()
 				p = &Publisher{Output: out, Base: base, Recent: p.Recent, Split: p.Split}
 			}
@@ -141,7 +142,7 @@ func TestLeftovers(t *testing.T) {
 	known := archives(t, p)
 	require.NoError(t, d.Put(p.name(), older)) // somebody has restored it, though readers know the newer one
 	p = newPublisher(&killed{Dir: d, puts: 6})
-	require.ErrorIs(t, p.Append(append(entries(t, 11, 6), entries(t, 30, 20)...)...), errDisk)
+	require.ErrorIs(t, p.Append(append(entries(t, 11, 6), entries(t, 30, 20)...)...), feedtest.ErrDisk)
 	require.NoError(t, os.WriteFile(d.path("feed/.9-0123456789abcdef.atom.tmp"), []byte("half"), 0o666))
 	left, err := fs.ReadFile(d, p.listName())
 	require.NoError(t, err)
@@ -172,12 +173,12 @@ type killed struct {
 
 func (k *killed) Put(name string, data []byte) error {
 	if k.puts--; k.puts < 0 {
-		return errDisk
+		return feedtest.ErrDisk
 	}
 	return k.Dir.Put(name, data)
 }
 
-func (k *killed) Remove(string) error { return errDisk }
+func (k *killed) Remove(string) error { return feedtest.ErrDisk }
 
 // TestUndo: what cannot be published leaves nothing behind, and neither does a
 // disk that is full.
@@ -187,12 +188,12 @@ func TestUndo(t *testing.T) {
 	require.NoError(t, p.Append(entries(t, 1, 3)...))
 	before := out.clone()
 	puts := 0
-	out.fail = func(op string) failure {
+	out.Fail = func(op string) feedtest.Failure {
 		if puts++; puts == 3 {
-			return failsBefore
+			return feedtest.FailsBefore
 		}
-		return works
+		return feedtest.Works
 	}
-	require.ErrorIs(t, p.Append(entries(t, 4, 20)...), errDisk)
+	require.ErrorIs(t, p.Append(entries(t, 4, 20)...), feedtest.ErrDisk)
 	require.Equal(t, before.files, out.files)
 }

@@ -123,10 +123,7 @@ func (h *Handler) read(f *openFile) (*described, error) {
 }
 
 func (h *Handler) maxAge() time.Duration {
-	if h.MaxAge == 0 {
-		return defaultMaxAge
-	}
-	return h.MaxAge
+	return cmp.Or(h.MaxAge, defaultMaxAge)
 }
 
 func values(s string) []string { return []string{s} }
@@ -138,20 +135,45 @@ func entityTag(sum []byte) string {
 
 // classify finds out what kind of document the text is, and which place it has.
 func (d *described) classify(name, text string, maxAge time.Duration) {
-	d.cacheControl = values(briefly(maxAge))
 	doc, err := parseHead(text)
+	served := serve(name, doc, err, maxAge)
+	d.kind, d.cacheControl = values(served.Type), values(served.CacheControl)
 	if doc == nil {
-		kind := typeByName(name)
-		d.kind = values(kind)
-		d.compressible = text != "" && isTextType(kind)
+		d.compressible = text != "" && isTextType(served.Type)
 		return
 	}
-	d.kind = values(mediaType(doc.Format))
 	d.compressible = true
 	d.links = linkFields(doc.Links)
-	if err == nil && isClosed(doc) {
-		d.cacheControl = values("public, max-age=31536000, immutable")
+}
+
+// Served says how a document is to be served, with the same words as Handler's.
+type Served struct {
+	Type         string // the media type
+	CacheControl string // an archive that has its successor's link is immutable (5005#12)
+	Archive      bool   // whether it is an archive (5005#14), with that link or without
+}
+
+// ServedAs says how a document is to be served by others than Handler. maxAge is
+// how long caches may keep what can still change; zero means 5 minutes.
+func ServedAs(name string, data []byte, maxAge time.Duration) Served {
+	text := ""
+	if len(data) <= maxDocument {
+		text = string(data)
 	}
+	doc, err := parseHead(text)
+	return serve(name, doc, err, cmp.Or(maxAge, defaultMaxAge))
+}
+
+// serve does that for a document as parseHead has read it.
+func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Served {
+	if doc == nil {
+		return Served{Type: typeByName(name), CacheControl: briefly(maxAge)}
+	}
+	s := Served{Type: mediaType(doc.Format), CacheControl: briefly(maxAge), Archive: err == nil && doc.Archive}
+	if err == nil && isClosed(doc) {
+		s.CacheControl = "public, max-age=31536000, immutable"
+	}
+	return s
 }
 
 // typeByName guesses the media type of what is no feed, or not one that can be

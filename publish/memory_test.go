@@ -3,88 +3,46 @@ package publish
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A memory is an Output that can fail, and keeps an account of what it is asked
-// to do.
+// A memory is a Memory that can fail, and keeps an account of what it is asked to
+// do: "put NAME" or "remove NAME", in order.
 type memory struct {
-	mu      sync.Mutex
-	files   map[string][]byte
-	locked  bool
-	ops     []string                // "put NAME" or "remove NAME", in order
-	fail    func(op string) failure // nil: never
-	names   map[string]string       // what stood under an archive's name, ever
-	written int64                   // bytes
+	Memory
+	feedtest.Faults
+	names   map[string]string // what stood under an archive's name, ever
+	written int64             // bytes
 }
 
-// A failure is what happens to an operation.
-type failure uint8
-
-const (
-	works       failure = iota
-	failsBefore         // an error, and nothing is changed
-	failsAfter          // an error, but it has taken effect
-	crashes             // as failsBefore, and so does all that follows
-	crashed             // as failsAfter, and all that follows fails
-)
-
-var errDisk = errors.New("no space left on device")
-
-func newMemory() *memory { return &memory{files: map[string][]byte{}, names: map[string]string{}} }
-
-// Open implements fs.FS.
-func (m *memory) Open(name string) (fs.File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if data, ok := m.files[name]; ok {
-		return fstest.MapFS{name: {Data: data}}.Open(name)
-	}
-	all := fstest.MapFS{}
-	for name, data := range m.files {
-		all[name] = &fstest.MapFile{Data: data}
-	}
-	return all.Open(name)
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (m *memory) ReadFile(name string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	data, ok := m.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return slices.Clone(data), nil
+func newMemory() *memory {
+	return &memory{Memory: Memory{files: map[string][]byte{}, times: map[string]time.Time{}}, names: map[string]string{}}
 }
 
 // Put implements Output.
 func (m *memory) Put(name string, data []byte) error {
-	return m.change("put "+name, func() {
+	return m.Change("put "+name, func() error {
 		m.remember(name, string(data))
 		m.written += int64(len(data))
-		m.files[name] = slices.Clone(data)
+		return m.Memory.Put(name, data)
 	})
 }
 
 // Remove implements Output.
 func (m *memory) Remove(name string) error {
-	return m.change("remove "+name, func() { delete(m.files, name) })
+	return m.Change("remove "+name, func() error { return m.Memory.Remove(name) })
 }
 
 // remember panics if an archive's name is used for anything else than before,
@@ -107,47 +65,14 @@ func (m *memory) remember(name, text string) {
 	m.names[name] = text
 }
 
-func (m *memory) change(op string, do func()) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ops = append(m.ops, op)
-	how := works
-	if m.fail != nil {
-		how = m.fail(op)
-	}
-	if how == crashes || how == crashed {
-		m.fail = func(string) failure { return failsBefore }
-	}
-	if how == works || how == failsAfter || how == crashed {
-		do()
-	}
-	if how != works {
-		return fmt.Errorf("%s: %w", op, errDisk)
-	}
-	return nil
-}
-
-// Lock implements Output.
-func (m *memory) Lock() (func() error, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.locked {
-		return nil, ErrLocked
-	}
-	m.locked = true
-	return func() error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.locked = false
-		return nil
-	}, nil
-}
-
 // clone returns what a crash leaves: the files.
 func (m *memory) clone() *memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return &memory{files: maps.Clone(m.files), names: m.names}
+	left := newMemory()
+	left.names = m.names
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	maps.Copy(left.files, m.files)
+	return left
 }
 
 const base = "https://example.org/blog/"

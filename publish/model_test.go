@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A model is what should be published, as simply as that can be said.
@@ -190,13 +191,13 @@ func (m *machine) reopen(*rapid.T) {
 // crash ends a call at any of its operations. It has taken place, or has not.
 func (m *machine) crash(t *rapid.T) {
 	after := rapid.IntRange(0, 9).Draw(t, "operations")
-	how := rapid.SampledFrom([]failure{failsBefore, failsAfter, crashes, crashed}).Draw(t, "how")
+	how := rapid.SampledFrom([]feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed}).Draw(t, "how")
 	done := m.model.clone()
-	m.out.fail = func(string) failure {
+	m.out.Fail = func(string) feedtest.Failure {
 		if after--; after == -1 {
 			return how
 		}
-		return works
+		return feedtest.Works
 	}
 	var err error
 	if ids := m.model.ids(); len(ids) > 0 && rapid.Bool().Draw(t, "erase") {
@@ -210,12 +211,12 @@ func (m *machine) crash(t *rapid.T) {
 		}
 		err = m.p.Append(all...)
 	}
-	m.out.fail = nil
+	m.out.Fail = nil
 	if rapid.Bool().Draw(t, "a new process") {
 		m.out = m.out.clone()
 		m.reopen(t)
 	} else if err != nil {
-		require.ErrorIs(t, err, errDisk)
+		require.ErrorIs(t, err, feedtest.ErrDisk)
 	}
 	h := m.fetch(t)
 	if err == nil || done.matches(h) {

@@ -82,11 +82,11 @@ func TestAppendTwice(t *testing.T) {
 	p := newPublisher(out)
 	all := entries(t, 1, 10)
 	require.NoError(t, p.Append(all...))
-	out.ops = nil
+	out.Operations()
 	require.NoError(t, p.Append(all...))
-	require.Empty(t, out.ops, "nothing is written")
+	require.Empty(t, out.Operations(), "nothing is written")
 	require.NoError(t, newPublisher(out).Append(all...))
-	require.Empty(t, out.ops)
+	require.Empty(t, out.Operations())
 	all = append(all, entry(t, "e4", day.Add(100*time.Hour), "changed"))
 	require.NoError(t, p.Append(all[3:]...))
 	h := fetch(t, out, p.URL())
@@ -311,9 +311,9 @@ func TestAppendHistory(t *testing.T) {
 		q.Format = format
 		require.NoError(t, q.AppendHistory(h))
 		require.Equal(t, facts(h), facts(fetch(t, other, q.URL())))
-		other.ops = nil
+		other.Operations()
 		require.NoError(t, q.AppendHistory(h))
-		require.Empty(t, other.ops)
+		require.Empty(t, other.Operations())
 		require.NoError(t, q.Append(entry(t, "e3", day.Add(40*time.Hour), "changed here")))
 		require.NoError(t, q.AppendHistory(h))
 		require.Equal(t, "changed here", fetch(t, other, q.URL()).Entries[0].Title().Body)

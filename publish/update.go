@@ -26,6 +26,10 @@ type Update struct {
 	// although it changed; what is dated later is dated in the future. Zero: the
 	// present, in whole seconds.
 	Now time.Time
+
+	// Check, if not nil, is told what the update comes to, but for archives, before
+	// anything is published. Its error ends the update, and nothing is.
+	Check func(Updated) error
 }
 
 // An Updated says what an Update came to.
@@ -33,6 +37,7 @@ type Updated struct {
 	New       int
 	Changed   int
 	Dated     int // of these two, how many got the time of the update
+	Renamed   int // of the new ones, how many have the address of a published entry that the source has no more: under another id
 	Unchanged int
 	Deleted   int
 	Missing   int // published, but not in the source, and kept
@@ -64,6 +69,11 @@ func (p *Publisher) Update(u Update) (*Updated, error) {
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
 		}
+		if u.Check != nil {
+			if err := u.Check(report); err != nil {
+				return err
+			}
+		}
 		before := s.archives
 		if err := p.build(s, items, u.Now); err != nil {
 			return err
@@ -82,6 +92,7 @@ type version struct {
 	time    time.Time
 	deleted bool
 	words   digest
+	link    string // its alternate
 }
 
 type digest = [sha256.Size]byte
@@ -128,6 +139,8 @@ func (all *publishedSet) add(items []item) {
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
 			v.words = words(string(it.entry.XML()))
+			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
+			v.link = link.Href
 		}
 		all.newest[it.id] = v
 	}
@@ -159,6 +172,7 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 			items = append(items, it)
 		}
 	}
+	report.Renamed = renamed(known, given, u)
 	items = append(items, deletions(known, given, u, report)...)
 	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
 	return items, nil
@@ -166,31 +180,49 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 
 // revise returns what is to be published of an entry; no entry, if nothing is.
 func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
-	settled, err := p.settle(e)
+	normal, err := p.normalize(e)
 	if err != nil {
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
 	timed := isTimed(e)
-	newer := timed && settled.Updated.After(old.time)
+	newer := timed && normal.Updated.After(old.time)
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(string(settled.XML())) || old.words == words(string(settled.Signed().XML()))):
+	case !newer && (old.words == words(string(normal.XML())) || old.words == words(string(normal.Signed().XML()))):
 		report.Unchanged++
 		return item{}, nil
 	default:
 		report.Changed++
 	}
 	if newer {
-		return entryItem(settled), nil
+		return entryItem(normal), nil
 	}
 	report.Dated++
-	settled, err = p.dated(settled, later(now, old.time.Add(time.Second)))
+	normal, err = p.dated(normal, later(now, old.time.Add(time.Second)))
 	if err != nil {
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
-	return entryItem(settled), nil
+	return entryItem(normal), nil
+}
+
+// renamed counts the entries that are published under another id: what has their
+// address is there, and the source does not have it any more.
+func renamed(known map[string]version, given map[string]bool, u Update) (n int) {
+	links := map[string]bool{}
+	for id, v := range known {
+		if v.link != "" && !v.deleted && !given[id] {
+			links[v.link] = true
+		}
+	}
+	for _, e := range u.Entries {
+		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		if v, ok := known[e.ID]; (!ok || v.deleted) && links[link.Href] {
+			n++
+		}
+	}
+	return n
 }
 
 // isTimed reports whether an entry says when it was written. The epoch stands
@@ -255,5 +287,5 @@ func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry
 	if err != nil || !again.Updated.Equal(t) {
 		return nil, ErrUnpublishable
 	}
-	return p.settle(again)
+	return p.normalize(again)
 }

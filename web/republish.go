@@ -31,7 +31,7 @@ type republisher struct {
 }
 
 func newRepublisher(s *Server) *republisher {
-	var out publish.Output = &memory{}
+	var out publish.Output = &publish.Memory{}
 	if s.Output != nil {
 		out = s.Output
 	}

@@ -198,10 +198,7 @@ func TestRepublishedGap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.write(2003, 2016)
-	saved := map[string]*memoryFile{}
-	for name, file := range w.files.files {
-		saved[name] = file
-	}
+	saved := w.files.Clone()
 	w.lose("feed/3-")
 	page, feed := w.add("/blog/feed.atom"), w.feedURL("/blog/feed.atom")
 	_, h := w.fetched(page + "/index.atom")
@@ -220,8 +217,10 @@ func TestRepublishedGap(t *testing.T) {
 	}
 
 	archives := archivesIn(w.t, w.Server, feed)
-	for name, file := range saved {
-		w.files.files[name] = file
+	for _, name := range saved.Names() {
+		text, err := saved.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, w.files.Put(name, text))
 	}
 	m := &mirror.Mirror{Store: w.Store, Client: reader(), Revalidate: true}
 	changes, err := m.Update(t.Context(), feed)

@@ -17,33 +17,32 @@ import (
 // DefaultBase is the Base of a Server that is given none.
 const DefaultBase = "http://127.0.0.1:8005/"
 
-// A Server shows the feeds of a Store, and publishes them again. Only Store
-// must be set. It must not be copied or changed after its first use.
+// A Server shows the feeds of a Store, and publishes them again. Only Store must
+// be set. Do not copy or change a Server after its first use.
 type Server struct {
-	Store  mirror.Store   // what is shown
-	Mirror *mirror.Mirror // polls feeds into Store; nil: one with the default settings
+	Store  mirror.Store   // Store has the feeds to show.
+	Mirror *mirror.Mirror // Mirror polls feeds into Store; nil means one with the default settings.
 
-	// Base is the URL that the server is reached by: the root of a host. It is
-	// part of what is published again, whose URIs do not change: with another
-	// Base it is published anew. Zero: DefaultBase.
+	// Base is the server's own URL, the root of a host. The documents that it
+	// publishes contain it, and their URIs do not change: with another Base, the
+	// server publishes everything anew. "" means DefaultBase.
 	Base string
 
-	// Token is what a person, or program, must show to change anything. Whoever
-	// reaches the server can read without it, as feed readers have to. Zero:
-	// nothing must be shown.
+	// Token is the secret that a person or program must show to change anything.
+	// Reading needs none, because feed readers cannot show one. "" means that
+	// changes need none either.
 	Token string
 
-	// Names are further host names that the server is reached by. Requests are
-	// only answered if they are addressed to one of them, to the host of Base,
-	// to this machine by its own name, or to a loopback address; with a Token,
-	// to any IP address.
+	// Names are more host names of the server. It answers only requests to one of
+	// them, to the host of Base, to this machine's own name, or to a loopback
+	// address; with a Token, also requests to any IP address.
 	Names []string
 
-	// Output is where what is published again is kept; where it is lost, URIs
-	// change. Zero: in memory, until the program ends.
+	// Output keeps what the server publishes; if it is lost, URIs change. Nil means
+	// memory, until the program ends.
 	Output publish.Output
 
-	Logger *slog.Logger // is told of polls and of what goes wrong; nil: nobody is
+	Logger *slog.Logger // Logger gets polls and errors; nil means no logging.
 
 	size  int              // entries of an archive; zero: 100
 	clock func() time.Time // of replays; nil: time.Now

@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // requireWellFormed checks a document with a parser that is not ours.
@@ -219,7 +220,7 @@ func TestReplay(t *testing.T) {
 
 // The order stays where it was frozen, over restarts, whatever is edited.
 func TestReplayOrderIsKept(t *testing.T) {
-	store, out := &mirror.Memory{}, &memory{}
+	store, out := &mirror.Memory{}, &publish.Memory{}
 	feed := &mirror.Feed{URL: replayURL, Known: feedhistory.Known{URL: replayURL}, Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
 	put := func(n int, when string) {
 		at, err := time.Parse(time.DateOnly, when)

@@ -17,7 +17,7 @@ type timeline struct {
 	Axis          float64 // where the years are written
 	Chain, Lane   float64 // where the blocks are, and how high
 	Top           float64 // of the highest bar
-	Marks         []mark
+	Marks         []gridline
 	Root          bool // heights are as the square roots
 	Bars          []bar
 	Blocks        []block
@@ -42,8 +42,8 @@ type bar struct {
 	Chosen              bool // it is the list that is shown
 }
 
-// A mark says how many entries a height stands for.
-type mark struct {
+// A gridline says how many entries a height stands for.
+type gridline struct {
 	Y     float64
 	Label string
 }
@@ -225,14 +225,14 @@ func (h heights) of(n int64) float64 {
 }
 
 // marks names the highest bar and about half its height.
-func (h heights) marks(unit string) []mark {
+func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
 		return nil
 	}
-	at := func(n int64) mark {
-		return mark{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
+	at := func(n int64) gridline {
+		return gridline{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
 	}
-	marks := []mark{at(h.most)}
+	marks := []gridline{at(h.most)}
 	half := h.most / 2
 	if h.root {
 		half = h.most / 4

@@ -29,14 +29,14 @@ type world struct {
 	site   *httptest.Server // of the publishers
 	slow   atomic.Int64     // how long each of its answers takes
 	blog   *publish.Publisher
-	files  *memory // of the blog
-	url    string  // of the history server, with a slash at its end
+	files  *publish.Memory // of the blog
+	url    string          // of the history server, with a slash at its end
 	client *http.Client
 }
 
 // newWorld starts both. The server polls until the test ends.
 func newWorld(t testing.TB, edit func(*Server)) *world {
-	w := &world{t: t, files: &memory{}}
+	w := &world{t: t, files: &publish.Memory{}}
 	pages := feedtest.ServeFile(t, "testdata/site.txtar")
 	mux := http.NewServeMux()
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
@@ -174,7 +174,7 @@ func (w *world) poll(feed string) *mirror.Feed {
 // lose removes an archive of the blog, by the beginning of its name, as
 // publishers do.
 func (w *world) lose(name string) {
-	for file := range w.files.files {
+	for _, file := range w.files.Names() {
 		if strings.HasPrefix(file, name) {
 			require.NoError(w.t, w.files.Remove(file))
 			return

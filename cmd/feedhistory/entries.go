@@ -22,6 +22,8 @@ type entriesCommand struct {
 	Deleted bool   `help:"Also entries that are no longer part of their feed."`
 	Limit   int    `placeholder:"N" help:"As many at most."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
+
+	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
 }
 
 // Help is what --help says beyond the flags.
@@ -37,6 +39,8 @@ func (c *entriesCommand) Validate() error {
 		return errors.New("--limit: at least 1")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
 		return errors.New("--since must be before --until")
+	case c.JSON && c.Enclosures:
+		return errors.New("--json and --enclosures exclude each other")
 	}
 	return nil
 }
@@ -76,7 +80,7 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error])
 			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
 		}
 	}
-	if n == 0 && !c.JSON {
+	if n == 0 && !c.JSON && !c.Enclosures {
 		p.line("There is no such entry.")
 	}
 	return p.err
@@ -88,11 +92,14 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 		return err
 	}
 	if c.JSON {
-		line := jsonMirrored{jsonEntry: entryJSON(e), Deleted: deletionOf(r)}
-		if c.URL == "" {
-			line.Feed = r.Feed
+		record, err := recordOf(r)
+		if err != nil {
+			return err
 		}
-		return printLine(p.w, line)
+		return printLine(p.w, record)
+	}
+	if c.Enclosures {
+		return p.enclosures(e)
 	}
 	p.entry(e)
 	if c.URL == "" {
@@ -103,13 +110,6 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 	}
 	p.line("")
 	return p.err
-}
-
-// jsonMirrored is an entry as inspect shows it, and what only a mirror knows.
-type jsonMirrored struct {
-	jsonEntry
-	Feed    string                 `json:"feed,omitempty"`   // where the entries of all are shown
-	Deleted publish.RecordDeletion `json:"deleted,omitzero"` // it is no longer part of its feed
 }
 
 // deletionOf says since when an entry is no longer part of its feed: as its

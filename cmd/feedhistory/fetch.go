@@ -13,7 +13,8 @@ type fetchCommand struct {
 	URL          string `arg:"" name:"URL" help:"The feed's address."`
 	MaxDocuments int    `default:"10000" placeholder:"N" help:"Documents to request at most (default: ${default})."`
 	MaxBytes     size   `default:"1GiB" placeholder:"SIZE" help:"Bytes to read at most, such as 10MB (default: ${default})."`
-	Format       string `default:"jsonl" enum:"jsonl,json,atom,rss" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object with the verdict; atom, rss: one feed."`
+	Format       string `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object with the verdict; atom, rss: one feed; csv: a table."`
+	Raw          bool   `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
 
 	backfillFlags
 }
@@ -31,6 +32,8 @@ func (c *fetchCommand) Validate() error {
 		return errors.New("--max-documents: at least 1")
 	case c.MaxBytes < 1:
 		return errors.New("--max-bytes: at least 1")
+	case c.Raw && c.Format != "jsonl":
+		return errors.New("--raw is for jsonl")
 	}
 	return c.backfillFlags.Validate()
 }
@@ -73,20 +76,5 @@ func (c *fetchCommand) history(w *world) (*backfill.Result, error) {
 // print writes the history in the format that was asked for.
 func (c *fetchCommand) print(w *world, r *backfill.Result) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
-	var err error
-	switch c.Format {
-	case "json":
-		err = printJSON(out, recoveredJSON(r))
-	case "atom":
-		err = feedhistory.WriteAtom(out, documentOf(r))
-	case "rss":
-		err = feedhistory.WriteRSS(out, documentOf(r))
-	default:
-		for _, e := range r.History.Entries {
-			if err = printLine(out, entryJSON(e)); err != nil {
-				break
-			}
-		}
-	}
-	return errors.Join(err, out.Flush())
+	return errors.Join(printHistory(out, r, c.Format, c.Raw), out.Flush())
 }

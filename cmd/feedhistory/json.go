@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
-	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The shapes of the command's JSON. A value that the feed does not give is
@@ -29,15 +29,15 @@ type (
 		Notes    []jsonNote      `json:"notes"`
 	}
 	jsonHistory struct {
-		URL       string          `json:"url,omitempty"`
-		Kind      string          `json:"kind"`
-		Verdict   string          `json:"verdict"`
-		Documents int             `json:"documents"`
-		Entries   []jsonEntry     `json:"entries"`
-		Deleted   []jsonTombstone `json:"deleted"`
-		Gaps      []jsonGap       `json:"gaps"`
+		URL       string            `json:"url,omitempty"`
+		Kind      string            `json:"kind"`
+		Verdict   string            `json:"verdict"`
+		Documents int               `json:"documents"`
+		Entries   []*publish.Record `json:"entries"`
+		Deleted   []jsonTombstone   `json:"deleted"`
+		Gaps      []jsonGap         `json:"gaps"`
 	}
-	jsonEntry struct {
+	jsonEntry struct { // as inspect shows it; elsewhere entries are publish.Records
 		ID        string     `json:"id"`
 		WeakID    bool       `json:"weak_id"`
 		Updated   string     `json:"updated,omitempty"`
@@ -78,7 +78,7 @@ func documentJSON(d *feedhistory.Document) jsonDocument {
 func historyJSON(h *feedhistory.History) jsonHistory {
 	j := jsonHistory{
 		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
-		Entries: each(h.Entries, entryJSON), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, publish.NewRecord), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
 	}
 	if h.Head != nil {
 		j.URL = h.Head.URL
@@ -149,24 +149,5 @@ func encodeJSON(w io.Writer, value any, indent string) error {
 	return err
 }
 
-// harmless escapes the characters in JSON that could drive a terminal and that
-// encoding/json leaves alone: DEL, C1 controls, and those that turn the
-// direction of text. They stand in strings only, so the value is the same.
-func harmless(text []byte) []byte {
-	if !bytes.ContainsFunc(text, drives) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		if drives(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
-			out = append(out, text[:n]...)
-		}
-		text = text[n:]
-	}
-	return out
-}
-
-func drives(r rune) bool { return r >= 0x7f && r <= 0x9f || turns(r) }
+// harmless escapes the characters in JSON that could drive a terminal.
+func harmless(text []byte) []byte { return terminal.JSON(text) }

@@ -54,7 +54,7 @@ func TestFrontMatterTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(matter, err)
 		}
-		at, err := front.time("none", "d")
+		at, err := front.time(time.UTC, "none", "d")
 		got := timeJSON(at)
 		if err != nil {
 			got = "error"
@@ -75,7 +75,7 @@ func TestFrontMatterLists(t *testing.T) {
 	}
 }
 
-// What a file is called has its place in the address, percent-encoded.
+// What a file is called has its place in the address, as generators have it.
 func TestPlaces(t *testing.T) {
 	files := fstest.MapFS{
 		"a b/ü?.md":              {Data: []byte("---\ndate: 2003-02-01\n---\n")},
@@ -90,15 +90,15 @@ func TestPlaces(t *testing.T) {
 		"not/an/_index.markdown": {Data: []byte("---\n---\n")},
 	}
 	want := map[string]string{
-		"https://x/2003/02/a%20b/%C3%BC%3F/%C3%BC%3F":   "ü?",
+		"https://x/2003/02/a-b/%C3%BC/%C3%BC":           "ü?",
 		"https://x/2003/01/index/index":                 "Home",
-		"https://x/2003/12/x/2003-12-13-y/z":            "z",
+		"https://x/2003/12/x/z/z":                       "z",
 		"https://x/2003/01/x/2003-13-13-y/2003-13-13-y": "2003-13-13-y",
 		"https://x/2003/01/bundle/bundle":               "bundle",
 		"urn:own https://example.org/own/":              "own",
 		"https://example.com/c":                         "canonical",
 	}
-	site := &markdownSite{files: files, base: "https://example.org/feeds/", link: "https://x/{year}/{month}/{path}/{slug}",
+	site := &markdownSite{files: files, zone: time.UTC, base: "https://example.org/feeds/", link: "https://x/{year}/{month}/{path}/{slug}",
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	records, err := site.records()
 	if err != nil {
@@ -124,5 +124,37 @@ func TestPlaces(t *testing.T) {
 	site.link = ""
 	if records, err = site.records(); err != nil || records[0].ID != "https://example.org/feeds/#a%20b/%C3%BC?" {
 		t.Error(records[0].ID, err)
+	}
+}
+
+// Addresses are those that the generators make of names, and of days in the site's
+// time zone. TestSiteGenerators tries them on the generators themselves.
+func TestNamesInAddresses(t *testing.T) {
+	for name, want := range map[string]string{
+		"posts/First": "posts/first", "With  two Spaces ": "with-two-spaces", "a - b": "a-b", "a--b": "a--b", "x (y)": "x-y", "c++_c#": "c++_c#", "Ünï & more!": "ünï-more",
+	} {
+		if got := hugoPath(name); got != want {
+			t.Errorf("hugoPath(%q) = %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"First": "First", "With  two Spaces ": "With-two-Spaces", "Ünï & more": "Ünï-&-more", "a/b?c": "a-b-c", "-x-": "x",
+	} {
+		if got := jekyllSlug(name); got != want {
+			t.Errorf("jekyllSlug(%q) = %q, want %q", name, got, want)
+		}
+	}
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := &markdownSite{zone: zone}
+	at := articlePlace{slug: "x", date: time.Date(2003, 12, 15, 3, 30, 0, 0, time.UTC), categories: []string{"News", "Big Stories"}}
+	const pattern = "https://x/{categories}/{year}/{month}/{day}/{slug}"
+	for _, want := range []string{"https://x/news/big%20stories/2003/12/14/x", "https://x/2003/12/14/x"} {
+		if got, err := site.expand(pattern, at); err != nil || got != want {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+		at.categories = nil
 	}
 }

@@ -324,7 +324,7 @@ type countedStore struct {
 // Commit implements mirror.Store.
 func (s *countedStore) Commit(ctx context.Context, c *mirror.Change) error {
 	err := s.Indexer.Commit(ctx, c)
-	if err == nil && len(c.Put)+len(c.Mark)+len(c.Documents) > 0 {
+	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
 		s.documents.Add(1)
 		s.entries.Add(int64(len(c.Put)))
 	}

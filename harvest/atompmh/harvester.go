@@ -13,37 +13,36 @@ import (
 // A Harvester is a consumer: it keeps up with the records of one producer. Its
 // fields must not change during a harvest.
 type Harvester struct {
-	HTTP *feedhistory.Client // makes the requests; nil: one with the default settings
-	URL  string              // of the subscription document
+	HTTP *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
+	URL  string              // URL is the subscription document's.
 
-	// Header returns further header fields of a request, such as Authorization
-	// with a token. It is asked at each request, so that tokens can be renewed,
-	// from several goroutines; only for what is of the origin of URL. An error
-	// fails the request. Nil: there are none.
+	// Header returns more header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, from several
+	// goroutines, so tokens can be renewed. If it returns an error, the request
+	// fails. Nil means no more fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Accept are the media types that records are wanted in, the best first:
-	// media ranges such as "application/atom+xml;type=entry" or "text/*", without
-	// weights. Nil: any, in the producer's order. After a change of it, harvest
-	// from the start: a Mark stands for what was wanted then.
+	// Accept are the media types to fetch records in, the best first: media ranges
+	// such as "application/atom+xml;type=entry" or "text/*", without weights. Nil
+	// means any, in the producer's order. If you change it, harvest from the start:
+	// a Mark is for the types of its time.
 	Accept []string
 
 	// Unacceptable says what becomes of records that have no representation of
 	// an accepted type.
 	Unacceptable Unacceptable
 
-	// Historical asks for the entries of what records were before, as far as the
-	// producer keeps them: they come with the Changes of those records, and are in
-	// memory until then.
+	// Historical adds the entries of earlier states of records, as far as the
+	// producer keeps them, to the records' Changes. They are in memory until then.
 	Historical bool
 
-	// Overlap is by how much a harvest reaches back before the latest change that
-	// the one before has seen: as long as a change may take to be published after
-	// it was stamped, by producers that then sort it in where nobody looks any
-	// more. Zero: not at all, for the specification has a feed in order.
+	// Overlap is how far a harvest reaches back before the latest change that the
+	// last one has seen: as long as a change may take to be published after it was
+	// stamped, by a producer that then puts it where nobody looks any more. Zero
+	// means not at all, because the specification wants a feed in order.
 	Overlap time.Duration
 
-	// Parallel is how many representations Fetch requests at a time. Zero: 4.
+	// Parallel is how many representations Fetch requests at a time. Zero means 4.
 	Parallel int
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -118,7 +119,7 @@ func (m *machine) write(choose choice, most int) {
 // update publishes, by a producer that is set up anew. A record that turned up
 // too late is modified once more, as the error says.
 func (m *machine) update() error {
-	m.out.fails, m.out.locked = nil, false
+	m.out.Fail = nil
 	fresh := *m.producer
 	for {
 		err := fresh.Update(m.t.Context())
@@ -170,14 +171,19 @@ func (m *machine) touch(err error) {
 func (m *machine) crash() {
 	left := m.draw("writes until it crashes", 9)
 	after := m.draw("the last takes effect", 2) == 1
-	m.out.fails = func(string) (bool, bool) {
-		left--
-		return left < -1 || left == -1 && !after, left == -1 && after
+	m.out.Fail = func(string) feedtest.Failure {
+		switch left--; {
+		case left > -1:
+			return feedtest.Works
+		case left == -1 && after:
+			return feedtest.Crashed
+		}
+		return feedtest.Crashes
 	}
 	fresh := *m.producer
 	err := fresh.Update(m.t.Context())
-	m.out.fails, m.out.locked = nil, false
-	if err != nil && !errors.Is(err, errDisk) && !onlyFuture(err) {
+	m.out.Fail = nil
+	if err != nil && !errors.Is(err, feedtest.ErrDisk) && !onlyFuture(err) {
 		require.ErrorIs(m.t, err, ErrLate)
 	}
 	if m.published = nil; err == nil || onlyFuture(err) { // else it may have been carried out or not
@@ -245,6 +251,6 @@ func (m *machine) clean() {
 	chain := check.Chain{Profile: check.AtomPMH}
 	for finding, err := range chain.Walk(m.t.Context(), m.consumer.HTTP, m.producer.URL()) {
 		require.NoError(m.t, err)
-		require.Failf(m.t, "a finding", "%v\n%s", finding, m.out.files["feed.atom"].Data)
+		require.Failf(m.t, "a finding", "%v\n%s", finding, m.out.text(m.t, "feed.atom"))
 	}
 }

@@ -147,9 +147,9 @@ func TestCompareWithoutArchive(t *testing.T) {
 	p := Producer{Output: out, Base: base, Split: feedhistory.Split{Size: 1}}
 	p.Pool = items(item("urn:a", noon.AddDate(0, -3, 0)), item("urn:b", noon.AddDate(0, -2, 0)), item("urn:c", noon))
 	require.NoError(t, p.Update(t.Context()))
-	for name, f := range out.files {
-		if strings.Contains(string(f.Data), ">urn:a<") {
-			delete(out.files, name)
+	for _, name := range out.Names() {
+		if strings.Contains(out.text(t, name), ">urn:a<") {
+			require.NoError(t, out.Memory.Remove(name))
 		}
 	}
 	fresh := Producer{Output: out, Base: base, Pool: p.Pool, Split: p.Split}

@@ -68,36 +68,36 @@ type Producer struct {
 	Base   string // the URL under which the output is served
 	Pool   Pool
 
-	// Head describes the feed; nil: it is as published, at first with Base as its
-	// title. Without authors, its title is the author: Atom must have one.
+	// Head describes the feed; nil means as published, and at first with Base as
+	// its title. Without authors, its title is the author: Atom requires one.
 	Head  *feedhistory.Document
-	Name  string            // of the subscription document; "": feed.atom
-	Split feedhistory.Split // where the feed is cut into archives; zero: each 100 entries
+	Name  string            // Name is the subscription document's; "" means feed.atom.
+	Split feedhistory.Split // Split says where to cut the feed into archives; zero means every 100 entries.
 
 	// Deletions cannot be changed while the published feed contradicts it: see
 	// Update.
 	Deletions Deletions
 
-	// Historical keeps the entries of what records were before (atom-pmh#27).
-	// Otherwise a record's new entry takes the place of the old one, unless that
-	// is archived: archives do not change.
+	// Historical keeps the entries of earlier states of records (atom-pmh#27).
+	// Otherwise a record's new entry replaces the old one, unless that is archived:
+	// archives do not change.
 	Historical bool
 
-	// Settle is how long a change may take to be seen in the pool after it was
-	// stamped, as where transactions end in another order than they began: what is
-	// younger is left to a later update. Zero: no time, so a change that is seen
-	// after a later one was published is refused (ErrLate). With ByAbsence the
-	// order has no meaning.
+	// Settle is how long a change may take to appear in the pool after it was
+	// stamped, for example because transactions end in another order than they
+	// began. Update leaves younger changes to a later one. Zero means no time: a
+	// change that appears after a later one was published is refused (ErrLate).
+	// With ByAbsence the order has no meaning.
 	Settle time.Duration
 
-	// Compare is how often the whole pool is compared with the whole published
-	// feed, so that a change that is seen late is found however late it is. A
-	// Producer compares at its first Update, and then at such intervals; in
-	// between it sees changes that are at most a minute late, or Settle. Zero: a
-	// day; negative: never. With ByAbsence every update compares everything.
+	// Compare is how often to compare the whole pool with the whole published feed,
+	// to find changes however late they appear. A Producer compares at its first
+	// Update, and then at this interval; in between it finds changes that are at
+	// most a minute late, or Settle. Zero means a day, negative never. With
+	// ByAbsence every update compares everything.
 	Compare time.Duration
 
-	Now func() time.Time // the clock that stamps; nil: time.Now
+	Now func() time.Time // Now is the clock that stamps changes; nil means time.Now.
 
 	compared time.Time // when the whole pool was
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,8 +68,8 @@ func TestRecordErrors(t *testing.T) {
 				require.ErrorIs(t, err, ErrRecord)
 				require.Equal(t, test.clause, record.Clause)
 				require.Equal(t, test.it.ID, record.ID)
-				require.Empty(t, out.files)
-				require.False(t, out.locked)
+				require.Empty(t, out.Names())
+				out.requireUnlocked(t)
 			})
 		}
 	}
@@ -157,7 +155,7 @@ func TestChangeOfDeletions(t *testing.T) {
 			out := newMemory()
 			p := Producer{Output: out, Base: base, Pool: test.pool, Deletions: test.first, Split: feedhistory.Split{Size: test.split}}
 			require.NoError(t, p.Update(t.Context()))
-			before := string(out.files["feed.atom"].Data)
+			before := out.text(t, "feed.atom")
 			p.Deletions = test.then
 			err := p.Update(t.Context())
 			if !test.refused {
@@ -169,8 +167,8 @@ func TestChangeOfDeletions(t *testing.T) {
 			require.Equal(t, test.first, deletions.Published)
 			require.ErrorIs(t, err, deletions.Err)
 			require.ErrorContains(t, err, "tells of deletions by "+test.first.String())
-			require.Equal(t, before, string(out.files["feed.atom"].Data))
-			require.False(t, out.locked)
+			require.Equal(t, before, out.text(t, "feed.atom"))
+			out.requireUnlocked(t)
 		})
 	}
 	for _, foreign := range []string{feed(day(1), ""), feed(day(1), "complete"), "<nothing/>"} {
@@ -179,7 +177,7 @@ func TestChangeOfDeletions(t *testing.T) {
 			require.NoError(t, out.Put("feed.atom", []byte(foreign)))
 			p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: &feedhistory.Document{ID: "urn:other"}}
 			require.Error(t, p.Update(t.Context()))
-			require.Equal(t, foreign, string(out.files["feed.atom"].Data))
+			require.Equal(t, foreign, out.text(t, "feed.atom"))
 		}
 	}
 }
@@ -279,7 +277,7 @@ func TestHead(t *testing.T) {
 		p = Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Name: "records.atom"}
 		require.NoError(t, p.Update(t.Context()))
 		require.Equal(t, base+"records.atom", p.URL())
-		require.Equal(t, []string{"records.atom"}, slices.Collect(maps.Keys(p.Output.(*memory).files)))
+		require.Equal(t, []string{"records.atom"}, p.Output.(*memory).Names())
 		doc, err = p.published()
 		require.NoError(t, err)
 		require.Equal(t, p.URL(), doc.ID)

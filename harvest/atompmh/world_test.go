@@ -1,19 +1,19 @@
 package atompmh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"testing/fstest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -129,50 +129,36 @@ func (c *consumer) present() map[string]copied {
 	return all
 }
 
-// A memory is an Output that can fail. Its operations are numbered from 1.
+// A memory is an Output that can fail.
 type memory struct {
-	files  fstest.MapFS
-	locked bool
-	fails  func(name string) (before, after bool) // nil: never
+	*publish.Memory
+	feedtest.Faults
 }
 
-var errDisk = errors.New("no space left on device")
+func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
 
-func newMemory() *memory { return &memory{files: fstest.MapFS{}} }
-
-func (m *memory) Open(name string) (fs.File, error) { return m.files.Open(name) }
-
+// Put implements publish.Output.
 func (m *memory) Put(name string, data []byte) error {
-	return m.change(name, func() { m.files[name] = &fstest.MapFile{Data: bytes.Clone(data)} })
+	return m.Change(name, func() error { return m.Memory.Put(name, data) })
 }
 
+// Remove implements publish.Output.
 func (m *memory) Remove(name string) error {
-	return m.change(name, func() { delete(m.files, name) })
+	return m.Change(name, func() error { return m.Memory.Remove(name) })
 }
 
-func (m *memory) change(name string, do func()) error {
-	var before, after bool
-	if m.fails != nil {
-		before, after = m.fails(name)
-	}
-	if before {
-		return errDisk
-	}
-	if do(); after {
-		return errDisk
-	}
-	return nil
+// requireUnlocked requires that nobody has the lock.
+func (m *memory) requireUnlocked(t require.TestingT) {
+	unlock, err := m.Lock()
+	require.NoError(t, err)
+	require.NoError(t, unlock())
 }
 
-func (m *memory) Lock() (func() error, error) {
-	if m.locked {
-		return nil, publish.ErrLocked
-	}
-	m.locked = true
-	return func() error {
-		m.locked = false
-		return nil
-	}, nil
+// text returns a document.
+func (m *memory) text(t require.TestingT, name string) string {
+	data, err := m.ReadFile(name)
+	require.NoError(t, err)
+	return string(data)
 }
 
 // A wire carries requests to a handler, and what happens before them.

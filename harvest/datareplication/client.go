@@ -22,10 +22,10 @@ type Client struct {
 
 	URL string // of the feed, which leads to its newest page
 
-	// Header returns further header fields of a request, such as Authorization
-	// with a token. It is asked at each request, so that tokens can be renewed,
-	// from several goroutines; only for what is of the origin of URL. An error
-	// fails the request. Nil: there are none.
+	// Header returns more header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, from several
+	// goroutines, so tokens can be renewed. If it returns an error, the request
+	// fails. Nil means no more fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Snapshot is the URL of a snapshot's index. A harvest without a cursor begins
@@ -79,7 +79,7 @@ type Harvest struct {
 //
 // An error ends the harvest: a *NotFoundError, *ReachError, *PageError,
 // *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
-// *LimitError; that of the request for the feed's URL, as feedhistory.Client.Get
+// *BudgetError; that of the request for the feed's URL, as feedhistory.Client.Get
 // has it; or the context's. What was yielded before it is whole and in order, and
 // the next harvest goes on from Cursor. To range again starts again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // TestEveryFault lets each operation of a short history fail, in each way that
 // there is: the feed has all of each call or nothing, once, and goes on.
 func TestEveryFault(t *testing.T) {
-	for _, how := range []failure{failsBefore, failsAfter, crashes, crashed} {
+	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0
 		for n, hit := 1, true; hit; n++ {
 			hit = t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) { hit = fault(t, how, n) }) && hit
@@ -23,12 +25,12 @@ func TestEveryFault(t *testing.T) {
 }
 
 // fault lets the nth operation fail, and reports whether there was one.
-func fault(t *testing.T, how failure, n int) (hit bool) {
+func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	out := newMemory()
 	p := newProducer(out)
-	out.fail = func(string) failure {
+	out.Fail = func(string) feedtest.Failure {
 		if n--; n != 0 {
-			return works
+			return feedtest.Works
 		}
 		hit = true
 		return how
@@ -39,9 +41,9 @@ func fault(t *testing.T, how failure, n int) (hit bool) {
 		if err == nil {
 			return
 		}
-		require.ErrorIs(t, err, errDisk)
+		require.ErrorIs(t, err, feedtest.ErrDisk)
 		after := published(t, out)
-		if how == crashes || how == crashed {
+		if how == feedtest.Crashes || how == feedtest.Crashed {
 			out = out.clone()
 			c := &clock{p.now()}
 			p = &Producer{Output: out, PageSize: p.PageSize, Now: c.now}
@@ -74,7 +76,7 @@ func fault(t *testing.T, how failure, n int) (hit bool) {
 	for range keptSnapshots {
 		do(snapshot)
 	}
-	out.fail = nil
+	out.Fail = nil
 	got, _ = harvest(t, serve(out), Cursor{})
 	require.Less(t, len(got), first)
 	require.Equal(t, ids(first-len(got), len(got)), got)
@@ -103,7 +105,7 @@ func leftovers(t *testing.T, out *memory, p *Producer) {
 }
 
 func names(out *memory) (names []string) {
-	for name := range out.files {
+	for _, name := range out.Names() {
 		names = append(names, name)
 	}
 	slices.Sort(names)

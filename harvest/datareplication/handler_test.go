@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -91,7 +92,7 @@ func TestAppendRefuses(t *testing.T) {
 		require.Equal(t, 2, refused.Index)
 		require.Error(t, refused.Unwrap())
 	}
-	require.Empty(t, out.files)
+	require.Empty(t, out.Names())
 	require.Error(t, new(Producer).Append(entities(0, 1)...))
 }
 
@@ -164,7 +165,7 @@ func TestSnapshots(t *testing.T) {
 	}
 	require.NoError(t, p.Snapshot(resources(9, nil)))
 	old := bodyOf(t, w, "snapshot")
-	require.ErrorIs(t, p.Snapshot(resources(5, errDisk)), errDisk)
+	require.ErrorIs(t, p.Snapshot(resources(5, feedtest.ErrDisk)), feedtest.ErrDisk)
 	require.Equal(t, old, bodyOf(t, w, "snapshot"))
 	require.ErrorIs(t, p.Snapshot(func(func(Entity, error) bool) {
 		require.NoError(t, p.Snapshot(resources(2, nil)))

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A machine drives a producer and two consumers.
@@ -97,12 +99,12 @@ func (m *machine) between() {
 // faulty lets an operation on the disk fail, perhaps.
 func (m *machine) faulty() {
 	n := rapid.IntRange(0, 12).Draw(m.t, "fault")
-	how := rapid.SampledFrom([]failure{failsBefore, failsAfter, crashes, crashed}).Draw(m.t, "how")
-	m.out.fail = func(string) failure {
+	how := rapid.SampledFrom([]feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed}).Draw(m.t, "how")
+	m.out.Fail = func(string) feedtest.Failure {
 		if n--; n == 0 {
 			return how
 		}
-		return works
+		return feedtest.Works
 	}
 }
 
@@ -128,7 +130,7 @@ func (m *machine) append() {
 	for m.p.Append(all...) != nil {
 		m.start() // all that is left is on the disk
 	}
-	m.out.fail = nil
+	m.out.Fail = nil
 }
 
 // clean removes pages that the consumer needs no more that keeps up. The other
@@ -147,7 +149,7 @@ func (m *machine) clean() {
 	if m.p.CleanUp(before) != nil {
 		m.start()
 	}
-	m.out.fail = nil
+	m.out.Fail = nil
 }
 
 // snapshot makes one, which may fail.
@@ -169,7 +171,7 @@ func (m *machine) snapshot() {
 	require.NoError(m.t, err)
 	m.faulty()
 	err = m.p.Snapshot(resources)
-	if m.out.fail = nil; err != nil && m.out == before {
+	if m.out.Fail = nil; err != nil && m.out == before {
 		m.start()
 	}
 	if created, err := m.p.LastSnapshot(); err == nil && !created.Equal(m.created) {
@@ -254,7 +256,7 @@ func (c *consumer) take(t *rapid.T, e *Entity) {
 
 // rest lets the consumers catch up, and compares.
 func (m *machine) rest() {
-	m.out.fail, m.depth = nil, 0
+	m.out.Fail, m.depth = nil, 0
 	for range 3 {
 		m.harvest(m.each)
 		m.harvest(m.copies)

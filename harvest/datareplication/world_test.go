@@ -1,23 +1,20 @@
 package datareplication
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -25,109 +22,30 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A memory is an Output that can fail.
 type memory struct {
-	mu     sync.Mutex
-	files  map[string][]byte
-	locked bool
-	puts   int
-	bytes  int64
-	fail   func(op string) failure // nil: never
+	*publish.Memory
+	feedtest.Faults
+	puts  int
+	bytes int64
 }
 
-// A failure is what happens to an operation.
-type failure uint8
-
-const (
-	works       failure = iota
-	failsBefore         // an error, and nothing is changed
-	failsAfter          // an error, but it has taken effect
-	crashes             // as failsBefore, and so does all that follows
-	crashed             // as failsAfter, and all that follows fails
-)
-
-var errDisk = errors.New("no space left on device")
-
-func newMemory() *memory { return &memory{files: map[string][]byte{}} }
-
-// Open implements fs.FS.
-func (m *memory) Open(name string) (fs.File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if data, ok := m.files[name]; ok {
-		return fstest.MapFS{name: {Data: data}}.Open(name)
-	}
-	all := fstest.MapFS{}
-	for name, data := range m.files {
-		all[name] = &fstest.MapFile{Data: data}
-	}
-	return all.Open(name)
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (m *memory) ReadFile(name string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	data, ok := m.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return slices.Clone(data), nil
-}
+func newMemory() *memory { return &memory{Memory: &publish.Memory{}} }
 
 // Put implements publish.Output.
 func (m *memory) Put(name string, data []byte) error {
-	return m.change("put "+name, func() {
+	return m.Change("put "+name, func() error {
 		m.puts++
 		m.bytes += int64(len(data))
-		m.files[name] = slices.Clone(data)
+		return m.Memory.Put(name, data)
 	})
 }
 
 // Remove implements publish.Output.
 func (m *memory) Remove(name string) error {
-	return m.change("remove "+name, func() { delete(m.files, name) })
-}
-
-func (m *memory) change(op string, do func()) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	how := works
-	if m.fail != nil {
-		how = m.fail(op)
-	}
-	if how == crashes || how == crashed {
-		m.fail = func(string) failure { return failsBefore }
-	}
-	if how == works || how == failsAfter || how == crashed {
-		do()
-	}
-	if how != works {
-		return fmt.Errorf("%s: %w", op, errDisk)
-	}
-	return nil
-}
-
-// Lock implements publish.Output.
-func (m *memory) Lock() (func() error, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.locked {
-		return nil, publish.ErrLocked
-	}
-	m.locked = true
-	return func() error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.locked = false
-		return nil
-	}, nil
+	return m.Change("remove "+name, func() error { return m.Memory.Remove(name) })
 }
 
 // clone returns what a crash leaves: the files.
-func (m *memory) clone() *memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return &memory{files: maps.Clone(m.files)}
-}
+func (m *memory) clone() *memory { return &memory{Memory: m.Clone()} }
 
 const base = "http://example.org/feed/"
 

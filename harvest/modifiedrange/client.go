@@ -11,33 +11,31 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// A Client keeps up with one collection. Its fields must not change during a
-// sync.
+// A Client keeps up with one collection. Do not change its fields during a sync.
 type Client struct {
-	HTTP    *feedhistory.Client // makes the requests; nil: one with the default settings
-	URL     string              // of the collection
-	Dialect Dialect             // how to ask; zero: whichever the server heeds
+	HTTP    *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
+	URL     string              // URL is the collection's.
+	Dialect Dialect             // Dialect is how to ask for ranges; zero means whichever the server heeds.
 
-	// Header returns further header fields of a request, such as Authorization
-	// with a token. It is asked at each request, so that tokens can be renewed,
-	// from several goroutines; only for what is of the origin of URL. An error
-	// fails the request. Nil: there are none.
+	// Header returns more header fields for a request, such as Authorization with a
+	// token. It is called for each request to the origin of URL, from several
+	// goroutines, so tokens can be renewed. If it returns an error, the request
+	// fails. Nil means no more fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Overlap is by how much the range of the next sync reaches back before the
-	// server's time at the beginning of this one (modified-range#8): as long as
-	// a change may take to be seen after it was stamped. Zero: a minute;
-	// negative: none.
+	// Overlap is how far the next sync reaches back before the server's time at the
+	// beginning of this one (modified-range#8): as long as a change may take to
+	// appear after it was stamped. Zero means a minute, negative none.
 	Overlap time.Duration
 
-	Limits Limits // what one sync may cost
+	Limits Limits // Limits are what one sync may cost.
 }
 
-// Limits bound a sync (modified-range#12). Zero fields stand for the defaults.
+// Limits bound a sync (modified-range#12).
 type Limits struct {
-	Requests int   // 10,000
-	Items    int   // that are received, entries and deletions: 1,000,000
-	Bytes    int64 // of all documents together, decompressed: 1 GiB
+	Requests int   // Requests is the maximum number of requests; zero means 10,000.
+	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
+	Bytes    int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 }
 
 func (l Limits) withDefaults() Limits {
@@ -48,21 +46,20 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A State is what a client remembers between two syncs. It is to be stored
-// together with what the sync brought. The zero value stands for nothing: the
-// first sync gets everything.
+// A State is what a client remembers between two syncs. Store it together with
+// what the sync brought. With the zero value, a sync gets everything.
 type State struct {
 	Since time.Time `json:"since,omitzero"` // by the server's clock
 }
 
 // Sync returns the sync that brings what was modified since the given state.
-// Nothing is requested until its documents are ranged over.
+// It requests nothing until you range over its documents.
 func (c *Client) Sync(ctx context.Context, from State) *Sync {
 	return &Sync{c: c, ctx: ctx, from: from}
 }
 
-// A Sync brings what was modified in a collection since a State. It is for one
-// goroutine.
+// A Sync brings what was modified in a collection since a State. Only one
+// goroutine may use it.
 type Sync struct {
 	c    *Client
 	ctx  context.Context
@@ -81,7 +78,7 @@ type Sync struct {
 // An error on the first document is yielded as it is, as is the context's. What
 // is missing later is a nil document and a *feedhistory.Gap: after one that wraps
 // a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
-// *StampError, a *LimitError or the error of a request ends it. So
+// *StampError, a *BudgetError or the error of a request ends it. So
 // feedhistory.Merge takes it as it takes a walk. To range again starts again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
@@ -109,7 +106,7 @@ func (s *Sync) State() (next State, whole bool) {
 	return s.next, true
 }
 
-// Dialect returns the one that the last request was made in.
+// Dialect returns the dialect of the last request.
 func (s *Sync) Dialect() Dialect { return s.dialect }
 
 // Requests returns how many requests were made.

@@ -21,22 +21,22 @@ type Handler struct {
 	// Query finds the items that were modified within a range. It is required.
 	Query Query
 
-	// Limit is how many items an answer has. An answer with more is one that
-	// would have to cut through a group of equal stamps (modified-range#5).
-	// Zero: 100.
+	// Limit is the number of items in an answer. An answer has more only if it
+	// would otherwise cut through a group of equal stamps (modified-range#5). Zero
+	// means 100.
 	Limit int
 
-	// Partial is the status of an answer that is only a part. It is from 201 to
-	// 299; the proposal leaves open which (modified-range#3). Zero: 206.
+	// Partial is the status of an answer that is only a part, from 201 to 299; the
+	// proposal does not say which (modified-range#3). Zero means 206.
 	Partial int
 
-	// Head describes the feed: ID, Title, Authors, Links … It must not be
-	// changed while it is in use. Nil: there is nothing to say.
+	// Head describes the feed: ID, Title, Authors, Links … Do not change it while
+	// it is in use. Nil means no description.
 	Head *feedhistory.Document
 
-	Format feedhistory.Format // Atom or RSS; zero: Atom
-	Now    func() time.Time   // the clock that the stamps are of; nil: time.Now
-	Logger *slog.Logger       // is told of malformed ranges and failed queries; nil: nobody is
+	Format feedhistory.Format // Format is Atom or RSS; zero means Atom.
+	Now    func() time.Time   // Now is the clock that stamps items; nil means time.Now.
+	Logger *slog.Logger       // Logger gets malformed ranges and failed queries; nil means no logging.
 }
 
 // A Query returns the items of a collection that were last modified at or after

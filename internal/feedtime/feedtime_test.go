@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // TestTimes reads the dates of testdata/dates.txt: each line has a date
@@ -35,6 +36,34 @@ func TestTimes(t *testing.T) {
 	for _, text := range []string{"", " \n", strings.Repeat("2003-12-13 ", 10)} {
 		_, _, ok := Read(text)
 		require.False(t, ok, text)
+	}
+}
+
+// What is read without time.Parse is read as time.Parse reads it.
+func TestParseLocal(t *testing.T) {
+	read := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := time.Unix(rapid.Int64Range(-1<<36, 1<<37).Draw(t, "second"), 0).UTC().Format("Mon, 02 Jan 2006 15:04:05")
+		if at := rapid.IntRange(0, 2*len(text)).Draw(t, "at"); at < len(text) {
+			text = text[:at] + rapid.StringMatching("[0-9a-zA-Z :,]").Draw(t, "other") + text[at+1:]
+		}
+		got, ok := parseLocal(text)
+		if want, err := time.Parse(layoutRSS, text); ok {
+			require.NoError(t, err, text)
+			require.Equal(t, want, got, text)
+			read++
+		}
+	})
+	require.NotZero(t, read)
+	for _, text := range []string{"Mon, 31 Feb 2003 00:00:00", "Mon, 00 Feb 2003 00:00:00", "Mon, 01 Feb 2003 24:00:00", "onT, 01 Feb 2003 00:00:00", "Mon, 01 anF 2003 00:00:00"} {
+		_, ok := parseLocal(text)
+		require.False(t, ok, text)
+	}
+	for _, zone := range []string{"GMT", "+0000"} { // the local zone included
+		want, err := time.Parse(layoutRSS+map[string]string{"GMT": " GMT", "+0000": " -0700"}[zone], "Tue, 03 Jun 2003 09:39:21 "+zone)
+		require.NoError(t, err)
+		got, _, _ := Read("Tue, 03 Jun 2003 09:39:21 " + zone)
+		require.Equal(t, want.Format(time.RFC3339), got.Format(time.RFC3339))
 	}
 }
 

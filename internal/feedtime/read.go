@@ -40,6 +40,16 @@ func parseRSSTime(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	local, zone := s[:i], s[i+1:]
+	switch t, ok := parseLocal(local); {
+	case !ok:
+	case zone == "GMT":
+		return t, true
+	case zone == "+0000": // which is of the local zone, if that is there: see time.Parse
+		if _, offset := t.Local().Zone(); offset == 0 {
+			return t.Local(), true
+		}
+		return t.In(time.FixedZone("", 0)), true
+	}
 	switch zone {
 	case "GMT", "UTC", "UT", "Z":
 		t, err := time.Parse(layoutRSS, local)
@@ -57,4 +67,26 @@ func parseRSSTime(s string) (time.Time, bool) {
 	}
 	t, err := time.Parse(layoutNumeric, s)
 	return t, err == nil
+}
+
+// parseLocal reads layoutRSS, where it is written as there and the day has two
+// digits, in a tenth of the time that time.Parse takes.
+func parseLocal(s string) (t time.Time, ok bool) {
+	const form, days, months = "xxx, 00 xxx 0000 00:00:00", "MonTueWedThuFriSatSun", "JanFebMarAprMayJunJulAugSepOctNovDec"
+	if len(s) != len(form) {
+		return t, false
+	}
+	for i := range len(form) {
+		if form[i] == '0' && !isDigit(s[i]) || form[i] != '0' && form[i] != 'x' && form[i] != s[i] {
+			return t, false
+		}
+	}
+	number := func(i int) int { return int(s[i]-'0')*10 + int(s[i+1]-'0') }
+	weekday, month := strings.Index(days, s[:3]), strings.Index(months, s[8:11])
+	day, hour, minute, second := number(5), number(17), number(20), number(23)
+	if weekday%3 != 0 || month%3 != 0 || hour > 23 || minute > 59 || second > 59 {
+		return t, false
+	}
+	t = time.Date(number(12)*100+number(14), time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
+	return t, t.Day() == day
 }

@@ -24,21 +24,25 @@ import (
 // A byte order mark is removed. In what is read as UTF-8, invalid bytes are
 // taken for windows-1252, so that what differs stays different; in other
 // encodings they become U+FFFD. So do U+FFFE and U+FFFF, which XML does not
-// allow. Clean UTF-8 is returned as it is, without copying; else doc takes at
-// most three times as many bytes as data. The offsets in notes are those of doc.
+// allow. An XML declaration that names another charset names UTF-8 afterwards.
+// Clean UTF-8 that needs no such change is returned as it is, without copying; else
+// doc takes at most three times as many bytes as data. The offsets in notes are
+// those of doc.
 func Decode(data string, contentType string) (doc string, notes []Note, err error) {
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
 	found, data := detect(data)
 	var r reading
 	if found.name == "" {
-		sources[1].set(declaredCharset(data))
+		label, _ := declaredCharset(data)
+		sources[1].set(label)
 		found, r, err = choose(data, sources[:])
 	} else {
 		if r, err = found.read(data); err != nil {
 			return "", nil, err
 		}
-		sources[1].set(declaredCharset(r.doc))
+		label, _ := declaredCharset(r.doc)
+		sources[1].set(label)
 		if c := sources[1].charset; found.ebcdic() && c.ebcdic() && c != found {
 			found = c
 			r, err = found.read(data)
@@ -50,7 +54,9 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 	for _, s := range sources {
 		notes = s.appendNote(notes, found.name)
 	}
-	return r.doc, r.appendNotes(notes, found.name), nil
+	doc = declareUTF8(r.doc)
+	r.at += len(doc) - len(r.doc) // it stands behind
+	return doc, r.appendNotes(notes, found.name), nil
 }
 
 // detect returns the charset that the first bytes give away, and the data

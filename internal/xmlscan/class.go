@@ -6,7 +6,7 @@ const (
 	spaceByte   = 1 << iota // white space
 	nameByte                // part of a name; bytes of other than ASCII characters are checked later
 	nameStart               // first of a name
-	textStop                // not plain in text
+	nameStop                // not part of a name, or to be looked at: colons, and other than ASCII
 	valueStop               // not plain in an attribute value
 	decodeText              // text is not this byte as it stands
 	decodeCData             // nor is a CDATA section
@@ -15,24 +15,24 @@ const (
 
 var class = func() (t [256]uint8) {
 	for c := range t {
+		t[c] = nameStop
 		switch {
-		case c >= 0x80, c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c == ':':
+		case c >= 0x80, c == ':':
+			t[c] |= nameByte | nameStart
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
 			t[c] = nameByte | nameStart
 		case c >= '0' && c <= '9', c == '-', c == '.':
 			t[c] = nameByte
 		case c < ' ':
-			t[c] = textStop | valueStop | decodeText | decodeCData | decodeValue
+			t[c] |= valueStop | decodeText | decodeCData | decodeValue
 		}
 	}
-	t[' '] = spaceByte
-	t['\t'] = spaceByte | decodeValue
-	t['\n'] = spaceByte | decodeValue
-	t['\r'] = spaceByte | textStop | decodeText | decodeCData | decodeValue
-	t['<'] = textStop | valueStop
-	t['&'] = textStop | valueStop | decodeText | decodeValue
-	t[']'] = textStop
-	t['"'] = valueStop
-	t['\''] = valueStop
+	t[' '] = nameStop | spaceByte
+	t['\t'] = nameStop | spaceByte | decodeValue
+	t['\n'] = nameStop | spaceByte | decodeValue
+	t['\r'] = nameStop | spaceByte | decodeText | decodeCData | decodeValue
+	t['<'] |= valueStop
+	t['&'] |= valueStop | decodeText | decodeValue
 	return t
 }()
 

@@ -84,7 +84,7 @@ func (s *Scanner) syntax(at int, msg string) Token {
 func (s *Scanner) truncated() Token {
 	msg := "the document ends before its root element"
 	if n := len(s.open); n > 0 {
-		msg = "the document ends within <" + clip(s.open[n-1].raw) + ">"
+		msg = "the document ends within <" + clip(s.openName(n-1)) + ">"
 	}
 	return s.fail(&SyntaxError{Offset: len(s.doc), Msg: msg, Truncated: true})
 }

@@ -107,6 +107,18 @@ func declarations(bindings []Binding) string {
 	return b.String()
 }
 
+// checkReadAgain checks that e is read again as it was, by a scanner that has read
+// something else before.
+func checkReadAgain(t *testing.T, doc string, list []event, e element) {
+	s := NewFragment("<a b='&amp;'>]]&amp;\x01<c xml:lang='d'/></a>", nil, Limits{})
+	s.Next()
+	for _, clean := range []bool{false, control(doc, e.start) == len(doc)} {
+		s.ReadAgain(doc[e.start:e.end], e.outer, clean)
+		require.Equal(t, list[e.from:e.to], events(s))
+		require.NoError(t, s.Err())
+	}
+}
+
 // checkStandalone checks that e, written standalone, is well-formed and says the same.
 func checkStandalone(t require.TestingT, doc string, list []event, e element) {
 	fragment := doc[e.start:e.end]
@@ -217,6 +229,7 @@ func FuzzScan(f *testing.F) {
 		}
 		for _, e := range ended {
 			checkStandalone(t, doc, list, e)
+			checkReadAgain(t, doc, list, e)
 		}
 	})
 }

@@ -45,22 +45,37 @@ func contentCharset(contentType string) string {
 	return params["charset"]
 }
 
-// declaredCharset returns the encoding that the XML declaration names.
-func declaredCharset(doc string) string {
-	doc = doc[skipSpace(doc, 0):]
-	if !strings.HasPrefix(doc, "<?xml") {
-		return ""
+// declaredCharset returns the encoding that the XML declaration names, and where
+// that begins.
+func declaredCharset(doc string) (label string, begin int) {
+	rest := doc[skipSpace(doc, 0):]
+	if !strings.HasPrefix(rest, "<?xml") {
+		return "", 0
 	}
-	doc, _, _ = strings.Cut(doc[:min(len(doc), 1024)], "?>")
-	_, doc, _ = strings.Cut(doc, "encoding")
-	doc = doc[skipSpace(doc, 0):]
-	doc, ok := strings.CutPrefix(doc, "=")
-	doc = doc[skipSpace(doc, 0):]
-	if !ok || doc == "" || doc[0] != '"' && doc[0] != '\'' {
-		return ""
+	begin = len(doc) - len(rest)
+	rest, _, _ = strings.Cut(rest[:min(len(rest), 1024)], "?>")
+	end := begin + len(rest)
+	_, rest, _ = strings.Cut(rest, "encoding")
+	rest = rest[skipSpace(rest, 0):]
+	rest, ok := strings.CutPrefix(rest, "=")
+	rest = rest[skipSpace(rest, 0):]
+	if !ok || rest == "" || rest[0] != '"' && rest[0] != '\'' {
+		return "", 0
 	}
-	label, _, _ := strings.Cut(doc[1:], doc[:1])
-	return label
+	label, _, _ = strings.Cut(rest[1:], rest[:1])
+	return label, end - len(rest) + 1
+}
+
+// declareUTF8 has the XML declaration of a document that has become UTF-8 say so,
+// if it says anything else. What follows stays in its place if there is room.
+func declareUTF8(doc string) string {
+	label, begin := declaredCharset(doc)
+	end := begin + len(label)
+	if label == "" || lookup(label).name == utf8Name || end == len(doc) || doc[end] != doc[begin-1] {
+		return doc
+	}
+	room := strings.Repeat(" ", max(0, len(label)-len(utf8Name)))
+	return doc[:begin] + utf8Name + doc[end:end+1] + room + doc[end+1:]
 }
 
 // lookup returns the charset that a label stands for.

@@ -88,28 +88,23 @@ func (s *Scanner) cdata(i int) Token {
 	if n < 0 {
 		return s.truncated()
 	}
-	s.plain = s.controls(body, body+n)
+	s.plain = s.control(body) >= body+n
+	s.controls(body, body+n)
 	s.end = body + n + len("]]>")
 	return CData
 }
 
-// controls notes the control characters in doc[i:end], where nothing else
-// needs a look. It reports whether there is no carriage return either.
-func (s *Scanner) controls(i, end int) (plain bool) {
-	plain = true
-	for part := s.doc[:end]; ; i++ {
-		i = until(part, i, decodeCData)
-		if i == end {
-			return plain
-		}
-		plain = false
-		if part[i] != '\r' {
-			s.control(i)
+// controls notes the control characters in doc[i:end], where nothing else needs a
+// look.
+func (s *Scanner) controls(i, end int) {
+	for i = s.control(i); i < end && !s.again; i = s.control(i + 1) {
+		if s.doc[i] != '\r' {
+			s.noteControl(i)
 		}
 	}
 }
 
-func (s *Scanner) control(at int) {
+func (s *Scanner) noteControl(at int) {
 	s.note("control-character", at, "character that XML does not allow", "")
 }
 

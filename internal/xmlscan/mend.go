@@ -256,7 +256,7 @@ func (s *Scanner) popUnclosed() Token {
 	m := s.mend
 	n := len(s.open) - 1
 	f := &m.frames[n]
-	s.damaged("unclosed-element", f.at, "element without an end tag", s.open[n].raw)
+	s.damaged("unclosed-element", f.at, "element without an end tag", s.openName(n))
 	if !f.unclosed && f.role == roleEntry {
 		m.orphans++
 	}
@@ -282,8 +282,8 @@ func (s *Scanner) mendedEnd(i int) Token {
 		m.due = n - k - 1
 		return s.popUnclosed()
 	}
-	if raw := s.open[k].raw; raw != tag.name || tag.odd {
-		s.recovered("odd-end-tag", i, "end tag that is not written as it should be", raw)
+	if name := s.openName(k); name != tag.name || tag.odd {
+		s.recovered("odd-end-tag", i, "end tag that is not written as it should be", name)
 	}
 	return s.pop(tag.end)
 }
@@ -292,7 +292,7 @@ func (s *Scanner) mendedEnd(i int) Token {
 func (s *Scanner) innermost(name string) int {
 	for k := len(s.open) - 1; k >= 0; k-- {
 		s.mend.looked++
-		if strings.EqualFold(s.open[k].raw, name) {
+		if strings.EqualFold(s.openName(k), name) {
 			return k
 		}
 	}

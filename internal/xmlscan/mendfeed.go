@@ -23,17 +23,17 @@ func (s *Scanner) assignRole() {
 	m := s.mend
 	n := len(s.open) - 1
 	f := &m.frames[n]
-	local := s.name.local
+	local := s.Local()
 	if n == 0 {
 		f.role = s.rootRole()
 		return
 	}
 	switch parent := m.frames[n-1].role; {
 	case n == 1 && m.entry == "item" && parent == roleContainer && strings.EqualFold(local, "channel"):
-		f.role, m.space = roleContainer, s.name.space
+		f.role, m.space = roleContainer, s.Space()
 	case parent == roleContainer && s.isEntry():
 		f.role = roleEntry
-	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && s.name.space == m.space:
+	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && s.Space() == m.space:
 		f.role = roleContent
 	case (parent == roleContainer || parent == roleEntry) && s.isMember() && leaves[strings.ToLower(local)]:
 		f.role = roleLeaf
@@ -43,8 +43,8 @@ func (s *Scanner) assignRole() {
 // rootRole says what the root element is, and what its entries are called.
 func (s *Scanner) rootRole() role {
 	m := s.mend
-	m.space = s.name.space
-	switch local := s.name.local; {
+	m.space = s.Space()
+	switch local := s.Local(); {
 	case m.fragment && (strings.EqualFold(local, "entry") || strings.EqualFold(local, "item")):
 		m.entry = strings.ToLower(local)
 		return roleEntry
@@ -65,29 +65,29 @@ func (s *Scanner) rootRole() role {
 // isEntry reports whether the current element is one that entries are.
 func (s *Scanner) isEntry() bool {
 	m := s.mend
-	return m.entry != "" && strings.EqualFold(s.name.local, m.entry) && s.isNative()
+	return m.entry != "" && strings.EqualFold(s.Local(), m.entry) && s.isNative()
 }
 
 // isNative reports whether the current element is in the namespace of entries.
 func (s *Scanner) isNative() bool {
-	return s.name.space == s.mend.space || s.mend.entry == "item" && s.name.space == ""
+	return s.Space() == s.mend.space || s.mend.entry == "item" && s.Space() == ""
 }
 
 // isMember reports whether the current element is one that entries, or feeds,
 // have as a child: of their own vocabulary, or of a usual extension.
 func (s *Scanner) isMember() bool {
 	if s.isNative() {
-		_, ok := leaves[strings.ToLower(s.name.local)]
+		_, ok := leaves[strings.ToLower(s.Local())]
 		return ok
 	}
-	_, ok := interned[s.name.space]
-	return ok && s.name.space != xhtmlNamespace
+	_, ok := interned[s.Space()]
+	return ok && s.Space() != xhtmlNamespace
 }
 
 // isParent reports whether the current element is one that feeds or entries have
 // as a child, and that has children of its own.
 func (s *Scanner) isParent() bool {
-	leaf, ok := leaves[strings.ToLower(s.name.local)]
+	leaf, ok := leaves[strings.ToLower(s.Local())]
 	return ok && !leaf && s.isNative()
 }
 
@@ -165,7 +165,7 @@ func (s *Scanner) sameName() int {
 	const near, long = 16, 64
 	m := s.mend
 	n := len(s.open) - 1
-	name, keep := s.open[n].raw, n
+	name, keep := s.openName(n), n
 	if len(name) > long {
 		return n
 	}
@@ -174,7 +174,7 @@ func (s *Scanner) sameName() int {
 			break
 		}
 		m.looked++
-		if strings.EqualFold(name, s.open[k].raw) {
+		if strings.EqualFold(name, s.openName(k)) {
 			keep = k
 		}
 	}

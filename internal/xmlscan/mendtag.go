@@ -7,18 +7,16 @@ func (s *Scanner) mendedStart(i int) Token {
 	m := s.mend
 	s.before, m.before = s.lenient, m.count
 	before := *m
-	notes := len(s.notes)
+	notes, ahead := len(s.notes), s.ahead
 	j := nameEnd(s.doc, i)
-	prefix, local, _ := splitName(s.doc[i:j])
+	_, local, _ := splitName(s.doc[i:j])
 	if s.elements++; s.elements > s.lim.Elements {
 		return s.exceeded("elements", s.lim.Elements, i)
 	}
 	s.rooted = true
 	s.dropped = s.dropped[:0]
-	f := frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases)}
-	f.lang, f.hasLang = s.Lang()
-	s.open = append(s.open, f)
-	if !s.mendedAttributes(j) || !s.resolveNames(prefix, local, i) {
+	s.push(name{start: i, local: j - len(local), end: j, space: noSpace})
+	if !s.mendedAttributes(j) || !s.resolveNames() {
 		return Stop
 	}
 	m.frames = append(m.frames, mendFrame{at: s.start, unclosed: m.odd.has(s.start)})
@@ -29,7 +27,7 @@ func (s *Scanner) mendedStart(i int) Token {
 		before.pieces, before.frames = m.pieces, m.frames[:open]
 		*m = before
 		s.notes, s.lenient, s.elements, s.empty = s.notes[:notes], s.before, s.elements-1, false
-		s.attrs = s.attrs[:0]
+		s.attrs, s.ahead = s.attrs[:0], ahead
 		s.pop(s.start)
 		return s.popUnclosed()
 	}
@@ -95,66 +93,32 @@ func (s *Scanner) cutTag(p piece) bool {
 func (s *Scanner) mendedAttribute(p piece) bool {
 	m := s.mend
 	m.pieces = append(m.pieces, p)
-	name := s.doc[p.at:p.nameEnd]
+	written := s.doc[p.at:p.nameEnd]
 	switch p.flaw {
 	case noValue:
-		s.recovered("odd-attribute", p.at, "attribute without a value", name)
+		s.recovered("odd-attribute", p.at, "attribute without a value", written)
 	case noQuotes:
-		s.recovered("odd-attribute", p.at, "attribute value without quotes", name)
+		s.recovered("odd-attribute", p.at, "attribute value without quotes", written)
 	case noClosingQuote:
 		if p.to == len(s.doc) && !m.fragment {
 			s.truncated()
 			return false
 		}
-		s.damaged("odd-attribute", p.at, "attribute value without a closing quote", name)
+		s.damaged("odd-attribute", p.at, "attribute value without a closing quote", written)
 	}
 	m.rewrite = m.rewrite || p.flaw != noFlaw
 	if m.swallowed < 0 && m.entry != "" && strings.Contains(s.doc[p.from:p.to], "<"+m.entry) {
 		m.swallowed = p.at
 	}
-	prefix, local, ok := splitName(name)
+	_, local, ok := splitName(written)
 	if !ok {
-		s.damaged("odd-attribute", p.at, "attribute with a name that XML does not allow", name)
+		s.damaged("odd-attribute", p.at, "attribute with a name that XML does not allow", written)
 		s.dropped = append(s.dropped, p.at)
 		m.rewrite = true
 		return true
 	}
 	s.noteValue(p.from, p.to)
-	raw := s.doc[p.from:p.to]
-	own := s.open[len(s.open)-1].bindings
-	switch {
-	case prefix == "xmlns":
-		return s.declare(local, raw, p.at, own)
-	case prefix == "" && local == "xmlns":
-		return s.declare("", raw, p.at, own)
-	}
-	s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw, at: p.at})
-	return true
-}
-
-// noteValue notes what a value has that it should not.
-func (s *Scanner) noteValue(i, end int) {
-	for part := s.doc[:end]; ; {
-		if i = until(part, i, valueStop); i == end {
-			return
-		}
-		switch part[i] {
-		case '"', '\'':
-			i++
-		case '&':
-			kind, n, _ := reference(part[i:])
-			if kind != refChar {
-				s.noteReference(kind, i, part[i:i+n])
-			}
-			i += n
-		case '<':
-			s.note("lt-in-attribute", i, "< in an attribute value", "")
-			i++
-		default:
-			s.control(i)
-			i++
-		}
-	}
+	return s.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to)
 }
 
 // appendPieces appends the attributes of the current start tag, written anew.

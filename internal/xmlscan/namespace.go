@@ -53,9 +53,9 @@ func intern(uri string) string {
 	return uri
 }
 
-// declare binds a prefix on the element whose own bindings begin at own. It
-// returns false when the scan has ended.
-func (s *Scanner) declare(prefix, raw string, at, own int) bool {
+// declare binds a prefix on the current element. It returns false when the scan
+// has ended.
+func (s *Scanner) declare(prefix, raw string, at int) bool {
 	uri := intern(Attr{Raw: raw}.Value())
 	switch {
 	case prefix == "xml" && uri == XMLNamespace:
@@ -65,11 +65,9 @@ func (s *Scanner) declare(prefix, raw string, at, own int) bool {
 		s.dropped = append(s.dropped, at)
 		return true
 	}
-	for i := own; i < len(s.bindings); i++ {
-		if s.bindings[i].Prefix == prefix {
-			s.duplicate(at, "xmlns:"+clip(prefix))
-			return true
-		}
+	if own := s.open[len(s.open)-1].bindings; s.binding(prefix) >= own {
+		s.duplicate(at, "xmlns:"+clip(prefix))
+		return true
 	}
 	return s.bind(Binding{prefix, uri}, at)
 }
@@ -79,30 +77,51 @@ func (s *Scanner) bind(b Binding, at int) bool {
 		s.exceeded("namespaces", s.lim.Namespaces, at)
 		return false
 	}
+	if b.Prefix == "" {
+		s.standard = len(s.bindings)
+	}
 	s.bindings = append(s.bindings, b)
 	return true
 }
 
-// resolve returns the namespace of a prefix that is in use at at. An
-// undeclared one is bound to its usual namespace, or to itself, for the element
-// and all within it, so that it means the same throughout. ok is false when the
-// scan has ended.
-func (s *Scanner) resolve(prefix string, at int) (uri string, ok bool) {
+// binding returns the innermost binding of a prefix, noSpace if there is none.
+func (s *Scanner) binding(prefix string) int {
 	for i := len(s.bindings) - 1; i >= 0; i-- {
-		if b := &s.bindings[i]; b.Prefix == prefix {
-			return b.URI, true
+		if s.bindings[i].Prefix == prefix {
+			return i
 		}
 	}
-	switch prefix {
-	case "":
-		return "", true
-	case "xml":
-		return XMLNamespace, true
+	return noSpace
+}
+
+// uri returns the namespace of a name. At an End it may have gone out of scope.
+func (s *Scanner) uri(space int) string {
+	switch space {
+	case noSpace:
+		return ""
+	case xmlSpace:
+		return XMLNamespace
+	}
+	return s.bindings[:cap(s.bindings)][space].URI
+}
+
+// resolve returns the binding of a prefix that is in use at at. An undeclared one
+// is bound to its usual namespace, or to itself, for the element and all within
+// it, so that it means the same throughout. ok is false when the scan has ended.
+func (s *Scanner) resolve(prefix string, at int) (space int, ok bool) {
+	if prefix == "" {
+		return s.standard, true
+	}
+	if space = s.binding(prefix); space != noSpace {
+		return space, true
+	}
+	if prefix == "xml" {
+		return xmlSpace, true
 	}
 	uri, known := usual[prefix]
 	if !known {
 		uri = prefix
 	}
 	s.note("undeclared-prefix", at, "namespace prefix that is not declared", prefix)
-	return uri, s.bind(Binding{prefix, uri}, at)
+	return len(s.bindings), s.bind(Binding{prefix, uri}, at)
 }

@@ -23,8 +23,8 @@ func (s *Scanner) Child(depth int) bool {
 	return false
 }
 
-// Seek lets the scanner go on at an offset where a child of the current element
-// begins.
+// Seek lets the scanner go on at an offset further on where a child of the current
+// element begins.
 func (s *Scanner) Seek(offset int) { s.end, s.empty = offset, false }
 
 // Skip moves from a Start to its End. At other tokens it does nothing.

@@ -70,15 +70,21 @@ type Scanner struct {
 	start, end int  // the current token's range in doc
 	empty      bool // the current token is an empty-element tag, its End is due
 	plain      bool // the current Text or CData stands for itself
+	clean      bool // the current Text has no control characters but tabs and newlines
 	rooted     bool // the root element has been opened
 	name       name // of the current Start or End
-	attrs      []Attr
-	dropped    []int // where attributes begin that the current tag has, but attrs has not
-	declared   int   // bindings[declared:] were undeclared prefixes of the current tag
+	attrs      []attr
+	list       []Attr // attrs, once they are asked for
+	dropped    []int  // where attributes begin that the current tag has, but attrs has not
+	declared   int    // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
+	ahead      ahead
+	again      bool // doc has been scanned before
 
 	open     []frame
 	bindings []Binding
+	standard int // which of bindings is the default namespace; noSpace for none
+	langs    []string
 	bases    []Base
 	reach    Reach // the largest of bases since it was last asked for
 	around   Reach // of what is around all of them
@@ -97,17 +103,22 @@ type Scanner struct {
 	mend *mend // nil: what is not well-formed beyond the leniencies ends the scan
 }
 
-// A name is a resolved element name.
-type name struct{ space, prefix, local string }
+// A name is that of an element or attribute. It refers to the document and to
+// the bindings by offsets: so the garbage collector need not look at it.
+type name struct {
+	start, local, end int // "start:local end"; without a prefix, local is start
+	space             int // which of the bindings, or one of those below
+}
 
-// A frame is an open element, with the lengths of the scanner's stacks outside it.
+const (
+	noSpace  = -1
+	xmlSpace = -2 // of the prefix xml, which nobody declares
+)
+
+// A frame is an open element, with the state of the scanner's stacks outside it.
 type frame struct {
-	raw      string // the name as written, which the end tag must repeat
-	name     name
-	lang     string
-	hasLang  bool // xml:lang is in scope, if only to say that none is known
-	bindings int
-	bases    int
+	name                             name
+	bindings, standard, langs, bases int
 }
 
 // New returns a scanner of the whole document doc, which must be valid UTF-8
@@ -121,20 +132,34 @@ func New(doc string, lim Limits) *Scanner {
 func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 	s := &Scanner{
 		open:     make([]frame, 0, 8),
-		attrs:    make([]Attr, 0, 8),
+		attrs:    make([]attr, 0, 8),
 		bindings: make([]Binding, 0, len(outer)+4),
 	}
-	s.Reset(fragment, outer, lim)
+	s.reset(fragment, outer, lim)
 	return s
 }
 
-// Reset makes s the scanner that NewFragment returns, in the memory that it has.
-func (s *Scanner) Reset(fragment string, outer []Binding, lim Limits) {
+// ReadAgain makes s, in the memory that it has, the scanner of an element that
+// has been read without an error, and of which nothing is noted again. It is
+// clean if Clean reported that before the element.
+func (s *Scanner) ReadAgain(fragment string, outer []Binding, clean bool) {
+	s.reset(fragment, outer, Unlimited())
+	if s.again = true; clean {
+		s.ahead.control = len(fragment)
+	}
+}
+
+// Clean reports whether there are no control characters in the document behind
+// the current token, but for tabs and newlines.
+func (s *Scanner) Clean() bool { return s.control(s.end) == len(s.doc) }
+
+func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
 	*s = Scanner{
 		doc: fragment, lim: lim.withDefaults(),
-		open: s.open[:0], attrs: s.attrs[:0], bases: s.bases[:0], buf: s.buf[:0],
-		bindings: append(s.bindings[:0], outer...),
+		open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0], langs: s.langs[:0], bases: s.bases[:0], buf: s.buf[:0],
+		bindings: append(s.bindings[:0], outer...), ahead: unknownAhead,
 	}
+	s.standard = s.binding("")
 }
 
 // Next moves to the next token. Comments, processing instructions, the DOCTYPE
@@ -165,19 +190,16 @@ func (s *Scanner) step() Token {
 	if len(s.open) == 0 && !s.outside() {
 		return Stop
 	}
-	i := s.start
-	switch rest := s.doc[i:]; {
-	case rest == "":
-		return s.truncated()
-	case rest[0] != '<':
+	switch i, doc := s.start, s.doc; {
+	case i < len(doc) && doc[i] != '<':
 		return s.text(i)
-	case len(rest) == 1:
+	case i+1 >= len(doc):
 		return s.truncated()
-	case rest[1] == '/':
+	case doc[i+1] == '/':
 		return s.endTag(i + 2)
-	case rest[1] == '!':
+	case doc[i+1] == '!':
 		return s.declaration(i)
-	case rest[1] == '?':
+	case doc[i+1] == '?':
 		return s.procInst(i)
 	default:
 		return s.startTag(i + 1)
@@ -219,18 +241,27 @@ func (s *Scanner) afterRoot(at int) {
 func (s *Scanner) Depth() int { return len(s.open) }
 
 // Space returns the namespace of the current Start or End, "" for none.
-func (s *Scanner) Space() string { return s.name.space }
+func (s *Scanner) Space() string { return s.uri(s.name.space) }
 
 // Local returns the local name of the current Start or End.
-func (s *Scanner) Local() string { return s.name.local }
+func (s *Scanner) Local() string { return s.doc[s.name.local:s.name.end] }
 
 // Prefix returns the prefix of the current Start or End as it was written.
-func (s *Scanner) Prefix() string { return s.name.prefix }
+func (s *Scanner) Prefix() string { return s.prefix(s.name) }
 
 // Is reports whether the current Start or End is called local in the namespace space.
 func (s *Scanner) Is(space, local string) bool {
-	return s.name.local == local && s.name.space == space
+	return s.Local() == local && s.Space() == space
 }
+
+// prefix returns the prefix of a name, "" for none.
+func (s *Scanner) prefix(n name) string { return s.doc[n.start:max(n.start, n.local-1)] }
+
+// written returns the name of the current Start or End as it was written.
+func (s *Scanner) written() string { return s.doc[s.name.start:s.name.end] }
+
+// openName returns the name of an open element as it was written.
+func (s *Scanner) openName(k int) string { return s.doc[s.open[k].name.start:s.open[k].name.end] }
 
 // Offset returns where the current token begins in the document.
 func (s *Scanner) Offset() int { return s.start }
@@ -289,11 +320,10 @@ func (s *Scanner) Reach() (r Reach) {
 // Lang returns the value of xml:lang in scope, and whether there is one: an
 // empty value ends the scope of another.
 func (s *Scanner) Lang() (lang string, ok bool) {
-	if len(s.open) == 0 {
+	if len(s.langs) == 0 {
 		return "", false
 	}
-	f := &s.open[len(s.open)-1]
-	return f.lang, f.hasLang
+	return s.langs[len(s.langs)-1], true
 }
 
 // Bindings returns the namespace bindings in scope, the innermost of a prefix

@@ -69,7 +69,7 @@ func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
 		return s.appendTag(out, "", nil)
 	case End:
 		out = append(out, "</"...)
-		out = append(out, s.open[:len(s.open)+1][len(s.open)].raw...) // the one that was just closed
+		out = append(out, s.written()...)
 		return append(out, '>')
 	case Text:
 		return appendRepairedText(out, s.doc[s.start:s.end])
@@ -106,7 +106,7 @@ func (s *Scanner) appendRoot(out []byte, given string) []byte {
 // the attributes called like one of names and those that the scanner dropped,
 // and with declarations of the prefixes that lack one.
 func (s *Scanner) appendTag(out []byte, insert string, names []string) []byte {
-	name := s.open[len(s.open)-1].raw
+	name := s.written()
 	out = append(out, '<')
 	out = append(out, name...)
 	out = append(out, insert...)

@@ -8,8 +8,6 @@ type Attr struct {
 	Prefix string
 	Local  string
 	Raw    string // the value as written
-
-	at int // where it begins in the document
 }
 
 // Value returns the attribute's value: references are decoded, white space
@@ -18,20 +16,39 @@ func (a Attr) Value() string {
 	if until(a.Raw, 0, decodeValue) == len(a.Raw) {
 		return a.Raw
 	}
-	return string(appendDecoded(nil, a.Raw, decodeValue))
+	var room [64]byte
+	return string(appendDecoded(room[:0], a.Raw, decodeValue))
+}
+
+// An attr is an attribute; value:end is the range of its value.
+type attr struct {
+	name       name
+	value, end int
 }
 
 type attrName struct{ space, local string }
 
 // Attrs returns the attributes of the current Start in document order, without
 // namespace declarations. The slice is valid until the next Next.
-func (s *Scanner) Attrs() []Attr { return s.attrs }
+func (s *Scanner) Attrs() []Attr {
+	s.list = s.list[:0]
+	for i := range s.attrs {
+		s.list = append(s.list, s.attr(&s.attrs[i]))
+	}
+	return s.list
+}
+
+func (s *Scanner) attr(a *attr) Attr {
+	return Attr{Space: s.uri(a.name.space), Prefix: s.prefix(a.name), Local: s.local(a), Raw: s.doc[a.value:a.end]}
+}
+
+func (s *Scanner) local(a *attr) string { return s.doc[a.name.local:a.name.end] }
 
 // Attr returns the value of an attribute of the current Start.
 func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 	for i := range s.attrs {
-		if a := &s.attrs[i]; a.Local == local && a.Space == space {
-			return a.Value(), true
+		if a := &s.attrs[i]; s.local(a) == local && s.uri(a.name.space) == space {
+			return s.attr(a).Value(), true
 		}
 	}
 	return "", false
@@ -40,8 +57,8 @@ func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 // startTag reads a start tag, i being after its "<".
 func (s *Scanner) startTag(i int) Token {
 	s.before = s.lenient
-	prefix, local, j := s.qname(i)
-	if j < 0 {
+	n, ok := s.qname(i)
+	if !ok {
 		return Stop
 	}
 	s.elements++
@@ -51,15 +68,19 @@ func (s *Scanner) startTag(i int) Token {
 	case len(s.open) == s.lim.Depth:
 		return s.exceeded("depth", s.lim.Depth, i)
 	}
-	f := frame{raw: s.doc[i:j], bindings: len(s.bindings), bases: len(s.bases)}
-	f.lang, f.hasLang = s.Lang()
 	s.rooted = true
 	s.dropped = s.dropped[:0]
-	s.open = append(s.open, f)
-	if !s.attributes(j) || !s.resolveNames(prefix, local, i) {
+	s.push(n)
+	if !s.attributes(n.end) || !s.resolveNames() {
 		return Stop
 	}
 	return Start
+}
+
+// push opens an element.
+func (s *Scanner) push(n name) {
+	s.name = n
+	s.open = append(s.open, frame{n, len(s.bindings), s.standard, len(s.langs), len(s.bases)})
 }
 
 // attributes reads the rest of a start tag from i on. It returns false when the
@@ -94,29 +115,28 @@ func (s *Scanner) attributes(i int) bool {
 // attribute reads the attribute at i and returns where it ends, or -1 when the
 // scan has ended.
 func (s *Scanner) attribute(i int) int {
-	prefix, local, j := s.qname(i)
-	if j < 0 {
-		return -1
-	}
-	begin, end := s.value(j)
-	if end < 0 {
-		return -1
-	}
-	raw := s.doc[begin:end]
-	own := s.open[len(s.open)-1].bindings
-	ok := true
-	switch {
-	case prefix == "xmlns":
-		ok = s.declare(local, raw, i, own)
-	case prefix == "" && local == "xmlns":
-		ok = s.declare("", raw, i, own)
-	default:
-		s.attrs = append(s.attrs, Attr{Prefix: prefix, Local: local, Raw: raw, at: i})
-	}
+	n, ok := s.qname(i)
 	if !ok {
 		return -1
 	}
+	begin, end := s.value(n.end)
+	if end < 0 || !s.addAttribute(n, begin, end) {
+		return -1
+	}
 	return end + 1
+}
+
+// addAttribute takes an attribute whose value is doc[begin:end]. It returns false
+// when the scan has ended.
+func (s *Scanner) addAttribute(n name, begin, end int) bool {
+	switch written := s.doc[n.start:n.end]; {
+	case written == "xmlns":
+		return s.declare("", s.doc[begin:end], n.start)
+	case n.local == n.start+len("xmlns:") && written[:n.local-n.start] == "xmlns:":
+		return s.declare(s.doc[n.local:n.end], s.doc[begin:end], n.start)
+	}
+	s.attrs = append(s.attrs, attr{n, begin, end})
+	return true
 }
 
 // value reads the equals sign from i on and the quoted value behind it, whose
@@ -139,89 +159,108 @@ func (s *Scanner) value(i int) (begin, end int) {
 		return 0, -1
 	}
 	begin = i + 1
-	for i = begin; ; {
-		i = until(doc, i, valueStop)
-		if i == len(doc) {
-			s.truncated()
-			return 0, -1
+	n := strings.IndexByte(doc[begin:], quote)
+	if n < 0 {
+		s.noteValue(begin, len(doc))
+		s.truncated()
+		return 0, -1
+	}
+	s.noteValue(begin, begin+n)
+	return begin, begin + n
+}
+
+// noteValue notes what a value, doc[i:end], has that it should not.
+func (s *Scanner) noteValue(i, end int) {
+	if s.again || s.ampersand(i) >= end && s.control(i) >= end && strings.IndexByte(s.doc[i:end], '<') < 0 {
+		return
+	}
+	for part := s.doc[:end]; ; {
+		if i = until(part, i, valueStop); i == end {
+			return
 		}
-		switch c := doc[i]; c {
-		case quote:
-			return begin, i
-		case '"', '\'':
-			i++
+		switch part[i] {
 		case '&':
-			i += s.reference(i)
+			kind, n, _ := reference(part[i:])
+			if kind != refChar {
+				s.noteReference(kind, i, part[i:i+n])
+			}
+			i += n
 		case '<':
 			s.note("lt-in-attribute", i, "< in an attribute value", "")
 			i++
 		default:
-			s.control(i)
+			s.noteControl(i)
 			i++
 		}
 	}
 }
 
-// qname reads the qualified name at i and returns where it ends, or -1 when
-// the scan has ended. A colon at either end of a name separates nothing.
-func (s *Scanner) qname(i int) (prefix, local string, end int) {
+// qname reads the qualified name at i; ok is false when the scan has ended. A
+// colon at either end of a name separates nothing.
+func (s *Scanner) qname(i int) (n name, ok bool) {
 	doc := s.doc
-	colon, bits := -1, byte(0)
-	j := i
-	for ; j < len(doc); j++ {
-		c := doc[j]
-		if class[c]&nameByte == 0 {
-			break
-		}
-		bits |= c
-		if c == ':' {
-			if colon >= 0 {
-				s.syntax(i, "name with two colons")
-				return "", "", -1
-			}
-			colon = j
+	n = name{start: i, local: i, end: until(doc, i, nameStop), space: noSpace}
+	if n.end > i && hasPrefixAt(doc, n.end, ":") {
+		if end := until(doc, n.end+1, nameStop); end > n.end+1 {
+			n.local, n.end = n.end+1, end
 		}
 	}
-	switch name := doc[i:j]; {
-	case j == len(doc):
-		s.truncated()
-		return "", "", -1
-	case j == i || class[doc[i]]&nameStart == 0 || bits >= 0x80 && !validName(name):
-		s.syntax(i, "expected a name")
-		return "", "", -1
-	case colon <= i || colon == j-1:
-		return "", name, j
+	if n.end == i || n.end == len(doc) || class[doc[i]]&nameStart == 0 || class[doc[n.end]]&nameByte != 0 {
+		return s.oddName(i)
 	}
-	return doc[i:colon], doc[colon+1 : j], j
+	return n, true
 }
 
-// resolveNames gives the tag at i and its attributes their namespaces, once all
-// of the tag's own declarations are known.
-func (s *Scanner) resolveNames(prefix, local string, i int) (ok bool) {
-	f := &s.open[len(s.open)-1]
+// oddName is qname for other names than those of ASCII.
+func (s *Scanner) oddName(i int) (n name, ok bool) {
+	end := nameEnd(s.doc, i)
+	written := s.doc[i:end]
+	if first := strings.IndexByte(written, ':'); first >= 0 && strings.IndexByte(written[first+1:], ':') >= 0 {
+		s.syntax(i, "name with two colons")
+		return n, false
+	}
+	if end == len(s.doc) {
+		s.truncated()
+		return n, false
+	}
+	_, local, ok := splitName(written)
+	if !ok {
+		s.syntax(i, "expected a name")
+	}
+	return name{start: i, local: end - len(local), end: end, space: noSpace}, ok
+}
+
+// resolveNames gives the current tag and its attributes their namespaces, once
+// all of the tag's own declarations are known.
+func (s *Scanner) resolveNames() (ok bool) {
 	s.declared = len(s.bindings)
-	if prefix == "xmlns" {
-		s.syntax(i, "element with the prefix xmlns")
+	n := &s.open[len(s.open)-1].name
+	if prefix := s.prefix(*n); prefix == "xmlns" {
+		s.syntax(n.start, "element with the prefix xmlns")
+		return false
+	} else if n.space, ok = s.resolve(prefix, n.start); !ok {
 		return false
 	}
-	f.name = name{prefix: prefix, local: local}
-	if f.name.space, ok = s.resolve(prefix, i); !ok {
-		return false
-	}
-	s.name = f.name
+	s.name = *n
+	prefixed := false
 	for k := range s.attrs {
-		a := &s.attrs[k]
-		if a.Prefix == "" {
+		a := &s.attrs[k].name
+		if a.local == a.start {
 			continue
 		}
-		if a.Space, ok = s.resolve(a.Prefix, a.at); !ok {
+		prefixed = true
+		if a.space, ok = s.resolve(s.prefix(*a), a.start); !ok {
 			return false
 		}
 	}
-	s.dropDuplicates()
-	for k := range s.attrs {
-		if a := &s.attrs[k]; a.Space == XMLNamespace {
-			s.inherit(f, a)
+	if len(s.attrs) > 1 {
+		s.dropDuplicates()
+	}
+	if prefixed {
+		for k := range s.attrs {
+			if a := &s.attrs[k]; s.uri(a.name.space) == XMLNamespace {
+				s.inherit(a)
+			}
 		}
 	}
 	return true
@@ -230,11 +269,12 @@ func (s *Scanner) resolveNames(prefix, local string, i int) (ok bool) {
 // maxLang is longer than any language tag (RFC 5646 §4.4.1).
 const maxLang = 64
 
-// inherit lets xml:base and xml:lang reach the elements within f.
-func (s *Scanner) inherit(f *frame, a *Attr) {
-	switch a.Local {
+// inherit lets xml:base and xml:lang reach the elements within the current one.
+func (s *Scanner) inherit(a *attr) {
+	at := a.name.start
+	switch s.local(a) {
 	case "base":
-		b := Base{Ref: a.Value(), At: a.at}
+		b := Base{Ref: s.attr(a).Value(), At: at}
 		switch b.Reach = ReachOf(b.Ref); {
 		case strings.Contains(b.Ref, "://"):
 		case len(s.bases) > 0:
@@ -245,34 +285,38 @@ func (s *Scanner) inherit(f *frame, a *Attr) {
 		s.bases = append(s.bases, b)
 		s.reach = s.reach.Max(b.Reach)
 	case "lang":
-		if len(a.Raw) > maxLang {
-			s.note("language-too-long", a.at, "xml:lang that is longer than any language tag", a.Raw)
-			s.dropped = append(s.dropped, a.at)
+		if a.end-a.value > maxLang {
+			s.note("language-too-long", at, "xml:lang that is longer than any language tag", s.doc[a.value:a.end])
+			s.dropped = append(s.dropped, at)
 			return
 		}
-		f.lang, f.hasLang = a.Value(), true
+		s.langs = append(s.langs, s.attr(a).Value())
 	}
 }
 
 // dropDuplicates keeps the first of the attributes that have the same expanded
 // name. Comparing them in pairs is quickest for the few that elements have.
 func (s *Scanner) dropDuplicates() {
-	kept := s.attrs[:0]
-	for _, a := range s.attrs {
-		if s.isDuplicate(kept, a) {
-			s.duplicate(a.at, a.Local)
-		} else {
-			kept = append(kept, a)
+	all, kept := s.attrs, 0
+	for k := range all {
+		if a := &all[k]; s.isDuplicate(all[:kept], a) {
+			s.duplicate(a.name.start, s.local(a))
+			continue
 		}
+		if kept < k {
+			all[kept] = all[k]
+		}
+		kept++
 	}
-	s.attrs = kept
+	s.attrs = all[:kept]
 }
 
-func (s *Scanner) isDuplicate(kept []Attr, a Attr) bool {
+func (s *Scanner) isDuplicate(kept []attr, a *attr) bool {
 	const few = 16
+	local := s.local(a)
 	if len(s.attrs) <= few {
 		for i := range kept {
-			if b := &kept[i]; b.Local == a.Local && b.Space == a.Space {
+			if b := &kept[i]; s.local(b) == local && s.uri(b.name.space) == s.uri(a.name.space) {
 				return true
 			}
 		}
@@ -285,7 +329,7 @@ func (s *Scanner) isDuplicate(kept []Attr, a Attr) bool {
 		s.seen = make(map[attrName]struct{})
 	}
 	n := len(s.seen)
-	s.seen[attrName{a.Space, a.Local}] = struct{}{}
+	s.seen[attrName{s.uri(a.name.space), local}] = struct{}{}
 	return len(s.seen) == n
 }
 
@@ -299,25 +343,25 @@ func (s *Scanner) endTag(i int) Token {
 	if len(s.open) == 0 {
 		return s.syntax(s.start, "end tag without a start tag")
 	}
-	raw := s.open[len(s.open)-1].raw
-	if !hasPrefixAt(s.doc, i, raw) {
-		if strings.HasPrefix(raw, s.doc[i:]) {
+	name := s.openName(len(s.open) - 1)
+	if !hasPrefixAt(s.doc, i, name) {
+		if strings.HasPrefix(name, s.doc[i:]) {
 			return s.truncated()
 		}
-		return s.mismatch(i, raw)
+		return s.mismatch(i, name)
 	}
-	i = skipSpace(s.doc, i+len(raw))
+	i = skipSpace(s.doc, i+len(name))
 	switch {
 	case i == len(s.doc):
 		return s.truncated()
 	case s.doc[i] != '>':
-		return s.mismatch(i, raw)
+		return s.mismatch(i, name)
 	}
 	return s.pop(i + 1)
 }
 
-func (s *Scanner) mismatch(i int, raw string) Token {
-	return s.syntax(i, "expected the end tag of <"+clip(raw)+">")
+func (s *Scanner) mismatch(i int, name string) Token {
+	return s.syntax(i, "expected the end tag of <"+clip(name)+">")
 }
 
 // pop closes the innermost element, whose End ends at end.
@@ -325,7 +369,8 @@ func (s *Scanner) pop(end int) Token {
 	n := len(s.open) - 1
 	f := &s.open[n]
 	s.name = f.name
-	s.bindings = s.bindings[:f.bindings]
+	s.bindings, s.standard = s.bindings[:f.bindings], f.standard
+	s.langs = s.langs[:f.langs]
 	s.bases = s.bases[:f.bases]
 	s.open = s.open[:n]
 	s.end = end

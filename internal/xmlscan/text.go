@@ -2,35 +2,39 @@ package xmlscan
 
 import (
 	"html"
+	"strings"
 	"unicode/utf8"
 )
 
 // text reads character data from i up to the next markup.
 func (s *Scanner) text(i int) Token {
-	doc := s.doc
-	s.plain = true
-	for {
-		i = until(doc, i, textStop)
-		if i == len(doc) || doc[i] == '<' {
-			s.end = i
-			return Text
+	s.end = len(s.doc)
+	if n := strings.IndexByte(s.doc[i:], '<'); n >= 0 {
+		s.end = i + n
+	}
+	s.clean = s.control(i) >= s.end
+	s.plain = s.clean && s.ampersand(i) >= s.end
+	if !s.again && (!s.plain || s.bracket(i) < s.end) {
+		s.noteText(i)
+	}
+	return Text
+}
+
+// noteText notes what the text from i to the end of the token has that it should
+// not.
+func (s *Scanner) noteText(i int) {
+	for ; ; i++ {
+		next := min(s.control(i), s.bracket(i), s.end)
+		for amp := s.ampersand(i); amp < next; amp = s.ampersand(i) {
+			i = amp + s.reference(amp)
 		}
-		switch doc[i] {
-		case '&':
-			s.plain = false
-			i += s.reference(i)
-		case ']':
-			if hasPrefixAt(doc, i, "]]>") {
-				s.note("cdata-end-in-text", i, "]]> in text", "")
-			}
-			i++
-		case '\r':
-			s.plain = false
-			i++
-		default:
-			s.plain = false
-			s.control(i)
-			i++
+		switch i = next; {
+		case i == s.end:
+			return
+		case hasPrefixAt(s.doc, i, "]]>"):
+			s.note("cdata-end-in-text", i, "]]> in text", "")
+		case s.doc[i] != ']' && s.doc[i] != '\r':
+			s.noteControl(i)
 		}
 	}
 }
@@ -67,8 +71,18 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 		return append(dst, raw...)
 	case s.tok == CData:
 		return appendDecoded(dst, raw, decodeCData)
+	case !s.clean:
+		return appendDecoded(dst, raw, decodeText)
 	}
-	return appendDecoded(dst, raw, decodeText)
+	for {
+		i := strings.IndexByte(raw, '&')
+		if i < 0 {
+			return append(dst, raw...)
+		}
+		var n int
+		dst, n = appendReference(append(dst, raw[:i]...), raw[i:])
+		raw = raw[i+n:]
+	}
 }
 
 // Plain returns the current Text or CData as a part of the document, if it stands
@@ -158,6 +172,14 @@ func reference(raw string) (kind refKind, n int, r rune) {
 			}
 		case '#':
 			return numeric(raw)
+		case 'a':
+			if hasPrefixAt(raw, 0, "&amp;") {
+				return refChar, len("&amp;"), '&'
+			}
+		case 'q':
+			if hasPrefixAt(raw, 0, "&quot;") {
+				return refChar, len("&quot;"), '"'
+			}
 		}
 	}
 	return named(raw)
@@ -173,10 +195,6 @@ func named(raw string) (kind refKind, n int, r rune) {
 		return refBare, 1, 0
 	}
 	switch name := raw[1:n]; name {
-	case "amp":
-		return refChar, n + 1, '&'
-	case "quot":
-		return refChar, n + 1, '"'
 	case "apos":
 		return refChar, n + 1, '\''
 	default:

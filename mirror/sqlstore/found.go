@@ -53,7 +53,7 @@ func (d *dialect) usual() reach {
 }
 
 // prepare chooses how the next page is found.
-func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) error {
+func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
 	if f == nil || f.settled {
 		return nil
 	}
@@ -103,10 +103,10 @@ func (f *search) count(ctx context.Context) error {
 
 // walk reads entries from beyond a place, and gathers the keys of those that have
 // the words. It reports whether that is all that the next page can have.
-func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) (enough bool, err error) {
+func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
 	read := 0
 	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
-		last := &mirror.Cursor{}
+		last := &mirror.Place{}
 		n, err := f.stride(ctx, f.texts(q, beyond, stride), last, &read)
 		switch {
 		case err != nil:
@@ -124,7 +124,7 @@ func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Curso
 }
 
 // texts asks for the texts of some entries, in a query's order.
-func (f *search) texts(q *mirror.Query, beyond *mirror.Cursor, stride int) *question {
+func (f *search) texts(q *mirror.Query, beyond *mirror.Place, stride int) *question {
 	ask := f.entriesQuery("SELECT "+textColumns+", time, feed_url, coalesce(long_id, id)", q, beyond, condition{})
 	ask.add(" LIMIT " + strconv.Itoa(stride))
 	return ask
@@ -132,7 +132,7 @@ func (f *search) texts(q *mirror.Query, beyond *mirror.Cursor, stride int) *ques
 
 // stride reads a portion of the entries, and returns how many. It ends early once
 // there is enough, or too much has been read. Last becomes where it has come to.
-func (f *search) stride(ctx context.Context, ask *question, last *mirror.Cursor, read *int) (n int, err error) {
+func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, read *int) (n int, err error) {
 	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
 	if err != nil {
 		return 0, err
@@ -156,7 +156,7 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Cursor,
 
 // pick goes through the index of times for entries that are found, for so many steps.
 // It reports whether that is all that the next page can have.
-func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) (enough bool, err error) {
+func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
 	bounded, whole, err := f.bound(ctx, *q, beyond)
 	if err != nil {
 		return false, err
@@ -171,7 +171,7 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Curso
 
 // bound returns a query that ends some steps beyond a place, and whether that is all
 // that there is.
-func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Cursor) (mirror.Query, bool, error) {
+func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM entries")
 	than, order := "<=", " DESC"
 	if q.Oldest {

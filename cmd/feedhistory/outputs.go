@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+// The flags of verbs that publish into an object store.
+type storeFlags struct {
+	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the store, if it is not AWS's (default: AWS_ENDPOINT_URL)."`
+}
+
+// inStore reports whether documents go into an object store.
+func inStore(out string) bool { return strings.HasPrefix(out, "s3://") }
+
+// output returns what a verb's --out stands for: a directory, or an object store.
+func (c *storeFlags) output(out string) (publish.Output, error) {
+	switch {
+	case inStore(out):
+		o, err := s3.FromEnvironment(out, c.S3Endpoint)
+		if err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		return o, nil
+	case c.S3Endpoint != "":
+		return nil, errors.New("--s3-endpoint: --out is a directory")
+	}
+	return publish.Dir{Path: out}, nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/terminal"
+)
+
+// The verb status.
+type statusCommand struct {
+	database
+	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due until it is late (default: ${default})."`
+	Top  int           `default:"10" placeholder:"N" help:"How many hosts, failing feeds and dead letters to list (default: ${default})."`
+	JSON bool          `name:"json" help:"Print a JSON object."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *statusCommand) Help() string {
+	return "The hosts are listed first whose feeds are late, then those with most feeds that are due. " +
+		"A dead letter is a feed that is polled no more, as its polls do not come to an end; subscribe has it polled again."
+}
+
+// Validate refuses what makes no sense.
+func (c *statusCommand) Validate() error {
+	switch {
+	case c.Late <= 0:
+		return errors.New("--late: more than 0s")
+	case c.Top < 0:
+		return errors.New("--top: a number cannot be negative")
+	}
+	return nil
+}
+
+// Run shows how the feeds fare.
+func (c *statusCommand) Run(w *world) error {
+	db, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := db.Status(w.ctx, fleet.StatusQuery{Late: c.Late, Hosts: c.Top, Letters: c.Top, Errors: c.Top})
+	if err != nil {
+		return c.failure(err)
+	}
+	if c.JSON {
+		return printJSON(w.stdout, s)
+	}
+	out := bufio.NewWriter(w.stdout)
+	p := &page{w: out}
+	p.fleet(s, c.Late, time.Now())
+	return errors.Join(p.err, out.Flush())
+}
+
+// printJSON writes a value, over several lines, for people may read it.
+func printJSON(w io.Writer, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(terminal.JSON(b.Bytes()))
+	return err
+}
+
+// fleet shows how the feeds fare.
+func (p *page) fleet(s *fleet.Status, late time.Duration, now time.Time) {
+	number := func(n int64, note string) string { return fmt.Sprintf("%d%s", n, note) }
+	p.field("feeds", number(s.Feeds, fmt.Sprintf(" on %s", count(int(s.Hosts), "host", "hosts"))))
+	p.field("running", count(int(s.Running), "host", "hosts"))
+	p.field("due", number(s.Due, fmt.Sprintf(", %d of them for more than %s", s.Late, span(late))))
+	p.field("new", number(s.New, ", not polled yet"))
+	p.field("failing", fmt.Sprint(s.Failing))
+	p.field("gone", fmt.Sprint(s.Gone))
+	p.field("dead", fmt.Sprint(s.Dead))
+	p.field("verdicts", verdictCounts(s.Verdicts))
+	if len(s.ByHost) > 0 {
+		p.line("")
+		p.line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
+		for _, h := range s.ByHost {
+			p.line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), terminal.Clean(h.Host)))
+		}
+	}
+	for _, f := range s.Errors {
+		p.line("")
+		p.line(terminal.Clean(f.URL))
+		p.para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, until(f.Next, now)))
+	}
+	for _, l := range s.Letters {
+		p.line("")
+		p.line(terminal.Clean(l.URL))
+		p.para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", l.Died.UTC().Format("2006-01-02 15:04:05Z"), l.Reason))
+	}
+}
+
+// verdictCounts lists the verdicts, the best first.
+func verdictCounts(verdicts map[string]int64) string {
+	var parts []string
+	for v := feedhistory.Whole; v <= feedhistory.Partial; v++ {
+		if n := verdicts[v.String()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", v, n))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// hostNext is when a host is polled next, as a word.
+func hostNext(h fleet.HostStatus, now time.Time) string {
+	switch {
+	case h.Running:
+		return "now"
+	case h.Next.IsZero():
+		return "never"
+	case !h.Next.After(now):
+		return "due"
+	}
+	return span(h.Next.Sub(now))
+}
+
+// until says when a time comes.
+func until(t, now time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return "in " + span(t.Sub(now))
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/feedhistory/feedhistory/fleet"
+)
+
+// The verb unsubscribe.
+type unsubscribeCommand struct {
+	database
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that workers are not to poll any more."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *unsubscribeCommand) Help() string {
+	return "The feeds are removed with all that is known of them; feedhistory export keeps a copy."
+}
+
+// Run unsubscribes from the feeds. Those that are not subscribed to do not keep
+// the others.
+func (c *unsubscribeCommand) Run(w *world) error {
+	db, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	removed, err := db.Unsubscribe(w.ctx, c.URLs)
+	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
+		return usageError(refused.Error())
+	}
+	if err != nil {
+		return c.failure(err)
+	}
+	p := &page{w: w.stderr}
+	p.para("", "  ", "unsubscribed from "+count(removed, "feed", "feeds"))
+	if missing := len(c.URLs) - removed; missing > 0 {
+		w.say(fmt.Sprintf("%s not subscribed to", count(missing, "was", "were")))
+		return errors.Join(p.err, errSaid)
+	}
+	return p.err
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/feedhistory/feedhistory/fleet"
+)
+
+// The verb work.
+type workCommand struct {
+	database
+	Listen   string        `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
+	Interval time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
+	Pause    time.Duration `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
+	Hosts    int           `default:"100" placeholder:"N" help:"Hosts to poll at the same time (default: ${default})."`
+	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"What a poll may take, and after which a host makes room for others (default: ${default})."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *workCommand) Help() string {
+	return "Polls the feeds that are subscribed to, each when it is due, together with all other workers of the database, " +
+		"on as many machines as wanted. A host is polled by one of them at a time, one feed after the other. " +
+		"Workers may be started and ended, also killed, at any time: another goes on with what one leaves.\n\n" +
+		"SIGTERM ends it: polls have 10 seconds to end, and what is left is handed back."
+}
+
+// Validate refuses what no worker can keep to.
+func (c *workCommand) Validate() error {
+	switch {
+	case c.Interval < time.Second:
+		return errors.New("--interval: at least 1s")
+	case c.Pause < 0:
+		return errors.New("--pause: a time cannot be negative")
+	case c.Hosts < 1 || c.Hosts > 10_000:
+		return errors.New("--hosts: between 1 and 10000")
+	case c.Slice < time.Second:
+		return errors.New("--slice: at least 1s")
+	}
+	return nil
+}
+
+// slicedDocuments is how much of a long history is read at a time.
+const slicedDocuments = 1000
+
+// Run works until the context ends.
+func (c *workCommand) Run(w *world) error {
+	db, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	level := slog.LevelWarn
+	if w.Verbose {
+		level = slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	worker := &fleet.Worker{
+		Database: db, Client: w.client(w.stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
+	}
+	if c.Pause == 0 {
+		worker.Pause = -1
+	}
+	if c.Listen == "" {
+		w.say("at work on " + c.name())
+		return worker.Run(w.ctx)
+	}
+	return c.listening(w, worker, log)
+}
+
+// listening works and answers until the context ends.
+func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", c.Listen)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
+		return fmt.Errorf("--listen: %v: %w", op.Addr, op.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	w.say("at work on " + c.name() + "; http://" + address(listener) + "/metrics")
+	ctx, cancel := context.WithCancel(w.ctx)
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- w.serve(ctx, listener, worker.Handler(), log)
+	}()
+	err = worker.Run(ctx)
+	cancel()
+	return errors.Join(err, <-served)
+}
+
+// serve answers until the context ends.
+func (w *world) serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	const patience = 10 * time.Second // with a request, and with answers under way at the end
+	server := &http.Server{
+		Handler: handler, ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	w.say("ending")
+	ending, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// address is where a listener can be reached from here.
+func address(l net.Listener) string {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return l.Addr().String()
+}

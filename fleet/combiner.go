@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A combiner has what many ask for at the same time done together: while one
+// group is being done, what comes is the next.
+type combiner[T any] struct {
+	do func(ctx context.Context, group []T) error
+
+	mu      sync.Mutex
+	waiting []*asked[T]
+	working bool
+}
+
+// An asked is something to be done.
+type asked[T any] struct {
+	what T
+	done chan error
+}
+
+// together is how much is done together, at most.
+const together = 100
+
+// ask has something done, and waits for it.
+func (c *combiner[T]) ask(what T) error {
+	a := &asked[T]{what, make(chan error, 1)}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, a)
+	if !c.working {
+		c.working = true
+		go c.work()
+	}
+	c.mu.Unlock()
+	return <-a.done
+}
+
+// work does what waits, until nothing does.
+func (c *combiner[T]) work() {
+	for {
+		c.mu.Lock()
+		group := c.waiting[:min(together, len(c.waiting))]
+		c.waiting = c.waiting[len(group):]
+		c.working = len(group) > 0
+		c.mu.Unlock()
+		if len(group) == 0 {
+			return
+		}
+		c.answer(group)
+	}
+}
+
+// patience is how long a group may take.
+const patience = 10 * time.Second
+
+func (c *combiner[T]) answer(group []*asked[T]) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	all := make([]T, len(group))
+	for i, a := range group {
+		all[i] = a.what
+	}
+	err := c.do(ctx, all)
+	for i, a := range group {
+		if err == nil || len(group) == 1 || ctx.Err() != nil {
+			a.done <- err
+		} else { // the fault of one is not that of the others
+			a.done <- c.do(ctx, all[i:i+1])
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Everybody gets an answer: of a group that fails, each by itself.
+func TestCombiner(t *testing.T) {
+	odd := errors.New("odd")
+	var mu sync.Mutex
+	done, largest := map[int]int{}, 0
+	release := make(chan struct{})
+	c := &combiner[int]{do: func(_ context.Context, group []int) error {
+		<-release
+		mu.Lock()
+		defer mu.Unlock()
+		largest = max(largest, len(group))
+		if slices.ContainsFunc(group, func(n int) bool { return n%50 == 7 }) {
+			return odd
+		}
+		for _, n := range group {
+			done[n]++
+		}
+		return nil
+	}}
+	var all sync.WaitGroup
+	for n := range 1000 {
+		all.Go(func() {
+			err := c.ask(n)
+			if n%50 == 7 {
+				require.ErrorIs(t, err, odd)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+		if n == 500 {
+			close(release)
+		}
+	}
+	all.Wait()
+	require.Len(t, done, 980)
+	for n, times := range done {
+		require.Equal(t, 1, times, n)
+	}
+	require.Greater(t, largest, 1)
+	require.LessOrEqual(t, largest, together)
+}

@@ -1,0 +1,165 @@
+//go:build unix
+
+package fleet_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A heldPoll is a feed whose second poll has brought nothing new, and is not
+// written yet: the next feed of the host does not answer.
+type heldPoll struct {
+	db     *fleet.Database
+	w      *fleet.Worker
+	url    string
+	before *mirror.Feed
+	answer func()
+	stop   func()
+}
+
+func newHeldPoll(t *testing.T, late time.Duration) *heldPoll {
+	t.Parallel()
+	db := open(t, server.Database(t))
+	s := newSite(t)
+	s.mux.HandleFunc("/quiet", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprintf(w, crowdFeed, "")
+	})
+	h := &heldPoll{db: db, w: newWorker(t, db), url: s.URL + "/quiet"}
+	subscribe(t, db, h.url)
+	stop := start(t, newWorker(t, db))
+	eventually(t, db, func(s *fleet.Status) bool { return s.New+s.Running == 0 })
+	stop()
+	var err error
+	h.before, err = db.Store.Feed(t.Context(), h.url)
+	require.NoError(t, err)
+
+	asked, answer := s.gate("/slow")
+	subscribe(t, db, s.URL+"/slow")
+	sql(t, db, `UPDATE fleet_feeds SET due = now() - interval '1 minute' WHERE url LIKE '%/quiet'`)
+	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
+	h.answer = func() { close(answer) }
+	h.w.Batch(10, late)
+	h.stop = start(t, h.w)
+	<-asked
+	return h
+}
+
+// state returns the feed's state in the store.
+func (h *heldPoll) state(t *testing.T) *mirror.Feed {
+	f, err := h.db.Store.Feed(t.Context(), h.url)
+	require.NoError(t, err)
+	return f
+}
+
+func (h *heldPoll) conflicts(t *testing.T) float64 {
+	return metric(t, h.w, `feedhistory_polls_total{outcome="conflict"}`)
+}
+
+// What a poll has found unchanged is written together with the other polls of the
+// host, and the feed is then due when it wants.
+func TestHeld(t *testing.T) {
+	h := newHeldPoll(t, time.Hour)
+	require.Equal(t, h.before, h.state(t))
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
+	after := h.state(t)
+	require.Equal(t, h.before.Polls+1, after.Polls)
+	require.Equal(t, h.before.Version+1, after.Version)
+	require.True(t, after.Next.After(h.before.Next))
+	require.Zero(t, h.conflicts(t))
+}
+
+// It is written in time though the next feed does not answer.
+func TestHeldLate(t *testing.T) {
+	h := newHeldPoll(t, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return h.state(t).Polls == h.before.Polls+1 }, patience, 10*time.Millisecond)
+	require.EqualValues(t, 1, status(t, h.db).Running)
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
+	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
+}
+
+// What something else has changed meanwhile stays as that has left it.
+func TestHeldConflict(t *testing.T) {
+	h := newHeldPoll(t, time.Hour)
+	other := h.state(t)
+	other.Title = "changed by another"
+	require.NoError(t, h.db.Store.Commit(t.Context(), &mirror.Change{Feed: other}))
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 })
+	require.Equal(t, other, h.state(t))
+	require.EqualValues(t, 1, h.conflicts(t))
+}
+
+// Nothing is written once the host is another's.
+func TestHeldLost(t *testing.T) {
+	h := newHeldPoll(t, time.Hour)
+	sql(t, h.db, `UPDATE fleet_hosts SET holder = 1, until = now() + interval '1 hour'`)
+	h.answer()
+	require.Eventually(t, func() bool { return h.conflicts(t) == 1 }, patience, 10*time.Millisecond)
+	require.Equal(t, h.before, h.state(t))
+	require.EqualValues(t, 2, status(t, h.db).Due)
+}
+
+// A feed that was unsubscribed from meanwhile does not come back.
+func TestHeldUnsubscribed(t *testing.T) {
+	h := newHeldPoll(t, time.Hour)
+	_, err := h.db.Unsubscribe(t.Context(), []string{h.url})
+	require.NoError(t, err)
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.New+s.Running+s.Due == 0 && s.Feeds == 1 })
+	_, err = h.db.Store.Feed(t.Context(), h.url)
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+}
+
+// A worker that is to end writes what it holds.
+func TestHeldStop(t *testing.T) {
+	h := newHeldPoll(t, time.Hour)
+	h.w.Client.CloseIdle()
+	go h.stop()
+	h.answer()
+	eventually(t, h.db, func(s *fleet.Status) bool { return s.Running == 0 })
+	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
+}
+
+// A feed whose state cannot be stored becomes a dead letter, and does not hold up
+// those that are written together with it.
+func TestHeldPoison(t *testing.T) {
+	t.Parallel()
+	db := open(t, server.Database(t))
+	_, proxy := startCrowd(t)
+	urls := feedURLs(40, 4)
+	subscribe(t, db, urls...)
+	sql(t, db, `CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NEW.version > 1 AND NEW.url = '`+urls[5]+`' THEN RAISE 'such a state is not taken'; END IF; RETURN NEW; END $$`)
+	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON feeds FOR EACH ROW EXECUTE FUNCTION poison()`)
+	w := newWorker(t, db)
+	w.Client.HTTP = &http.Client{Transport: proxyTransport(proxy)}
+	w.Slice, w.Tries, w.Every = 200*time.Millisecond, 2, time.Second
+	start(t, w)
+	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 1 })
+	require.Equal(t, urls[5], st.Letters[0].URL)
+	require.Contains(t, st.Letters[0].Reason, "such a state is not taken")
+	for _, url := range urls {
+		if url != urls[5] {
+			require.Eventually(t, func() bool {
+				f, err := db.Store.Feed(t.Context(), url)
+				return err == nil && f.Polls > 1
+			}, patience, 50*time.Millisecond, url)
+		}
+	}
+	require.EqualValues(t, 1, status(t, db).Dead)
+}

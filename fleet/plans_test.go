@@ -1,0 +1,35 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// However many feeds there are, what a worker asks for is looked up in indexes:
+// also when nothing has been analyzed since the tables were empty.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	db := open(t, server.Database(t))
+	host := func(i int) string { return fmt.Sprintf("host-%d.example", i) }
+	url := func(i, j int) string { return fmt.Sprintf("http://host-%d.example/%d", i, j) }
+	plans := func(n int) map[string]string {
+		plans, err := db.Plans(t.Context(), n, host, url)
+		require.NoError(t, err)
+		return plans
+	}
+	sql(t, db, `ALTER TABLE fleet_feeds SET (autovacuum_enabled = false)`)
+	sql(t, db, `ALTER TABLE fleet_hosts SET (autovacuum_enabled = false)`)
+	sql(t, db, `ALTER TABLE feeds SET (autovacuum_enabled = false)`)
+	sql(t, db, `ANALYZE`)
+	sql(t, db, `INSERT INTO fleet_hosts (host, due) SELECT format('host-%s.example', i), now() FROM generate_series(0, 4999) i`)
+	sql(t, db, `INSERT INTO fleet_feeds (url, host, due)
+		SELECT format('http://host-%s.example/%s', i, j), format('host-%s.example', i), now() FROM generate_series(0, 4999) i, generate_series(0, 9) j`)
+	sql(t, db, `INSERT INTO feeds (url, version, title, kind, verdict, entries, deleted, documents, polled, next, gone, error, state)
+		SELECT url, 1, '', '', '', 0, 0, 0, '', '', false, '', '{}' FROM fleet_feeds`)
+	for name, plan := range plans(5) {
+		t.Logf("%s\n%s", name, plan)
+		require.NotContains(t, plan, "Seq Scan", name)
+	}
+}

@@ -1,0 +1,151 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// A write is what is to be noted of a host together: how polls ended that have
+// brought nothing new, and that the host is released.
+type write struct {
+	hold
+	polls   []*routine
+	release bool
+	pause   time.Duration // until the host may be asked again, if it is released
+
+	held bool // what came of it: it was still the worker's
+}
+
+// A routine is a poll that has brought nothing new. Its state has not been
+// stored yet: if it never is, the feed is polled once more.
+type routine struct {
+	*turn
+	state  *mirror.Feed // with the version that it was made from
+	stored bool         // what came of it
+	there  bool         // the feed is subscribed to
+}
+
+// write does what writes ask for, together. It is not durable.
+func (d *Database) write(ctx context.Context, writes []*write) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		held, err := lockHeld(ctx, tx, writes)
+		if err != nil {
+			return err
+		}
+		var polls []*routine
+		var states []*mirror.Feed
+		var released []string
+		var pauses []time.Duration
+		for _, w := range writes {
+			if w.held = held[w.host]; !w.held {
+				continue
+			}
+			for _, p := range w.polls {
+				p.stored, p.there = false, false
+				polls, states = append(polls, p), append(states, p.state)
+			}
+			if w.release {
+				released, pauses = append(released, w.host), append(pauses, w.pause)
+			}
+		}
+		if len(polls) > 0 {
+			if err := store(ctx, tx, polls, states); err != nil {
+				return err
+			}
+			if err := note(ctx, tx, polls); err != nil {
+				return err
+			}
+		}
+		if len(released) > 0 {
+			_, err = tx.Exec(ctx, releaseHosts, released, pauses)
+		}
+		return err
+	})
+}
+
+// lockHeld locks the hosts that are still held, so that their feeds are looked at
+// as they are then. Whoever locks several hosts does so in their order.
+func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]bool, err error) {
+	var hosts []string
+	var tokens []int64
+	for _, w := range writes {
+		hosts, tokens = append(hosts, w.host), append(tokens, w.token)
+	}
+	rows, err := tx.Query(ctx, lockHosts, hosts, tokens)
+	if err != nil {
+		return nil, err
+	}
+	held = make(map[string]bool, len(hosts))
+	var host string
+	_, err = pgx.ForEachRow(rows, []any{&host}, func() error {
+		held[host] = true
+		return nil
+	})
+	return held, err
+}
+
+// store stores the states of feeds, and marks the polls whose state it was.
+func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Feed) error {
+	query, args, err := sqlstore.UpdateStates(states)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	var place int
+	_, err = pgx.ForEachRow(rows, []any{&place}, func() error {
+		polls[place-1].stored = true
+		return nil
+	})
+	return err
+}
+
+// note notes how polls ended. A feed that something else has changed meanwhile is
+// due again soon.
+func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
+	by := make(map[string]*routine, len(polls))
+	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))
+	for i, p := range polls {
+		by[p.url], urls[i], due[i] = p, p.url, p.state.Next
+		if !p.stored {
+			due[i] = time.Now().Add(afterConflict)
+		}
+	}
+	rows, err := tx.Query(ctx, noteFeeds, urls, due)
+	if err != nil {
+		return err
+	}
+	var url string
+	_, err = pgx.ForEachRow(rows, []any{&url}, func() error {
+		by[url].there = true
+		return nil
+	})
+	return err
+}
+
+const (
+	lockHosts = `
+		SELECT h.host FROM unnest($1::text[], $2::bigint[]) AS a (host, token) JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token
+		ORDER BY h.host FOR UPDATE OF h`
+	// Whoever locks several feeds does so in their order, as Subscribe does.
+	noteFeeds = `
+		WITH mine AS (
+			SELECT f.url, a.due FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) JOIN fleet_feeds f ON f.url = a.url
+			ORDER BY f.url FOR UPDATE OF f
+		)
+		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = mine.due, failures = 0, error = '', gone = false
+		FROM mine WHERE f.url = mine.url
+		RETURNING f.url`
+	// A host is due when a feed of it is, but not before the pause is over.
+	releaseHosts = `
+		UPDATE fleet_hosts h SET holder = NULL, until = NULL,
+			due = (SELECT CASE WHEN min(f.due) IS NOT NULL THEN greatest(min(f.due), now() + a.pause) END FROM fleet_feeds f WHERE f.host = a.host)
+		FROM unnest($1::text[], $2::interval[]) AS a (host, pause) WHERE h.host = a.host`
+)

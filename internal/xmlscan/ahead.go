@@ -1,0 +1,76 @@
+package xmlscan
+
+import "strings"
+
+// An ahead says where the next characters are that need a look, or that there are
+// none: then it is the length of the document. So the whole document is searched
+// for each of them once, however many pieces its text is in.
+type ahead struct{ ampersand, bracket, control int }
+
+var unknownAhead = ahead{-1, -1, -1}
+
+// ampersand returns where the first ampersand from i on is.
+func (s *Scanner) ampersand(i int) int {
+	if s.ahead.ampersand < i {
+		s.ahead.ampersand = indexFrom(s.doc, i, '&')
+	}
+	return s.ahead.ampersand
+}
+
+// bracket returns where the first closing bracket from i on is.
+func (s *Scanner) bracket(i int) int {
+	if s.ahead.bracket < i {
+		s.ahead.bracket = indexFrom(s.doc, i, ']')
+	}
+	return s.ahead.bracket
+}
+
+// control returns where the first control character from i on is, other than a
+// tab and a newline.
+func (s *Scanner) control(i int) int {
+	if s.ahead.control < i {
+		s.ahead.control = control(s.doc, i)
+	}
+	return s.ahead.control
+}
+
+func indexFrom(doc string, i int, c byte) int {
+	if n := strings.IndexByte(doc[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(doc)
+}
+
+// control looks at sixteen bytes at a time.
+func control(doc string, i int) int {
+	rest := doc[i:]
+	for ; len(rest) >= 16; rest = rest[16:] {
+		a, b := eight(rest), eight(rest[8:])
+		if spaced(a)&spaced(b)|low != full && (spaced(a)|blank(a))&(spaced(b)|blank(b))|low != full {
+			break
+		}
+	}
+	return until(doc, len(doc)-len(rest), decodeCData)
+}
+
+// In each byte of a word the highest bit says what is asked, and no sum of the
+// lower ones reaches the next byte.
+const (
+	ones = 0x0101010101010101
+	low  = 0x7f7f7f7f7f7f7f7f
+	full = 0xffffffffffffffff
+)
+
+// spaced says which bytes are not below the space.
+func spaced(word uint64) uint64 { return word&low + 0x60*ones | word }
+
+// blank says which bytes are tabs or newlines; others above ASCII may count.
+func blank(word uint64) uint64 {
+	return ^(((word&low ^ '\t'*ones) + low) & ((word&low ^ '\n'*ones) + low))
+}
+
+// eight returns the first eight bytes as a number.
+func eight(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}

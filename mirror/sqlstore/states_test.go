@@ -1,0 +1,80 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// States that are stored together are what Commit would have stored of each;
+// feeds at other versions stay as they are.
+func TestUpdateStates(t *testing.T) {
+	ctx := t.Context()
+	dsn := server.Database(t)
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	defer db.Close()
+	store, err := sqlstore.Open(ctx, db, sqlstore.PostgreSQL)
+	require.NoError(t, err)
+	urls := []string{"http://a.example/", "http://b.example/", "http://c.example/" + strings.Repeat("long", 400), "http://none.example/"}
+	var states []*mirror.Feed
+	for _, url := range urls {
+		f := &mirror.Feed{URL: url, Title: "nul \x00", Polls: 1}
+		if url != urls[3] {
+			require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: f}))
+		}
+		f.Polls, f.Next, f.Gone, f.Error, f.Entries = 2, time.Date(2030, 1, 2, 3, 4, 5, 6, time.FixedZone("", 7200)), url == urls[2], "e\x01", 7
+		f.Version = 1
+		states = append(states, f)
+	}
+	states[1].Version = 5
+	query, args, err := sqlstore.UpdateStates(states)
+	require.NoError(t, err)
+	conn, err := pgx.Connect(ctx, dsn)
+	require.NoError(t, err)
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, query, args...)
+	require.NoError(t, err)
+	places, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	require.NoError(t, err)
+	require.ElementsMatch(t, []int64{1, 3}, places)
+
+	got, err := store.States(ctx, urls)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	require.EqualValues(t, 1, got[urls[1]].Polls)
+	require.EqualValues(t, 1, got[urls[1]].Version)
+	other := openOther(t)
+	for _, i := range []int{0, 2} {
+		f := *states[i]
+		f.Version = 0
+		require.NoError(t, other.Commit(ctx, &mirror.Change{Feed: &f}))
+		want, err := other.Feed(ctx, urls[i])
+		require.NoError(t, err)
+		want.Version = 2
+		require.Equal(t, want, got[urls[i]])
+	}
+	due := 0
+	for f, err := range store.Feeds(ctx, mirror.FeedQuery{Due: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)}) {
+		require.NoError(t, err)
+		require.NotEqual(t, urls[2], f.URL, "it is gone")
+		due++
+	}
+	require.Equal(t, 2, due)
+}
+
+func openOther(t *testing.T) *sqlstore.Store {
+	db, err := sql.Open("pgx", server.Database(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
+	require.NoError(t, err)
+	return store
+}

@@ -1,0 +1,128 @@
+package outputtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// testAliases: the caller may use its bytes again, and change those that it has
+// read.
+func testAliases(t *testing.T, w *world) {
+	w.lock()
+	for _, name := range []string{"x", ".hidden"} {
+		data := []byte("text")
+		require.NoError(t, w.Put(name, data))
+		copy(data, "gone")
+		w.requireText(name, "text")
+		read, err := fs.ReadFile(w.Output, name)
+		require.NoError(t, err)
+		copy(read, "gone")
+		w.requireText(name, "text")
+	}
+}
+
+func testRefused(t *testing.T, w *world) {
+	w.lock()
+	for _, name := range []string{"", ".", "/x", "x/", "../x", "a/../x", "a//x", "./x", "a/."} {
+		require.ErrorIs(t, w.Put(name, []byte("x")), fs.ErrInvalid, name)
+		require.ErrorIs(t, w.Remove(name), fs.ErrInvalid, name)
+	}
+	names, err := visible(w.Output, ".")
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func testLock(t *testing.T, w *world) {
+	for range 3 {
+		unlock, err := w.Lock()
+		require.NoError(t, err)
+		for _, out := range []publish.Output{w.Output, w.other} {
+			_, err := out.Lock()
+			require.ErrorIs(t, err, publish.ErrLocked)
+		}
+		w.put("x", "text")
+		w.put(".hidden", "text")
+		w.requireText("x", "text")
+		w.requireText(".hidden", "text")
+		require.NoError(t, unlock())
+		w.requireText("x", "text")
+		w.requireText(".hidden", "text")
+
+		unlock, err = w.other.Lock()
+		require.NoError(t, err)
+		_, err = w.Lock()
+		require.ErrorIs(t, err, publish.ErrLocked)
+		require.NoError(t, w.other.Put("x", []byte("of the other")))
+		require.NoError(t, w.other.Remove(".hidden"))
+		w.requireText("x", "of the other")
+		w.requireMissing(".hidden")
+		require.NoError(t, unlock())
+	}
+}
+
+// testAtomic: a reader finds all of one text or all of another.
+func testAtomic(t *testing.T, w *world) {
+	w.lock()
+	texts := [][]byte{bytes.Repeat([]byte("a"), 100_000), bytes.Repeat([]byte("b"), 50_000), {}}
+	w.put("x", string(texts[0]))
+	done := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		defer close(done)
+		for i := range 60 {
+			if err := w.Put("x", texts[i%len(texts)]); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for reading := true; reading; {
+		select {
+		case <-done:
+			reading = false
+		default:
+		}
+		data, err := fs.ReadFile(w.other, "x")
+		require.NoError(t, err)
+		if i := len(data) / 50_000; len(data)%50_000 != 0 || !bytes.Equal(data, texts[2-i]) {
+			require.Fail(t, "part of a text", "%d bytes", len(data))
+		}
+	}
+	writer.Wait()
+}
+
+func testParallel(t *testing.T, w *world) {
+	w.lock()
+	const writers, rounds = 8, 6
+	errs := make([]error, writers)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			for round := range rounds {
+				name := fmt.Sprintf("%d/%d", i, round)
+				errs[i] = errors.Join(errs[i],
+					w.Put(name, []byte(name)), w.Put(fmt.Sprint(i, "/last"), []byte(name)),
+					w.Put(name+".gone", []byte(name)), w.Remove(name+".gone"), w.Put(fmt.Sprintf(".%d", i), []byte(name)))
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	for i := range writers {
+		for round := range rounds {
+			name := fmt.Sprintf("%d/%d", i, round)
+			w.requireText(name, name)
+			w.requireMissing(name + ".gone")
+		}
+		last := fmt.Sprintf("%d/%d", i, rounds-1)
+		w.requireText(fmt.Sprint(i, "/last"), last)
+		w.requireText(fmt.Sprintf(".%d", i), last)
+	}
+}

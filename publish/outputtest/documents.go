@@ -1,0 +1,184 @@
+package outputtest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// aFeed and anArchive are documents of the kinds that a Publisher puts: an output
+// may look at what it is given.
+const (
+	aFeed = `<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:x</id><title>x</title><updated>2003-12-13T18:30:02Z</updated></feed>
+`
+	anArchive = `<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:x</id>
+<fh:archive/><link rel="current" href="https://example.org/feed.atom"/><title>x</title><updated>2003-12-13T18:30:02Z</updated></feed>
+`
+)
+
+func testPut(t *testing.T, w *world) {
+	w.lock()
+	for _, text := range []string{"one", aFeed, anArchive, strings.Replace(anArchive, "x", "y", 1), "two", "two", "", "three"} {
+		w.put("feed.atom", text)
+		w.requireText("feed.atom", text)
+	}
+	w.put("feed/1-0123456789abcdef.atom", anArchive)
+	w.requireText("feed/1-0123456789abcdef.atom", anArchive)
+	w.put("feed/1-0123456789abcdef.atom", anArchive)
+	linked := strings.Replace(anArchive, "<title>", `<link rel="next-archive" href="https://example.org/2"/><title>`, 1)
+	w.put("feed/1-0123456789abcdef.atom", linked)
+	w.requireText("feed/1-0123456789abcdef.atom", linked)
+	w.requireText("feed.atom", "three")
+}
+
+func testContents(t *testing.T, w *world) {
+	w.lock()
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "every-byte.bin": string(all), "line-ends.txt": "a\r\nb\nc\rd", ".empty": "", ".hidden": string(all),
+		"large.bin": strings.Repeat(string(all), 3<<20/256), "compressible.atom": strings.Repeat("a", 1<<20), "not-a.atom": "<feed",
+	} {
+		w.put(name, text)
+		w.requireText(name, text)
+	}
+	require.NoError(t, w.Put("nil", nil))
+	w.requireText("nil", "")
+}
+
+// oddNames are valid, though a Publisher has none of them.
+var oddNames = []string{
+	"x", "a/b/c/d/e", ".hidden", "a/.hidden", ".dir/x", "a b", "a+b", "a%20b", "%", "a?b#c", "&amp;", "~",
+	"é", "日本/語.atom", "feed", "feed.atom/x", "feed-1", "x'y\"", "=", "a,b;c", "@", "(1)", "-", strings.Repeat("n", 200),
+}
+
+func testNames(t *testing.T, w *world) {
+	w.lock()
+	var kept []string
+	for _, name := range oddNames {
+		// What cannot be kept is refused: no file system has all of these.
+		if err := w.Put(name, []byte("text of "+name)); err == nil {
+			kept = append(kept, name)
+		}
+	}
+	require.Greater(t, len(kept), len(oddNames)/2)
+	for _, name := range kept {
+		w.requireText(name, "text of "+name)
+	}
+	for _, name := range kept {
+		require.NoError(t, w.Remove(name))
+		w.requireMissing(name)
+	}
+}
+
+func testNotExist(t *testing.T, w *world) {
+	for _, name := range []string{"x", "a/b/c", ".hidden", "feed.atom"} {
+		w.requireMissing(name)
+	}
+	unlock := w.lock()
+	w.put("feed/2003/1.atom", "x")
+	unlock()
+	for _, name := range []string{"feed/2003/2.atom", "feed/2003/1", "feed/2003/1.atom2", "fee", "2003", "feed/2", "1.atom"} {
+		w.requireMissing(name)
+	}
+	_, err := fs.ReadFile(w.Output, "feed/2003")
+	require.Error(t, err, "a directory")
+}
+
+func testRemove(t *testing.T, w *world) {
+	w.lock()
+	require.NoError(t, w.Remove("feed/1.atom"), "it does not exist")
+	require.NoError(t, w.Remove(".note"), "it does not exist")
+	for _, name := range []string{"feed/1.atom", "feed/11.atom", "feed/1.atom.x", ".note", ".note2", "feed.atom"} {
+		w.put(name, name)
+	}
+	for _, name := range []string{"feed/1.atom", ".note"} {
+		for range 2 {
+			require.NoError(t, w.Remove(name))
+			w.requireMissing(name)
+		}
+	}
+	for _, name := range []string{"feed/11.atom", "feed/1.atom.x", ".note2", "feed.atom"} {
+		w.requireText(name, name)
+	}
+	w.put("feed/1.atom", "again")
+	w.requireText("feed/1.atom", "again")
+	w.put(".note", "again")
+	w.requireText(".note", "again")
+}
+
+func testDirectories(t *testing.T, w *world) {
+	unlock := w.lock()
+	for _, name := range []string{"feed.atom", "feed/2003/12.atom", "feed/2003/11.atom", "feed/1.atom", "feed-x/2.atom", "other/1.atom"} {
+		w.put(name, name)
+	}
+	unlock()
+	for _, out := range []fs.FS{w.Output, w.other} {
+		for dir, want := range map[string][]string{
+			"feed": {"feed/1.atom", "feed/2003/11.atom", "feed/2003/12.atom"}, "feed/2003": {"feed/2003/11.atom", "feed/2003/12.atom"},
+			"other": {"other/1.atom"}, "nowhere": nil,
+		} {
+			names, err := visible(out, dir)
+			require.NoError(t, err)
+			require.Equal(t, want, names, dir)
+		}
+		all, err := visible(out, ".")
+		require.NoError(t, err)
+		require.Equal(t, []string{"feed-x/2.atom", "feed.atom", "feed/1.atom", "feed/2003/11.atom", "feed/2003/12.atom", "other/1.atom"}, all)
+		entries, err := fs.ReadDir(out, "feed")
+		require.NoError(t, err)
+		require.Len(t, entries, 2)
+		require.Equal(t, "1.atom 2003", entries[0].Name()+" "+entries[1].Name())
+		require.Equal(t, []bool{false, true}, []bool{entries[0].IsDir(), entries[1].IsDir()})
+		info, err := fs.Stat(out, "feed/2003")
+		require.NoError(t, err)
+		require.True(t, info.IsDir())
+	}
+	_, err := fs.ReadDir(w.Output, "nowhere")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	unlock = w.lock()
+	defer unlock()
+	require.NoError(t, w.Remove("feed/2003/11.atom"))
+	names, err := visible(w.other, "feed")
+	require.NoError(t, err)
+	require.Equal(t, []string{"feed/1.atom", "feed/2003/12.atom"}, names)
+}
+
+// testFiles: what Open returns is good for a web server.
+func testFiles(t *testing.T, w *world) {
+	unlock := w.lock()
+	w.put("feed/1.atom", aFeed)
+	unlock()
+	f, err := w.other.Open("feed/1.atom")
+	require.NoError(t, err)
+	info, err := f.Stat()
+	require.NoError(t, err)
+	require.Equal(t, "1.atom", info.Name())
+	require.EqualValues(t, len(aFeed), info.Size())
+	require.True(t, info.Mode().IsRegular())
+	require.False(t, info.ModTime().IsZero())
+	var read bytes.Buffer
+	_, err = io.CopyBuffer(struct{ io.Writer }{&read}, struct{ io.Reader }{f}, make([]byte, 7))
+	require.NoError(t, err)
+	require.Equal(t, aFeed, read.String())
+	require.NoError(t, f.Close())
+
+	info, err = fs.Stat(w.Output, "feed/1.atom")
+	require.NoError(t, err)
+	require.Equal(t, "1.atom", info.Name())
+	require.EqualValues(t, len(aFeed), info.Size())
+	require.False(t, info.IsDir())
+
+	_, err = w.Open("../feed/1.atom")
+	var failure *fs.PathError
+	require.True(t, errors.As(err, &failure), "%v", err)
+}

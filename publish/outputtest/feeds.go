@@ -1,0 +1,272 @@
+package outputtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+const base = "https://example.org/blog/"
+
+var noon = time.Date(2003, 12, 13, 12, 0, 0, 0, time.UTC)
+
+func newPublisher(out publish.Output) *publish.Publisher {
+	return &publish.Publisher{
+		Output: out, Base: base, Recent: -1, Split: feedhistory.Split{Size: 3},
+		Head: &feedhistory.Document{Title: "A blog", ID: "urn:blog"},
+	}
+}
+
+// entries returns n entries from a number on, an hour apart.
+func entries(t testing.TB, from, n int) (all []*feedhistory.Entry) {
+	for i := from; i < from+n; i++ {
+		all = append(all, entry(t, fmt.Sprint("e", i), noon.Add(time.Duration(i)*time.Hour), fmt.Sprint("text ", i)))
+	}
+	return all
+}
+
+func entry(t testing.TB, id string, updated time.Time, title string) *feedhistory.Entry {
+	e, err := feedhistory.Draft{ID: id, Updated: updated, Title: feedhistory.Text{Body: title}}.Entry()
+	require.NoError(t, err)
+	return e
+}
+
+// Fetch walks the feed that an output has below a base URL, as any reader would.
+// It requires that the reader gets the whole of it, and that each link of each
+// document leads to a document that links back (5005#12, 5005#15). It returns
+// the titles of the entries by their ids, and "deleted" for those that are.
+func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
+	t.Helper()
+	site := &site{fs: out, base: base}
+	c := &feedhistory.Client{HTTP: &http.Client{Transport: site}, Retry: feedhistory.Retry{Tries: 1}}
+	h, err := c.Fetch(t.Context(), base+name)
+	require.NoError(t, err)
+	require.Empty(t, h.Gaps)
+	require.Equal(t, feedhistory.Whole, h.Verdict(), "kind %v", h.Kind)
+	requireLinks(t, site, base+name)
+	found := map[string]string{}
+	for _, e := range h.Entries {
+		require.NotContains(t, found, e.ID, "twice")
+		found[e.ID] = e.Title().Body
+	}
+	for _, d := range h.Deleted {
+		found[d.Ref] = "deleted"
+	}
+	return found
+}
+
+// requireLinks follows the chain from the subscription document. Between a crash
+// and the next call the newest archive may have a successor already.
+func requireLinks(t testing.TB, s *site, url string) {
+	t.Helper()
+	rel := func(d *feedhistory.Document, rel string) string {
+		link, _ := d.Links.Rel(rel)
+		return link.Href
+	}
+	subscription := s.document(t, url)
+	newest := true
+	for at, d := url, subscription; rel(d, feedhistory.RelPrevArchive) != ""; newest = false {
+		at = rel(d, feedhistory.RelPrevArchive)
+		d = s.document(t, at)
+		require.True(t, d.Archive, "5005#14")
+		require.Equal(t, at, rel(d, feedhistory.RelSelf))
+		require.Equal(t, url, rel(d, feedhistory.RelCurrent), "5005#13")
+		next := rel(d, feedhistory.RelNextArchive)
+		require.True(t, newest || next != "", "5005#12")
+		if next != "" {
+			require.Equal(t, at, rel(s.document(t, next), feedhistory.RelPrevArchive), "5005#15")
+		}
+	}
+}
+
+// A site serves an output under a base URL, without sockets.
+type site struct {
+	fs   fs.FS
+	base string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Request: r, Body: http.NoBody}
+	name, ok := strings.CutPrefix(r.URL.String(), s.base)
+	if !ok {
+		return resp, nil
+	}
+	data, err := fs.ReadFile(s.fs, name)
+	switch {
+	case err == nil:
+		resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (s *site) document(t testing.TB, url string) *feedhistory.Document {
+	t.Helper()
+	data, err := fs.ReadFile(s.fs, strings.TrimPrefix(url, s.base))
+	require.NoError(t, err, url)
+	d, err := feedhistory.Parse(bytes.NewReader(data), url)
+	require.NoError(t, err, url)
+	return d
+}
+
+// requireTitles requires that readers find the given entries, by either output.
+func (w *world) requireTitles(want map[string]string) {
+	w.Helper()
+	for _, out := range []fs.FS{w.Output, w.other} {
+		require.Equal(w, want, Fetch(w.T, out, base, "feed.atom"))
+	}
+}
+
+func titles(all []*feedhistory.Entry) map[string]string {
+	found := map[string]string{}
+	for _, e := range all {
+		found[e.ID] = e.Title().Body
+	}
+	return found
+}
+
+func testFeed(t *testing.T, w *world) {
+	p := newPublisher(w.Output)
+	all := entries(t, 1, 20)
+	for i := 0; i < len(all); i += 4 {
+		require.NoError(t, p.Append(all[i:i+4]...))
+		w.requireTitles(titles(all[:i+4]))
+	}
+	want := titles(all)
+	before, err := visible(w.other, ".")
+	require.NoError(t, err)
+	require.NoError(t, p.Append(all...), "the very same")
+	after, err := visible(w.other, ".")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	require.NoError(t, p.Correct(entry(t, "e2", noon.AddDate(1, 0, 0), "corrected")))
+	require.NoError(t, p.Delete("e3", noon.AddDate(1, 0, 1)))
+	want["e2"], want["e3"] = "corrected", "deleted"
+	w.requireTitles(want)
+}
+
+func testFeedByTurns(t *testing.T, w *world) {
+	all := entries(t, 1, 12)
+	for i := range all {
+		out := w.Output
+		if i%2 == 1 {
+			out = w.other
+		}
+		require.NoError(t, newPublisher(out).Append(all[i]))
+		w.requireTitles(titles(all[:i+1]))
+	}
+}
+
+func testFeedErased(t *testing.T, w *world) {
+	p := newPublisher(w.Output)
+	all := entries(t, 1, 14)
+	require.NoError(t, p.Append(all...))
+	want := titles(all)
+	for _, id := range []string{"e5", "e1", "e14"} {
+		require.NoError(t, p.Erase(id))
+		delete(want, id)
+		w.requireTitles(want)
+		names, err := visible(w.other, ".")
+		require.NoError(t, err)
+		for _, name := range names {
+			data, err := fs.ReadFile(w.other, name)
+			require.NoError(t, err)
+			require.NotContains(t, string(data), "<id>"+id+"</id>", "%s still has it", name)
+		}
+	}
+}
+
+// testFeedRaced: two publish at the same time, and each goes on until its entries
+// are acknowledged.
+func testFeedRaced(t *testing.T, w *world) {
+	const each = 8
+	var both sync.WaitGroup
+	want := map[string]string{}
+	for i, out := range []publish.Output{w.Output, w.other} {
+		all := entries(t, 1+100*i, each)
+		for id, title := range titles(all) {
+			want[id] = title
+		}
+		both.Go(func() {
+			p := newPublisher(out)
+			for _, e := range all {
+				err := p.Append(e)
+				for errors.Is(err, publish.ErrLocked) {
+					time.Sleep(time.Millisecond)
+					err = p.Append(e)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	w.requireTitles(want)
+}
+
+// errCut is what a cut output answers.
+var errCut = errors.New("cut short")
+
+// A cut output does nothing any more after so many changes.
+type cut struct {
+	publish.Output
+	left int
+}
+
+func (c *cut) Put(name string, data []byte) error {
+	if c.left--; c.left < 0 {
+		return errCut
+	}
+	return c.Output.Put(name, data)
+}
+
+func (c *cut) Remove(name string) error {
+	if c.left--; c.left < 0 {
+		return errCut
+	}
+	return c.Output.Remove(name)
+}
+
+// testFeedCutShort ends a call after each of its operations. The next publisher,
+// elsewhere, goes on.
+func testFeedCutShort(t *testing.T, w *world) {
+	all := entries(t, 1, 60)
+	want := map[string]string{}
+	for i, n := 0, 0; i < len(all); n++ {
+		batch := all[i:min(i+4, len(all))]
+		err := newPublisher(&cut{Output: w.Output, left: n}).Append(batch...)
+		if err != nil {
+			require.ErrorIs(t, err, errCut)
+			if len(want) > 0 {
+				found := Fetch(t, w.other, base, "feed.atom")
+				require.Contains(t, []int{len(want), len(want) + len(batch)}, len(found), "whole or not at all")
+			}
+			require.NoError(t, newPublisher(w.other).Append(batch...))
+		}
+		for id, title := range titles(batch) {
+			want[id] = title
+		}
+		i += len(batch)
+		w.requireTitles(want)
+	}
+	// The archives are all there is: what a cut left over has been removed.
+	names, err := visible(w.other, ".")
+	require.NoError(t, err)
+	require.Len(t, names, 1+len(all)/3, "%v", names)
+}

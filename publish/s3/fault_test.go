@@ -1,0 +1,250 @@
+package s3_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/outputtest"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+var stride = flag.Int("stride", 19, "of how many requests one is hit in the tests of faults")
+
+// A step is one call of a short history, in which everything happens that writes.
+type step struct {
+	call  func(*publish.Publisher) error
+	after int // entries that there are then
+}
+
+func history(t testing.TB) []step {
+	add := func(from, n, after int) step {
+		return step{func(p *publish.Publisher) error { return p.Append(entries(t, from, n)...) }, after}
+	}
+	erase := step{func(p *publish.Publisher) error { return p.Erase("e5") }, 9}
+	return []step{add(1, 2, 2), add(3, 2, 4), add(5, 6, 10), erase, add(11, 3, 12)}
+}
+
+// TestTransient: a request fails once. The client repeats it, and nobody notices;
+// also not where the first one was carried out, so that the second finds its
+// condition not met.
+func TestTransient(t *testing.T) {
+	t.Parallel()
+	for i, how := range []fault{fails500, fails503, cut, landsCut, lands500, halfAnswer} {
+		for n, hit := 1+i, true; hit; n += *stride {
+			t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) {
+				s := newStore(t)
+				left := n
+				hit = false
+				s.setFault(func(r *http.Request) fault {
+					if left--; left == 0 {
+						hit = true
+						if how == halfAnswer && r.Method != http.MethodGet {
+							return cut
+						}
+						return how
+					}
+					return none
+				})
+				p := newPublisher(s.output(t))
+				for _, step := range history(t) {
+					require.NoError(t, step.call(p))
+					require.Len(t, outputtest.Fetch(t, s.output(t), base, "feed.atom"), step.after)
+				}
+			})
+		}
+	}
+}
+
+// TestOutage: from some request on all fail, for good. The next publisher,
+// elsewhere, goes on: what failed took place whole or not at all, no link leads
+// nowhere, and nothing that was acknowledged is missing.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	for i, how := range []fault{fails503, cut, landsCut, lands500} {
+		for n, hit := 1+i, true; hit; n += *stride {
+			t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) { hit = outage(t, how, n) })
+		}
+	}
+}
+
+func outage(t *testing.T, how fault, n int) (hit bool) {
+	s := newStore(t)
+	output := func() *s3.Output {
+		return &s3.Output{Bucket: bucket, Prefix: prefix, Client: newClient(t, s.URL, &minio.Options{
+			Creds: credentials.NewStaticV4("key", "secret", ""), MaxRetries: 1,
+		})}
+	}
+	left := n
+	dying := func(*http.Request) fault {
+		switch left--; {
+		case left > 0:
+			return none
+		case left == 0: // the only one that may take effect
+			hit = true
+			return how
+		}
+		return cut
+	}
+	p, before := newPublisher(output()), 0
+	for _, step := range history(t) {
+		if !hit {
+			s.setFault(dying)
+		}
+		err := step.call(p)
+		s.setFault(nil)
+		if hit { // the lock may be left behind, without an error
+			s.advance()
+		}
+		if err != nil {
+			requireEither(t, s, before, step.after)
+			p = newPublisher(output())
+			require.NoError(t, p.Append())
+			requireEither(t, s, before, step.after)
+			if err := step.call(p); !errors.Is(err, publish.ErrNotPublished) { // erased already
+				require.NoError(t, err)
+			}
+		}
+		require.Len(t, outputtest.Fetch(t, s.output(t), base, "feed.atom"), step.after)
+		before = step.after
+	}
+	return hit
+}
+
+// requireEither requires that readers find as many entries as there were before a
+// call, or as there are after it.
+func requireEither(t *testing.T, s *store, before, after int) {
+	t.Helper()
+	out := s.output(t)
+	if _, err := fs.Stat(out, "feed.atom"); before == 0 && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	require.Contains(t, []int{before, after}, len(outputtest.Fetch(t, out, base, "feed.atom")))
+}
+
+// TestTimeout: a request is carried out, but no answer comes in time.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	transport, err := minio.DefaultTransport(false)
+	require.NoError(t, err)
+	transport.ResponseHeaderTimeout = 300 * time.Millisecond
+	t.Cleanup(transport.CloseIdleConnections)
+	out := &s3.Output{Bucket: bucket, Prefix: prefix, Client: newClient(t, s.URL, &minio.Options{
+		Creds: credentials.NewStaticV4("key", "secret", ""), MaxRetries: 5, Transport: transport,
+	})}
+	p := newPublisher(out)
+	require.NoError(t, p.Append(entries(t, 1, 3)...))
+	hit := map[string]bool{}
+	s.setFault(func(r *http.Request) fault {
+		if r.Method != http.MethodPut || hit[nameOf(r)] {
+			return none
+		}
+		hit[nameOf(r)] = true
+		return landsHangs
+	})
+	require.NoError(t, p.Append(entries(t, 4, 3)...))
+	s.setFault(nil)
+	require.Greater(t, len(hit), 2)
+	requireEntries(t, s.output(t), 6)
+}
+
+// TestRefused: what cannot work says why, in an error of its own, without the
+// credentials, and writes nothing that readers see.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edit func(t *testing.T, s *store, out *s3.Output)
+		want error
+	}{
+		"wrong secret": {func(t *testing.T, s *store, out *s3.Output) { out.Client = s.client(t, "key", "hush") }, s3.ErrCredentials},
+		"unknown key":  {func(t *testing.T, s *store, out *s3.Output) { out.Client = s.client(t, "hush", "hush") }, s3.ErrCredentials},
+		"no bucket":    {func(_ *testing.T, _ *store, out *s3.Output) { out.Bucket = "nowhere" }, s3.ErrBucket},
+		"no conditions": {func(_ *testing.T, s *store, _ *s3.Output) {
+			s.setFault(func(*http.Request) fault { return heedless })
+		}, s3.ErrConditions},
+		"no If-Match": {func(_ *testing.T, s *store, _ *s3.Output) {
+			s.setFault(func(r *http.Request) fault {
+				if r.Header.Get("If-Match") != "" {
+					return heedless
+				}
+				return none
+			})
+		}, s3.ErrConditions},
+		"conditions refused": {func(_ *testing.T, s *store, _ *s3.Output) {
+			s.setFault(func(r *http.Request) fault {
+				if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != "" {
+					return unknown501
+				}
+				return none
+			})
+		}, s3.ErrConditions},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			out := s.output(t)
+			test.edit(t, s, out)
+			for range 2 {
+				err := newPublisher(out).Append(entries(t, 1, 9)...)
+				require.ErrorIs(t, err, test.want)
+				require.NotContains(t, err.Error(), "hush")
+				var failure *s3.Error
+				require.ErrorAs(t, err, &failure)
+				require.Equal(t, out.Bucket, failure.Bucket)
+			}
+			if test.want != s3.ErrConditions {
+				for _, name := range []string{"feed.atom", ".note"} {
+					_, err := fs.ReadFile(out, name)
+					require.ErrorIs(t, err, test.want)
+					_, err = fs.Stat(out, name)
+					require.ErrorIs(t, err, test.want, "nobody takes it for an empty feed")
+					_, err = out.Open(name)
+					require.ErrorIs(t, err, test.want)
+				}
+				_, err := fs.ReadDir(out, ".")
+				require.ErrorIs(t, err, test.want)
+			}
+			s.setFault(nil)
+			list, err := fs.ReadDir(s.output(t), ".")
+			require.NoError(t, err)
+			require.Empty(t, list)
+		})
+	}
+}
+
+// TestLaterRefused: credentials that expire in between are no missing document.
+func TestLaterRefused(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out := s.output(t)
+	require.NoError(t, newPublisher(out).Append(entries(t, 1, 9)...))
+	out.Client = s.client(t, "key", "expired")
+	_, err := fs.Stat(out, "feed.atom")
+	require.ErrorIs(t, err, s3.ErrCredentials)
+	require.NotErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestNotLocked(t *testing.T) {
+	t.Parallel()
+	out := newStore(t).output(t)
+	require.ErrorIs(t, out.Put("x", nil), s3.ErrNotLocked)
+	require.ErrorIs(t, out.Remove("x"), s3.ErrNotLocked)
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+	require.ErrorIs(t, out.Put("x", nil), s3.ErrNotLocked)
+	for _, bad := range []*s3.Output{{}, {Client: out.Client}, {Client: out.Client, Bucket: bucket, Prefix: "../x"}, {Client: out.Client, Bucket: bucket, Lease: 1}} {
+		_, err := bad.Lock()
+		require.ErrorContains(t, err, "s3: ")
+	}
+}

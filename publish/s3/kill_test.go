@@ -1,0 +1,216 @@
+//go:build unix
+
+package s3_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/outputtest"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+var kills = flag.Int("kills", 12, "how often TestKill kills a publishing process; two are at work at a time")
+
+// victim names the variable that makes the test binary a publishing process: its
+// value is the store's URL.
+const victim = "FEEDHISTORY_PUBLISH_STORE"
+
+// TestMain publishes instead of testing in a process that is to be killed.
+func TestMain(m *testing.M) {
+	if url := os.Getenv(victim); url != "" {
+		if err := publishForever(url, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// publishForever appends, deletes and erases, each with a word on w before and
+// after. It tries again where another has the lock, or has taken it away.
+func publishForever(url string, w io.Writer) error {
+	client, err := minio.New(strings.TrimPrefix(url, "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4("key", "secret", ""), Region: "us-east-1",
+	})
+	if err != nil {
+		return err
+	}
+	p := &publish.Publisher{Output: &s3.Output{Client: client, Bucket: bucket, Prefix: prefix}, Base: base, Recent: -1}
+	for {
+		p.Split = feedhistory.Split{Size: 1 + rand.IntN(5)}
+		now := time.Now()
+		id := strconv.FormatInt(now.UnixNano(), 36) + strconv.Itoa(os.Getpid())
+		e, err := feedhistory.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}.Entry()
+		if err != nil {
+			return err
+		}
+		for i, step := range []struct {
+			verb string
+			do   func() error
+		}{
+			{"append", func() error { return p.Append(e) }},
+			{"delete", func() error { return p.Delete(id, now.Add(1)) }},
+			{"erase", func() error { return p.Erase(id) }},
+		} {
+			if i > 0 && rand.IntN(4) > 0 {
+				break
+			}
+			fmt.Fprintln(w, step.verb, id)
+			err := step.do()
+			for errors.Is(err, publish.ErrLocked) || errors.Is(err, s3.ErrChanged) {
+				time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+				err = step.do()
+			}
+			if err != nil && !errors.Is(err, publish.ErrNotPublished) { // erased before the lock was lost
+				return fmt.Errorf("%s %s: %w", step.verb, id, err)
+			}
+			fmt.Fprintln(w, "done", id)
+		}
+	}
+}
+
+// A process is one that publishes.
+type process struct {
+	*exec.Cmd
+	read sync.WaitGroup
+
+	states map[string]string // by id, the last verb that was acknowledged
+	begun  map[string]string // by id, a verb that was not
+}
+
+func start(t *testing.T, s *store) *process {
+	p := &process{Cmd: exec.Command(os.Args[0]), states: map[string]string{}, begun: map[string]string{}}
+	p.Env = append(os.Environ(), victim+"="+s.URL)
+	p.Stderr = os.Stderr
+	pipe, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	p.read.Go(func() {
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			verb, id, _ := strings.Cut(lines.Text(), " ")
+			if verb == "done" {
+				p.states[id] = p.begun[id]
+				delete(p.begun, id)
+			} else {
+				p.begun[id] = verb
+			}
+		}
+	})
+	return p
+}
+
+// kill ends a process, and requires that nothing else has.
+func (p *process) kill(t *testing.T) {
+	require.NoError(t, p.Process.Kill())
+	p.read.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, p.Wait(), &exit)
+	require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "it had ended before")
+}
+
+// TestKill has two processes publish to one store, and kills them at random
+// points, again and again. Some stand still for a while instead, and the store's
+// clock goes forward, so that the other takes the lock away and they come back
+// late. Whenever both are dead, readers find a valid archived feed, nothing that was
+// acknowledged is missing or there twice, and no link dangles.
+func TestKill(t *testing.T) {
+	counts := map[string]int{}
+	for done := 0; done < *kills; done += perStore {
+		killAll(t, min(perStore, *kills-done), counts)
+	}
+	t.Logf("%d kills: %v", *kills, counts)
+	require.NotZero(t, counts["append"])
+}
+
+// perStore is after how many kills another store begins, so that a long test does
+// not read the same feed all the time.
+const perStore = 50
+
+// killAll does that with one store, and counts the entries by their states.
+func killAll(t *testing.T, kills int, counts map[string]int) {
+	s := newStore(t)
+	states := map[string]string{}
+	pause := func() { time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) }
+	for kill := 0; kill < kills; kill += 2 {
+		one, two := start(t, s), start(t, s)
+		pause()
+		for range rand.IntN(4) {
+			sleeper := []*process{one, two}[rand.IntN(2)]
+			require.NoError(t, sleeper.Process.Signal(syscall.SIGSTOP))
+			s.advance()
+			pause()
+			require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
+			pause()
+		}
+		one.kill(t)
+		s.advance()
+		pause()
+		two.kill(t)
+		s.advance()
+		requirePublished(t, s, states, one, two)
+	}
+	for _, state := range states {
+		counts[state]++
+	}
+}
+
+// requirePublished requires that readers find what the processes have published,
+// and adds that to the states.
+func requirePublished(t *testing.T, s *store, states map[string]string, all ...*process) {
+	t.Helper()
+	begun := map[string]string{}
+	for _, p := range all {
+		for id, state := range p.states {
+			states[id] = state
+		}
+		for id, verb := range p.begun {
+			begun[id] = verb
+		}
+	}
+	out := s.output(t)
+	if _, err := fs.Stat(out, "feed.atom"); errors.Is(err, fs.ErrNotExist) {
+		require.Empty(t, states)
+		return
+	}
+	found := outputtest.Fetch(t, out, base, "feed.atom")
+	for id, state := range states {
+		title, ok := found[id]
+		switch {
+		case begun[id] != "" || state == "unknown": // either may be
+		case state == "append":
+			require.True(t, ok, "acknowledged and lost")
+			require.Equal(t, id, title)
+		case state == "delete":
+			require.Equal(t, "deleted", title)
+		case state == "erase":
+			require.True(t, !ok || title == "deleted")
+		}
+		delete(found, id)
+	}
+	for id := range found {
+		require.NotEmpty(t, begun[id], "published, but nobody wanted that: %s", id)
+	}
+	for id := range begun {
+		states[id] = "unknown" // the next holder of the lock may still carry it out
+	}
+}

@@ -1,0 +1,265 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A lease is the lock as its holder has it.
+type lease struct {
+	o      *Output
+	ctx    context.Context // ends when the lock is lost
+	lose   context.CancelCauseFunc
+	beats  sync.WaitGroup
+	resign chan struct{} // closed by unlock
+
+	mu        sync.Mutex // held by who changes the record
+	record    record
+	etag      string    // of the lock's object
+	confirmed time.Time // before the last change was made: the lease is counted from there
+	asked     *question // a change of which it is not known whether it was made; nil: none
+
+	tagsMu sync.Mutex
+	tags   map[string]string // by name, the ETag of the document that the holder knows; "": there is none
+}
+
+// A question is a change that was asked for.
+type question struct {
+	record record
+	data   []byte
+	begun  time.Time
+}
+
+const lockName = ".lock"
+
+func (o *Output) lockKey() string { return o.key(lockName) }
+
+// served is how the lock's object is stored.
+var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-store"}
+
+// Lock implements publish.Output. A lock that a crashed writer held becomes free
+// when its lease has run out. Lock then carries out what that writer had decided
+// on.
+func (o *Output) Lock() (unlock func() error, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.held != nil {
+		return nil, publish.ErrLocked
+	}
+	ctx, cancel := o.context(context.Background())
+	defer cancel()
+	l, err := o.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.begin(ctx); err != nil {
+		l.free(ctx)
+		return nil, err
+	}
+	o.held = l
+	l.beats.Go(l.beat)
+	return l.unlock, nil
+}
+
+// take takes the lock, if it is free.
+func (o *Output) take(ctx context.Context) (*lease, error) {
+	begun := time.Now()
+	var last record
+	there, err := o.get(ctx, o.lockKey())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		there = &object{}
+	case err != nil:
+		return nil, err
+	default:
+		if last, err = decode(there.data); err != nil {
+			return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), err)
+		}
+		// Both times are the store's: no other clock counts. They are whole seconds.
+		if until := there.modified.Add(last.lease + last.lease/10 + 2*time.Second); !last.free && !there.now.After(until) {
+			return nil, fmt.Errorf("s3://%s/%s: %w; if it has crashed, the lock is free in %v",
+				o.Bucket, o.lockKey(), publish.ErrLocked, until.Sub(there.now)+time.Second)
+		}
+	}
+	next := last.clone()
+	next.holder, next.lease, next.free = rand.Text(), o.lease(), false
+	next.sequence++
+	etag, err := o.store(ctx, o.lockKey(), next.encode(), there.etag, served)
+	if errors.Is(err, errCondition) {
+		return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), publish.ErrLocked) // who was faster
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{o: o, record: next, etag: etag, confirmed: begun, tags: map[string]string{}, resign: make(chan struct{})}
+	l.ctx, l.lose = context.WithCancelCause(context.Background())
+	return l, nil
+}
+
+// begin does what comes before the holder's own work.
+func (l *lease) begin(ctx context.Context) error {
+	if err := l.probe(ctx); err != nil {
+		return err
+	}
+	if len(l.record.writes) == 0 {
+		return nil
+	}
+	for name := range l.record.writes {
+		if err := l.carryOut(ctx, name); err != nil && !errors.Is(err, ErrChanged) {
+			return err
+		}
+	}
+	return l.change(ctx, nil)
+}
+
+// probe sees whether the store honours conditions, once. It offers what is there
+// already, under conditions that are not met.
+func (l *lease) probe(ctx context.Context) error {
+	if l.o.probed {
+		return nil
+	}
+	for _, was := range []string{"", "00000000000000000000000000000000"} {
+		_, err := l.o.put(ctx, l.o.lockKey(), l.record.encode(), was, served)
+		if err == nil {
+			return &Error{Op: "put", Bucket: l.o.Bucket, Key: l.o.lockKey(), Err: ErrConditions}
+		}
+		if !errors.Is(err, errCondition) {
+			return err
+		}
+	}
+	l.o.probed = true
+	return nil
+}
+
+// beat renews the lease, as long as it is held.
+func (l *lease) beat() {
+	every := time.NewTicker(l.record.lease / 3)
+	defer every.Stop()
+	for {
+		select {
+		case <-l.resign:
+			return
+		case <-l.ctx.Done():
+			return
+		case <-every.C:
+			ctx, cancel := l.o.context(l.ctx)
+			_ = l.change(ctx, nil) // if it fails for long, the lease has run out
+			cancel()
+		}
+	}
+}
+
+// change changes the record, or only renews the lease where edit is nil. Once it
+// has returned nil, the caller was the holder when the store made the change.
+func (l *lease) change(ctx context.Context, edit func(*record)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithDeadline(ctx, l.confirmed.Add(l.record.lease))
+	defer cancel()
+	for range 3 {
+		if err := l.settle(ctx); err != nil {
+			return err
+		}
+		next := l.record.clone()
+		next.sequence++
+		if edit != nil {
+			edit(&next)
+		}
+		l.asked = &question{next, next.encode(), time.Now()}
+		etag, err := l.o.store(ctx, l.o.lockKey(), l.asked.data, l.etag, served)
+		if err == nil {
+			l.accept(etag)
+			return nil
+		}
+		if !errors.Is(err, errCondition) {
+			return l.failed(err)
+		}
+	}
+	return l.lost()
+}
+
+// settle finds out whether the last change was made, if that is not known, and
+// whether the lease is still good.
+func (l *lease) settle(ctx context.Context) error {
+	if l.hasRunOut() {
+		return l.lost()
+	}
+	if l.asked == nil {
+		return nil
+	}
+	there, err := l.o.get(ctx, l.o.lockKey())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.lost()
+	case err != nil:
+		return l.failed(err)
+	case bytes.Equal(there.data, l.asked.data):
+		l.accept(there.etag)
+	case there.etag == l.etag:
+		l.asked = nil
+	default:
+		return l.lost()
+	}
+	return nil
+}
+
+func (l *lease) accept(etag string) {
+	l.record, l.confirmed, l.etag, l.asked = l.asked.record, l.asked.begun, etag, nil
+}
+
+// hasRunOut reports whether another may have the lock.
+func (l *lease) hasRunOut() bool {
+	return l.ctx.Err() != nil || elapsed(l.confirmed) >= l.record.lease
+}
+
+// elapsed is the time since t by the clock that has gone further: one of them
+// stands still while the machine sleeps.
+func elapsed(t time.Time) time.Duration {
+	return max(time.Since(t), time.Now().Round(0).Sub(t.Round(0)))
+}
+
+// lost ends all that the holder is doing.
+func (l *lease) lost() error {
+	l.lose(ErrLost)
+	return &Error{Op: "put", Bucket: l.o.Bucket, Key: l.o.lockKey(), Err: ErrLost}
+}
+
+// failed returns an error of a request, or what is behind it.
+func (l *lease) failed(err error) error {
+	if l.ctx.Err() != nil {
+		return l.lost()
+	}
+	return err
+}
+
+// unlock gives the lock back. Where that fails it becomes free by itself, and
+// what was published is published: so there is nothing to be told.
+func (l *lease) unlock() error {
+	close(l.resign)
+	l.beats.Wait()
+	ctx, cancel := l.o.context(l.ctx)
+	defer cancel()
+	l.free(ctx)
+	l.lose(ErrNotLocked)
+	l.o.mu.Lock()
+	defer l.o.mu.Unlock()
+	l.o.held = nil
+	return nil
+}
+
+func (l *lease) free(ctx context.Context) { _ = l.change(ctx, func(r *record) { r.free = true }) }
+
+// lease is how long the lock is held without a sign of life.
+func (o *Output) lease() time.Duration { return cmp.Or(o.Lease, time.Minute) }

@@ -1,0 +1,212 @@
+package s3_test
+
+import (
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+// TestLeaseRunsOut: the lock of a writer that does not come back is free after
+// its lease, and not before.
+func TestLeaseRunsOut(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	_, err := s.output(t).Lock()
+	require.NoError(t, err)
+	other := s.output(t)
+	_, err = other.Lock()
+	require.ErrorIs(t, err, publish.ErrLocked)
+	require.ErrorContains(t, err, "the lock is free in 1m")
+	s.advance()
+	unlock, err := other.Lock()
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+}
+
+// TestLeaseIsRenewed: a writer that is at work keeps its lock.
+func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out := s.output(t)
+	out.Lease = 3 * time.Second
+	renewed := make(chan bool, 100)
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	s.setFault(func(r *http.Request) fault {
+		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
+			s.ahead += out.Lease
+			renewed <- true
+		}
+		return none
+	})
+	for range 3 {
+		<-renewed
+	}
+	_, err = s.output(t).Lock()
+	require.ErrorIs(t, err, publish.ErrLocked)
+	require.NoError(t, out.Put("x", nil))
+	require.NoError(t, unlock())
+}
+
+// TestFenced: what a writer does that has lost the lock fails, whatever it is, and
+// changes nothing that readers see.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	const archive = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`
+	for name, late := range map[string]func(out *s3.Output) error{
+		"replace":            func(out *s3.Output) error { return out.Put("feed.atom", []byte("late")) },
+		"replace, unread":    func(out *s3.Output) error { return out.Put("other.atom", []byte("late")) },
+		"first":              func(out *s3.Output) error { return out.Put("new.atom", []byte("late")) },
+		"replace an archive": func(out *s3.Output) error { return out.Put("1.atom", []byte(archive)) },
+		"note":               func(out *s3.Output) error { return out.Put(".feed.atom.next", []byte("late")) },
+		"remove":             func(out *s3.Output) error { return out.Remove("feed.atom") },
+		"remove nothing":     func(out *s3.Output) error { return out.Remove("nothing") },
+		"remove a note":      func(out *s3.Output) error { return out.Remove(".note") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			out, other := s.output(t), s.output(t)
+			unlock, err := out.Lock()
+			require.NoError(t, err)
+			texts := map[string]string{"feed.atom": "one", "other.atom": "one", "1.atom": "one", ".note": "one"}
+			for name, text := range texts {
+				require.NoError(t, out.Put(name, []byte(text)))
+			}
+			s.advance()
+			unlockOther, err := other.Lock()
+			require.NoError(t, err)
+
+			for range 2 {
+				err = late(out)
+				require.ErrorIs(t, err, s3.ErrLost)
+				require.ErrorIs(t, err, publish.ErrLocked)
+			}
+			require.NoError(t, unlock())
+			require.NoError(t, other.Put("feed.atom", []byte("two")))
+			texts["feed.atom"] = "two"
+			require.NoError(t, unlockOther())
+			for name, text := range texts {
+				data, err := fs.ReadFile(s.output(t), name)
+				require.NoError(t, err)
+				require.Equal(t, text, string(data))
+			}
+			for _, name := range []string{"new.atom", ".feed.atom.next", "nothing"} {
+				_, err := fs.ReadFile(other, name)
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			}
+		})
+	}
+}
+
+// TestFencedAfterTheLease: by its own clocks a writer notices that its lease has
+// run out, and puts no new archive either.
+func TestFencedAfterTheLease(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out := s.output(t)
+	out.Lease = time.Second
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	s.setFault(func(r *http.Request) fault {
+		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
+			return cut // it gets no renewal through
+		}
+		return none
+	})
+	time.Sleep(1100 * time.Millisecond)
+	s.setFault(nil)
+	s.requests()
+	require.ErrorIs(t, out.Put("1.atom", []byte(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`)), s3.ErrLost)
+	require.ErrorIs(t, out.Remove("1.atom"), s3.ErrLost)
+	require.NotContains(t, s.requests(), "PUT 1.atom")
+	require.NoError(t, unlock())
+}
+
+// TestNextHolderFinishes: a writer is killed between deciding on a document and
+// putting it. The next holder puts it, and the late request changes nothing.
+func TestNextHolderFinishes(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out, other := s.output(t), s.output(t)
+	_, err := out.Lock()
+	require.NoError(t, err)
+	require.NoError(t, out.Put("feed.atom", []byte("one")))
+	dead := func(r *http.Request) fault {
+		if r.Method == http.MethodPut && nameOf(r) != ".lock" {
+			return cut
+		}
+		return none
+	}
+	s.setFault(dead)
+	require.Error(t, out.Put("feed.atom", []byte("two")))
+	require.Error(t, out.Put("new.atom", []byte("new")))
+	data, err := fs.ReadFile(other, "feed.atom")
+	require.NoError(t, err)
+	require.Equal(t, "one", string(data))
+
+	s.setFault(nil)
+	s.advance()
+	unlock, err := other.Lock()
+	require.NoError(t, err)
+	for name, text := range map[string]string{"feed.atom": "two", "new.atom": "new"} {
+		data, err = fs.ReadFile(other, name)
+		require.NoError(t, err)
+		require.Equal(t, text, string(data), "what was decided")
+	}
+	require.NoError(t, other.Put("feed.atom", []byte("three")))
+	require.NoError(t, other.Remove("new.atom"))
+	require.NoError(t, unlock())
+	for range 2 { // it is not done again
+		unlock, err := s.output(t).Lock()
+		require.NoError(t, err)
+		require.NoError(t, unlock())
+	}
+	data, err = fs.ReadFile(other, "feed.atom")
+	require.NoError(t, err)
+	require.Equal(t, "three", string(data))
+	_, err = fs.Stat(other, "new.atom")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestChanged: what somebody has put there who knows nothing of the lock stays.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	out := s.output(t)
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	require.NoError(t, out.Put("feed.atom", []byte("one")))
+	s.upload(t, "feed.atom", "by hand")
+	_, err = out.ReadFile("feed.atom") // by somebody who serves it
+	require.NoError(t, err)
+	_, err = fs.Stat(out, "feed.atom")
+	require.NoError(t, err)
+	require.ErrorIs(t, out.Put("feed.atom", []byte("two")), s3.ErrChanged)
+	data, err := out.ReadFile("feed.atom")
+	require.NoError(t, err)
+	require.Equal(t, "by hand", string(data))
+	require.NoError(t, unlock())
+
+	unlock, err = out.Lock()
+	require.NoError(t, err)
+	require.NoError(t, out.Put("feed.atom", []byte("three")), "it has been seen now")
+	require.NoError(t, unlock())
+	s.upload(t, ".lock", "nonsense")
+	_, err = s.output(t).Lock()
+	require.ErrorContains(t, err, "not a lock that this package wrote")
+}
+
+func (s *store) upload(t testing.TB, name, text string) {
+	_, err := minio.Core{Client: s.client(t, "key", "secret")}.PutObject(t.Context(), bucket, prefix+"/"+name,
+		strings.NewReader(text), int64(len(text)), "", "", minio.PutObjectOptions{})
+	require.NoError(t, err)
+}

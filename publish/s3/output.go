@@ -1,0 +1,299 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// An Output keeps documents in a bucket. It is a publish.Output, for one holder of
+// the lock at a time. Client and Bucket are required.
+type Output struct {
+	Client *minio.Client
+	Bucket string
+
+	// Prefix is what all keys begin with: a path, without slashes around it. Zero:
+	// the documents are at the root of the bucket. What is served under it is the
+	// Base of a Publisher.
+	Prefix string
+
+	// MaxAge is how long caches may keep what can still change: the subscription
+	// document and the newest archive. Zero: 5 minutes.
+	MaxAge time.Duration
+
+	// Lease is how long the lock of a crashed writer stays locked. The holder
+	// renews it all the time. Zero: a minute.
+	Lease time.Duration
+
+	// Timeout is how long one call of a method may take, all requests and their
+	// repetitions included. Zero: 2 minutes.
+	Timeout time.Duration
+
+	mu     sync.Mutex
+	held   *lease // nil: this Output does not hold the lock
+	probed bool   // the store honours conditions
+}
+
+// check refuses settings that cannot work.
+func (o *Output) check() error {
+	switch {
+	case o.Client == nil || o.Bucket == "":
+		return errors.New("s3: a Client and a Bucket are needed")
+	case strings.Trim(o.Prefix, "/") != "" && !fs.ValidPath(strings.Trim(o.Prefix, "/")):
+		return fmt.Errorf("s3: not a path: %q", o.Prefix)
+	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:
+		return fmt.Errorf("s3: the lease is shorter than a second: %v", o.Lease)
+	}
+	return nil
+}
+
+func (o *Output) context(parent context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(parent, cmp.Or(o.Timeout, 2*time.Minute))
+}
+
+// holder returns the lease that this Output holds; nil: none.
+func (o *Output) holder() *lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (o *Output) ReadFile(name string) ([]byte, error) {
+	there, err := o.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return there.data, nil
+}
+
+// find reads a document.
+func (o *Output) find(op, name string) (*object, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if name == "." {
+		return nil, &fs.PathError{Op: op, Path: name, Err: errDirectory}
+	}
+	ctx, cancel := o.context(context.Background())
+	defer cancel()
+	if isHidden(name) {
+		return o.note(ctx, op, name)
+	}
+	l := o.holder()
+	there, err := o.get(ctx, o.key(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		there, err = nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	if l != nil && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		etag := ""
+		if there != nil {
+			etag = there.etag
+		}
+		l.see(name, etag)
+	}
+	return there, err
+}
+
+var errDirectory = errors.New("is a directory")
+
+// note reads a document whose name is hidden.
+func (o *Output) note(ctx context.Context, op, name string) (*object, error) {
+	notes, at, err := o.notes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, ok := notes[name]
+	if !ok {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return &object{data: bytes.Clone(data), size: int64(len(data)), modified: at}, nil
+}
+
+// notes returns all documents whose names are hidden, and since when.
+func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error) {
+	if l := o.holder(); l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.record.clone().notes, l.confirmed, nil
+	}
+	there, err := o.get(ctx, o.lockKey())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, time.Time{}, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	r, err := decode(there.data)
+	return r.notes, there.modified, err
+}
+
+// Open implements fs.FS.
+func (o *Output) Open(name string) (fs.File, error) {
+	there, err := o.find("open", name)
+	if err == nil {
+		return &file{info{path.Base(name), there.size, there.modified, false}, bytes.NewReader(there.data), nil}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDirectory) {
+		return nil, err
+	}
+	list, failed := o.ReadDir(name)
+	switch {
+	case failed == nil:
+		return &file{info{name: path.Base(name), dir: true}, nil, list}, nil
+	case errors.Is(failed, fs.ErrNotExist):
+		return nil, err
+	}
+	return nil, failed
+}
+
+// Stat implements fs.StatFS.
+func (o *Output) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) || name == "." || isHidden(name) {
+		f, err := o.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return f.Stat()
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := o.context(context.Background())
+	defer cancel()
+	l := o.holder()
+	there, err := o.head(ctx, o.key(name))
+	switch {
+	case err == nil:
+		if l != nil {
+			l.see(name, there.etag)
+		}
+		return info{path.Base(name), there.size, there.modified, false}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if found, err := o.list(ctx, o.key(name)+"/", 1); err != nil {
+		return nil, err // which tells of a bucket that does not exist; head cannot
+	} else if len(found) > 0 {
+		return info{name: path.Base(name), dir: true}, nil
+	}
+	if l != nil {
+		l.see(name, "")
+	}
+	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := o.context(context.Background())
+	defer cancel()
+	prefix := strings.TrimPrefix(o.key(name)+"/", "./")
+	objects, err := o.list(ctx, prefix, 0)
+	if err != nil {
+		return nil, err
+	}
+	notes, at, err := o.notes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]fs.DirEntry{}
+	for _, there := range objects {
+		child := strings.TrimPrefix(there.Key, prefix)
+		dir := strings.HasSuffix(child, "/")
+		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
+			found[child] = fs.FileInfoToDirEntry(info{child, there.Size, there.LastModified, dir})
+		}
+	}
+	for note, data := range notes {
+		below, ok := strings.CutPrefix(note, name+"/")
+		if name == "." {
+			below, ok = note, true
+		}
+		if child, _, dir := strings.Cut(below, "/"); ok && found[child] == nil {
+			found[child] = fs.FileInfoToDirEntry(info{child, int64(len(data)), at, dir})
+		}
+	}
+	if len(found) == 0 && name != "." {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	list := make([]fs.DirEntry, 0, len(found))
+	for _, entry := range found {
+		list = append(list, entry)
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
+}
+
+// An info is what is to be known of a document, or a directory.
+type info struct {
+	name string
+	size int64
+	time time.Time
+	dir  bool
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) ModTime() time.Time { return i.time }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) Sys() any           { return nil }
+
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// A file is an open document, or directory.
+type file struct {
+	info info
+	*bytes.Reader
+	list []fs.DirEntry // what ReadDir has not returned yet
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *file) Close() error               { return nil }
+
+// Read implements fs.File.
+func (f *file) Read(p []byte) (int, error) {
+	if f.info.dir {
+		return 0, &fs.PathError{Op: "read", Path: f.info.name, Err: errDirectory}
+	}
+	return f.Reader.Read(p)
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (f *file) ReadDir(n int) ([]fs.DirEntry, error) {
+	switch {
+	case !f.info.dir:
+		return nil, &fs.PathError{Op: "readdir", Path: f.info.name, Err: errors.New("not a directory")}
+	case n > 0 && len(f.list) == 0:
+		return nil, io.EOF
+	case n <= 0 || n > len(f.list):
+		n = len(f.list)
+	}
+	list := f.list[:n:n]
+	f.list = f.list[n:]
+	return list, nil
+}

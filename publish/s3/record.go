@@ -1,0 +1,119 @@
+package s3
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A record is what the lock's object says. All that decides on something goes
+// through it: it is replaced by compare-and-swap, so a writer that has lost the
+// lock decides on nothing any more.
+type record struct {
+	holder   string // no two have the same
+	sequence int64  // each change has another, so no two records are the same
+	lease    time.Duration
+	free     bool // the holder has unlocked it
+
+	// notes are the documents whose names are hidden. What a Publisher has decided
+	// on is one of them.
+	notes map[string][]byte
+
+	// writes are decided, and perhaps not carried out: who takes the lock from a
+	// crashed holder does that before anything else. An entry that is done goes
+	// with the next change.
+	writes map[string]write
+}
+
+// A write is to replace a document.
+type write struct {
+	was  string // the ETag of what is replaced; "": there was nothing
+	data []byte
+	done bool
+}
+
+func (r record) clone() record {
+	r.notes, r.writes = maps.Clone(r.notes), maps.Clone(r.writes)
+	if r.notes == nil {
+		r.notes = map[string][]byte{}
+	}
+	if r.writes == nil {
+		r.writes = map[string]write{}
+	}
+	maps.DeleteFunc(r.writes, func(_ string, w write) bool { return w.done })
+	return r
+}
+
+// The encoding is one line of JSON, and then the data of all notes and writes.
+type header struct {
+	Format   string `json:"format"`
+	Holder   string `json:"holder"`
+	Sequence int64  `json:"sequence"`
+	Lease    int64  `json:"lease_ms"`
+	Free     bool   `json:"free"`
+	Notes    []part `json:"notes,omitempty"`
+	Writes   []part `json:"writes,omitempty"`
+}
+
+type part struct {
+	Name string `json:"name"`
+	Was  string `json:"was,omitempty"`
+	Size int    `json:"size"`
+}
+
+const format = "feedhistory-lock-1"
+
+// errRecord says that the lock's object was not written by this package.
+var errRecord = errors.New("not a lock that this package wrote")
+
+func (r record) encode() []byte {
+	h := header{Format: format, Holder: r.holder, Sequence: r.sequence, Lease: r.lease.Milliseconds(), Free: r.free}
+	var rest []byte
+	for _, name := range slices.Sorted(maps.Keys(r.notes)) {
+		h.Notes = append(h.Notes, part{Name: name, Size: len(r.notes[name])})
+		rest = append(rest, r.notes[name]...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.writes)) {
+		w := r.writes[name]
+		h.Writes = append(h.Writes, part{Name: name, Was: w.was, Size: len(w.data)})
+		rest = append(rest, w.data...)
+	}
+	line, _ := json.Marshal(h) // strings and numbers
+	return append(append(line, '\n'), rest...)
+}
+
+func decode(data []byte) (record, error) {
+	line, rest, ok := bytes.Cut(data, []byte("\n"))
+	var h header
+	if err := json.Unmarshal(line, &h); !ok || err != nil || h.Format != format {
+		return record{}, errors.Join(errRecord, err)
+	}
+	r := record{holder: h.Holder, sequence: h.Sequence, lease: time.Duration(h.Lease) * time.Millisecond, free: h.Free}.clone()
+	take := func(p part) ([]byte, error) {
+		if p.Size < 0 || p.Size > len(rest) {
+			return nil, fmt.Errorf("%w: it is cut short", errRecord)
+		}
+		data := rest[:p.Size:p.Size]
+		rest = rest[p.Size:]
+		return data, nil
+	}
+	for _, p := range h.Notes {
+		data, err := take(p)
+		if err != nil {
+			return record{}, err
+		}
+		r.notes[p.Name] = data
+	}
+	for _, p := range h.Writes {
+		data, err := take(p)
+		if err != nil {
+			return record{}, err
+		}
+		r.writes[p.Name] = write{was: p.Was, data: data}
+	}
+	return r, nil
+}

@@ -1,0 +1,140 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// An object is one as the store has it.
+type object struct {
+	data     []byte // nil: it was not asked for
+	size     int64
+	etag     string
+	modified time.Time // by the store's clock
+	now      time.Time // when it answered, by the same clock
+}
+
+// get reads an object.
+func (o *Output) get(ctx context.Context, key string) (*object, error) {
+	var err error
+	for range 3 { // an answer may be cut short, which the client does not repeat
+		body, info, header, failed := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
+		if failed != nil {
+			return nil, o.failure("get", key, failed)
+		}
+		data, failed := io.ReadAll(body)
+		err = errors.Join(failed, body.Close())
+		if err == nil && info.Size >= 0 && int64(len(data)) != info.Size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			return &object{data: data, size: int64(len(data)), etag: info.ETag, modified: info.LastModified, now: dateOf(header)}, nil
+		}
+	}
+	return nil, o.failure("get", key, err)
+}
+
+// dateOf returns when a response was made, by the store's clock.
+func dateOf(header http.Header) time.Time {
+	if t, err := http.ParseTime(header.Get("Date")); err == nil {
+		return t
+	}
+	return time.Now()
+}
+
+// head looks at an object.
+func (o *Output) head(ctx context.Context, key string) (*object, error) {
+	info, err := o.Client.StatObject(ctx, o.Bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return nil, o.failure("head", key, err)
+	}
+	return &object{size: info.Size, etag: info.ETag, modified: info.LastModified}, nil
+}
+
+// put stores an object if the one that is there is still that with the ETag, or
+// none is where the ETag is "". Otherwise the error matches errCondition.
+func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
+	opts := minio.PutObjectOptions{ContentType: how.Type, CacheControl: how.CacheControl}
+	if was == "" {
+		opts.SetMatchETagExcept("*")
+	} else {
+		opts.SetMatchETag(was)
+	}
+	md, sha := md5.Sum(data), sha256.Sum256(data)
+	info, err := o.core().PutObject(ctx, o.Bucket, key, bytes.NewReader(data), int64(len(data)),
+		base64.StdEncoding.EncodeToString(md[:]), hex.EncodeToString(sha[:]), opts)
+	if err == nil {
+		return info.ETag, nil
+	}
+	err = o.failure("put", key, err)
+	if errors.Is(err, fs.ErrNotExist) && was != "" { // what was to be replaced is gone
+		err = &Error{Op: "put", Bucket: o.Bucket, Key: key, Status: http.StatusNotFound, Err: errCondition}
+	}
+	return "", err
+}
+
+// store does as put, and knows its own bytes again: a request whose answer was
+// lost is repeated, and then the condition is not met.
+func (o *Output) store(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
+	for range 3 {
+		etag, err = o.put(ctx, key, data, was, how)
+		if !errors.Is(err, errCondition) {
+			return etag, err
+		}
+		there, failed := o.get(ctx, key)
+		switch {
+		case errors.Is(failed, fs.ErrNotExist):
+			if was != "" {
+				return "", err
+			}
+		case failed != nil:
+			return "", failed
+		case bytes.Equal(there.data, data):
+			return there.etag, nil
+		case there.etag != was:
+			return "", err
+		} // else another request was at work on it at the same time (status 409)
+	}
+	return "", err
+}
+
+// remove deletes an object.
+func (o *Output) remove(ctx context.Context, key string) error {
+	err := o.Client.RemoveObject(ctx, o.Bucket, key, minio.RemoveObjectOptions{})
+	if err != nil {
+		if err = o.failure("delete", key, err); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return err
+}
+
+// list returns what begins with a prefix, directories as keys that end in a slash.
+func (o *Output) list(ctx context.Context, prefix string, most int) (found []minio.ObjectInfo, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // which ends the listing
+	for info := range o.Client.ListObjectsIter(ctx, o.Bucket, minio.ListObjectsOptions{Prefix: prefix, MaxKeys: most}) {
+		if info.Err != nil {
+			return nil, o.failure("list", prefix, info.Err)
+		}
+		if found = append(found, info); most > 0 && len(found) == most {
+			break
+		}
+	}
+	return found, nil
+}
+
+func (o *Output) core() minio.Core { return minio.Core{Client: o.Client} }

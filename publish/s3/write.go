@@ -1,0 +1,189 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// Put implements publish.Output.
+//
+// An archive that does not exist yet is put with If-None-Match: nobody knows it
+// until another document links to it. Any other write is decided first, in the
+// lock's object, and then put with If-Match. So a writer that has lost the lock
+// cannot decide on it, and one that was killed between has decided: the next
+// holder carries it out.
+func (o *Output) Put(name string, data []byte) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
+	}
+	l := o.holder()
+	if l == nil {
+		return &Error{Op: "put", Bucket: o.Bucket, Key: o.key(name), Err: ErrNotLocked}
+	}
+	ctx, cancel := o.context(l.ctx)
+	defer cancel()
+	if isHidden(name) {
+		return l.change(ctx, func(r *record) { r.notes[name] = bytes.Clone(data) })
+	}
+	if err := l.carryOut(ctx, name); err != nil {
+		return err
+	}
+	was, err := l.known(ctx, name)
+	if err != nil {
+		return err
+	}
+	if was == "" && publish.ServedAs(name, data, 0).Archive {
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+		return l.put(ctx, name, write{data: data})
+	}
+	w := write{was: was, data: bytes.Clone(data)}
+	if err := l.change(ctx, func(r *record) { r.writes[name] = w }); err != nil {
+		return err
+	}
+	return l.carryOut(ctx, name)
+}
+
+// isHidden reports whether a name is not for readers.
+func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
+
+// renew sees to it that most of the lease is left.
+func (l *lease) renew(ctx context.Context) error {
+	l.mu.Lock()
+	fresh := !l.hasRunOut() && l.asked == nil && elapsed(l.confirmed) < l.record.lease/10
+	l.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	return l.change(ctx, nil)
+}
+
+// carryOut carries out what was decided about a document, if anything.
+func (l *lease) carryOut(ctx context.Context, name string) error {
+	l.mu.Lock()
+	w, ok := l.record.writes[name]
+	l.mu.Unlock()
+	if !ok || w.done {
+		return nil
+	}
+	err := l.put(ctx, name, w)
+	if err == nil || errors.Is(err, ErrChanged) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if now, ok := l.record.writes[name]; ok {
+			now.done = true
+			l.record.writes[name] = now
+		}
+	}
+	return err
+}
+
+// put puts a document, of which the holder knows afterwards.
+func (l *lease) put(ctx context.Context, name string, w write) error {
+	key := l.o.key(name)
+	etag, err := l.o.store(ctx, key, w.data, w.was, publish.ServedAs(name, w.data, l.o.MaxAge))
+	switch {
+	case err == nil:
+		l.know(name, etag)
+		return nil
+	case errors.Is(err, errCondition): // by the next holder, if there is one
+		if err := l.change(ctx, nil); err != nil {
+			return err
+		}
+		l.forget(name)
+		return &Error{Op: "put", Bucket: l.o.Bucket, Key: key, Err: ErrChanged}
+	}
+	l.forget(name)
+	return l.failed(err)
+}
+
+// Remove implements publish.Output. Stores have no condition for it that all of
+// them know: so it is done only where the lease has just been renewed.
+func (o *Output) Remove(name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
+	}
+	l := o.holder()
+	if l == nil {
+		return &Error{Op: "delete", Bucket: o.Bucket, Key: o.key(name), Err: ErrNotLocked}
+	}
+	ctx, cancel := o.context(l.ctx)
+	defer cancel()
+	if isHidden(name) {
+		return l.change(ctx, func(r *record) { delete(r.notes, name) })
+	}
+	if err := l.carryOut(ctx, name); err != nil && !errors.Is(err, ErrChanged) {
+		return err
+	}
+	l.forget(name)
+	if err := l.change(ctx, nil); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	ctx, done := context.WithDeadline(ctx, l.confirmed.Add(l.record.lease))
+	l.mu.Unlock()
+	defer done()
+	if err := o.remove(ctx, o.key(name)); err != nil {
+		return l.failed(err)
+	}
+	l.know(name, "")
+	return nil
+}
+
+// known returns the ETag of the document that the holder knows; if it knows none,
+// that of what is there.
+func (l *lease) known(ctx context.Context, name string) (string, error) {
+	l.tagsMu.Lock()
+	etag, ok := l.tags[name]
+	l.tagsMu.Unlock()
+	if ok {
+		return etag, nil
+	}
+	there, err := l.o.head(ctx, l.o.key(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return l.see(name, ""), nil
+	}
+	if err != nil {
+		return "", l.failed(err)
+	}
+	return l.see(name, there.etag), nil
+}
+
+// see says that the holder, or anybody beside it, has found a document. What it
+// knew before counts: who has changed it since is to be noticed.
+func (l *lease) see(name, etag string) string {
+	l.tagsMu.Lock()
+	defer l.tagsMu.Unlock()
+	if was, ok := l.tags[name]; ok {
+		return was
+	}
+	l.tags[name] = etag
+	return etag
+}
+
+func (l *lease) know(name, etag string) {
+	l.tagsMu.Lock()
+	defer l.tagsMu.Unlock()
+	l.tags[name] = etag
+}
+
+func (l *lease) forget(name string) {
+	l.tagsMu.Lock()
+	defer l.tagsMu.Unlock()
+	delete(l.tags, name)
+}
+
+// key returns that of the object which a name stands for.
+func (o *Output) key(name string) string {
+	if prefix := strings.Trim(o.Prefix, "/"); prefix != "" {
+		return path.Join(prefix, name)
+	}
+	return name
+}
