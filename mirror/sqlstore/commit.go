@@ -36,21 +36,21 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 	}
 	var puts, marked, versions []any
 	for _, r := range c.Put {
-		puts = appendContent(appendRecord(begin(puts, r.ID), r), &r.Content)
+		puts = appendContent(t.appendRecord(begin(puts, r.ID), r, t.unless(r.Copy.At, r.Content.Updated)), &r.Content)
 	}
 	for _, r := range c.Touch {
-		marked = appendRecord(begin(marked, r.ID), r)
+		marked = t.appendRecord(begin(marked, r.ID), r, timeText(r.Copy.At)) // its content is not known here
 	}
 	for _, v := range c.Versions {
-		versions = appendContent(appendCopy(begin(versions, v.ID), v.Copy), &v.Content)
+		versions = appendContent(appendCopy(begin(versions, v.ID), timeText(v.Copy.At), v.Copy), &v.Content)
 	}
 	if len(touched) == 0 {
 		return nil
 	}
-	if err := t.put(feed, list(&t.dialect, touched[:len(c.Put)]), c.Keep, puts); err != nil {
+	if err := t.replace(feed, list(&t.dialect, touched[:len(c.Put)]), c.Keep, puts); err != nil {
 		return err
 	}
-	if err := t.insert("entries", markColumns, markRow, markConflict, marked); err != nil {
+	if err := t.upsert(t.mark, marked); err != nil {
 		return err
 	}
 	if err := t.insert("versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", versions); err != nil {
@@ -59,21 +59,16 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 	return t.prune(feed, list(&t.dialect, touched), c.Keep)
 }
 
-const (
-	markColumns    = "feed, id, long_id, " + recordColumns
-	putColumns     = markColumns + ", " + contentColumns
-	versionColumns = "feed, id, long_id, " + copyColumns + ", " + contentColumns
-)
+const versionColumns = "feed, id, long_id, " + copyColumns + ", " + contentColumns
 
-var (
-	markRow, putRow, versionRow = marks(markColumns), marks(putColumns), marks(versionColumns)
+var versionRow = marks(versionColumns)
 
-	markConflict = replacing("feed, id", recordColumns)
-	putConflict  = replacing("feed, id", recordColumns+", "+contentColumns)
-)
+func (t transaction) upsert(u upsert, values []any) error {
+	return t.insert("entries", u.columns, u.row, u.conflict, values)
+}
 
-// put stores entries with contents, and has what they replace become versions.
-func (t transaction) put(feed int64, ids any, keep int, values []any) error {
+// replace stores entries with contents, and has what they replace become versions.
+func (t transaction) replace(feed int64, ids any, keep int, values []any) error {
 	if len(values) == 0 {
 		return nil
 	}
@@ -83,7 +78,7 @@ func (t transaction) put(feed int64, ids any, keep int, values []any) error {
 			return err
 		}
 	}
-	if err := t.insert("entries", putColumns, putRow, putConflict, values); err != nil {
+	if err := t.upsert(t.put, values); err != nil {
 		return err
 	}
 	// A row that waits in the queue already is locked, so that nobody indexes what

@@ -28,10 +28,13 @@ type dialect struct {
 	known      [2]string // from the entries with one of a list of IDs, the parameter, in the feed that stands between
 	locked     string    // after a query: with the rows locked
 	found      string    // the key is among what a search finds, the parameter
+	among      string    // the same, of entries that are gone through in an order
+	steps      int       // how many are gone through for each that a page may have
 	hits       string    // the keys of what a search finds, the parameter
-	probe      string    // the entry is among what a search finds, the parameter
 	newest     string    // after the entries: how to find the newest of all
 	words      string    // a parameter, as words
+	mark       upsert    // of entries whose contents stay
+	put        upsert    // of entries with contents
 	dollars    bool      // parameters are written $1, $2, …
 }
 
@@ -45,9 +48,12 @@ var dialects = map[Dialect]dialect{
 		},
 		hits:   "SELECT rowid FROM search WHERE search MATCH ?",
 		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
-		probe:  "EXISTS (SELECT 1 FROM search WHERE search MATCH ? AND rowid = entries.key)",
+		among:  "+key IN (SELECT rowid FROM search WHERE search MATCH ?)", // gathers all of them once
+		steps:  256,
 		newest: " INDEXED BY entries_by_time",
 		words:  "?",
+		mark:   upsertOf(own.Replace(recordColumns)),
+		put:    upsertOf(own.Replace(recordColumns + ", " + contentColumns)),
 	},
 	PostgreSQL: {
 		migrations: "postgresql",
@@ -56,8 +62,11 @@ var dialects = map[Dialect]dialect{
 		locked:     " FOR UPDATE",
 		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
 		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
-		probe:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
+		among:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
+		steps:      16, // each looks for a row; of many more PostgreSQL would compile the plan, for a second
 		words:      "array_to_tsvector(string_to_array(?, ' '))",
+		mark:       upsertOf(recordColumns),
+		put:        upsertOf(recordColumns + ", " + contentColumns),
 		dollars:    true,
 	},
 }

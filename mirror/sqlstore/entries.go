@@ -46,7 +46,9 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 		if err := found.prepare(ctx, &q, beyond); err != nil {
 			return nil, err
 		}
-		return s.entriesQuery(selectEntries, &q, beyond, found.condition()), nil
+		ask := s.entriesQuery(selectEntries, &q, beyond, found.condition())
+		ask.more = found.more()
+		return ask, nil
 	}
 	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
@@ -67,7 +69,7 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	case len(wanted) == 0:
 		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
 	}
-	found = &search{Store: s, words: s.all(wanted, q.Prefix)}
+	found = &search{Store: s, wanted: wanted, prefix: q.Prefix, words: s.all(wanted, q.Prefix)}
 	if s.reads {
 		found.fresh, err = s.unindexed(ctx, wanted, q.Prefix)
 		return found, err
@@ -85,7 +87,7 @@ const (
 // search adds to its conditions.
 func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Place, found condition) *question {
 	ask := ask(columns + " FROM entries")
-	if q.Feed == "" && found.sql == "" {
+	if q.Feed == "" && (found.sql == "" || found.ordered) {
 		ask.add(s.newest)
 	}
 	ask.add(withFeeds)
@@ -150,7 +152,7 @@ func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror
 		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
-			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)...)
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, timeText(after.Copy.At), after.Copy)...)
 		}
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil

@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,4 +127,41 @@ func ids(t *testing.T, s *sqlstore.Store, q mirror.Query) (found []string) {
 		found = append(found, r.ID)
 	}
 	return found
+}
+
+// A search goes on to its end, whatever becomes meanwhile of entries that it finds.
+func TestSearchGoesOn(t *testing.T) {
+	const entries = 1200
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		s := create(t).open(t)
+		s.SetReach(10, 64, 1024, 1<<20, 256)
+		c := &mirror.Change{Feed: &mirror.Feed{URL: "a"}}
+		for n := range entries {
+			r := &mirror.Record{ID: fmt.Sprintf("%04d", n), State: mirror.Live, First: 1, Change: 1, Added: minute(n)}
+			r.Copy.Digest, r.Content.Format, r.Content.Title = "x", 1, "common"
+			c.Put = append(c.Put, r)
+		}
+		require.NoError(t, s.Commit(t.Context(), c))
+		flipped := *c.Put[entries/2]
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		go func() {
+			for ctx.Err() == nil {
+				flipped.State = map[mirror.State]mirror.State{mirror.Live: mirror.Deleted, mirror.Deleted: mirror.Live}[flipped.State]
+				if err := s.Commit(t.Context(), &mirror.Change{Feed: c.Feed, Touch: []*mirror.Record{&flipped}}); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+		for range 20 {
+			found := ids(t, s, mirror.Query{Search: "common"})
+			require.GreaterOrEqual(t, len(found), entries-1)
+			require.Equal(t, "0000", found[len(found)-1])
+		}
+		cancel()
+		require.NoError(t, <-done)
+	})
 }

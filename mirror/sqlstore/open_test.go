@@ -159,3 +159,24 @@ func TestIndex(t *testing.T) {
 		require.Zero(t, waiting())
 	})
 }
+
+// Whoever reads the tables finds every time in full, also where SQLite stores it once
+// for two columns.
+func TestSameTimes(t *testing.T) {
+	d := newSQLite(t)
+	s := d.open(t)
+	c := newWriter().change(&mirror.Feed{URL: "a"}, 2)
+	later := c.Put[1].Added.Add(time.Hour)
+	c.Put[1].Changed, c.Put[1].Copy.At = later, later
+	require.NoError(t, s.Commit(t.Context(), c))
+	for _, r := range c.Put {
+		for column, want := range map[string]time.Time{"added": r.Added, "changed": r.Changed, "at": r.Copy.At, "updated": r.Content.Updated} {
+			var got string
+			require.NoError(t, d.connect(t).QueryRow("SELECT "+column+" FROM entries WHERE id = ?", r.ID).Scan(&got))
+			require.Equal(t, want.Format("2006-01-02T15:04:05.000000000Z"), got, column)
+		}
+	}
+	var stored string
+	require.NoError(t, d.connect(t).QueryRow("SELECT changed_own || at_own FROM entries WHERE id = ?", c.Put[0].ID).Scan(&stored))
+	require.Equal(t, "==", stored)
+}

@@ -22,6 +22,7 @@ const (
 type question struct {
 	sql  strings.Builder
 	args []any
+	more bool // there may be more than a page that is not full
 }
 
 func ask(query string, args ...any) *question {
@@ -66,7 +67,7 @@ func pages[T any](
 				yield(nil, failure(ctx, err))
 				return
 			}
-			if left -= len(page); whole && len(page) < rows {
+			if left -= len(page); whole && len(page) < rows && !q.more {
 				return
 			}
 		}
@@ -78,8 +79,7 @@ func pages[T any](
 func readPage[T any](
 	ctx context.Context, s *Store, q *question, most int, scan func(*sql.Rows) (*T, int, error),
 ) (page []*T, whole bool, err error) {
-	// A parameter here would have SQLite plan anew for each value; so there are few.
-	q.add(" LIMIT " + strconv.Itoa(1<<bits.Len(uint(most-1))))
+	q.add(" LIMIT " + limitOf(most))
 	rows, err := s.query(ctx, q.sql.String(), q.args...)
 	if err != nil {
 		return nil, false, err
@@ -97,3 +97,7 @@ func readPage[T any](
 	}
 	return page, true, cmp.Or(rows.Err(), rows.Close())
 }
+
+// limitOf returns the limit for some rows. A parameter would have SQLite plan anew for
+// each value; so there are few.
+func limitOf(rows int) string { return strconv.Itoa(1 << bits.Len(uint(rows-1))) }

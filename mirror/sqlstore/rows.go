@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -16,8 +17,28 @@ const (
 	recordColumns  = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, " + copyColumns
 )
 
-func appendCopy(values []any, c mirror.Copy) []any {
-	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
+// An upsert is what inserts entries, or replaces some of their columns.
+type upsert struct{ columns, row, conflict string }
+
+func upsertOf(columns string) upsert {
+	all := "feed, id, long_id, " + columns
+	return upsert{columns: all, row: marks(all), conflict: replacing("feed, id", columns)}
+}
+
+// own has columns be those that SQLite stores: a time that is the same as another
+// one is "=" there, and changed and at are computed.
+var own = strings.NewReplacer(" changed,", " changed_own,", " at,", " at_own,")
+
+// unless returns the text of a time, or what is stored if it is the same as another.
+func (d *dialect) unless(t, other time.Time) string {
+	if d.one && !t.IsZero() && t.Equal(other) {
+		return "="
+	}
+	return timeText(t)
+}
+
+func appendCopy(values []any, at string, c mirror.Copy) []any {
+	return append(values, at, timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
 }
 
 func copyTargets(c *mirror.Copy) []any {
@@ -40,10 +61,10 @@ func contentTargets(c *mirror.Content) []any {
 	}
 }
 
-func appendRecord(values []any, r *mirror.Record) []any {
-	values = append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
+func (d *dialect) appendRecord(values []any, r *mirror.Record, at string) []any {
+	values = append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), d.unless(r.Changed, r.Added),
 		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence)
-	return appendCopy(values, r.Copy)
+	return appendCopy(values, at, r.Copy)
 }
 
 func recordTargets(r *mirror.Record) []any {

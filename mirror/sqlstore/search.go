@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,22 +15,12 @@ import (
 // Index indexes for full-text search the entries that wait for it. A search does
 // that, too: calling Index after large commits lets the first one be fast.
 func (s *Store) Index(ctx context.Context) error {
-	rows, err := s.query(ctx, "SELECT count(*) FROM unindexed")
-	if err != nil {
-		return failure(ctx, err)
-	}
-	var waiting int64
-	for rows.Next() {
-		err = rows.Scan(&waiting)
-	}
-	if err = cmp.Or(err, rows.Err(), rows.Close()); err != nil {
-		return failure(ctx, err)
-	}
-	for waiting > 0 && err == nil {
+	waiting, err := s.numbers(ctx, "SELECT count(*) FROM unindexed")
+	for err == nil && waiting[0] > 0 {
 		err = s.transact(ctx, transaction.indexBatch)
-		waiting -= batch
+		waiting[0] -= batch
 	}
-	return err
+	return failure(ctx, err)
 }
 
 // batch is how many entries are indexed in one transaction: SQLite writes its index
@@ -48,9 +37,15 @@ func (t transaction) indexBatch() error {
 		return err
 	}
 	these := list(&t.dialect, keys)
+	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
+		return err
+	}
 	rows, err := t.tx.QueryContext(t.ctx, t.numbered(selectTexts+" WHERE key"+t.in), these)
 	if err != nil {
 		return err
+	}
+	if t.one {
+		return t.indexEach(rows)
 	}
 	var found []any
 	err = scanWords(rows, func(key int64, set *words.Set) {
@@ -59,24 +54,33 @@ func (t transaction) indexBatch() error {
 	if err != nil {
 		return err
 	}
-	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
-		return err
-	}
-	if !t.one {
-		return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
-	}
-	// Before a statement with several rows SQLite makes a savepoint, for which FTS5
-	// writes what it has gathered.
-	for row := range slices.Chunk(found, 2) {
-		if err := t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
 }
 
-// selectTexts selects what scanWords reads.
-const selectTexts = "SELECT key, id, format, title, base, data FROM entries"
+// indexEach indexes entries in SQLite, while the words of the next ones are made.
+// Before a statement with several rows SQLite would make a savepoint, for which FTS5
+// writes what it has gathered.
+func (t transaction) indexEach(rows *sql.Rows) (err error) {
+	made, ended := make(chan []any, 16), make(chan error, 1)
+	go func() {
+		defer close(made)
+		ended <- scanWords(rows, func(key int64, set *words.Set) {
+			made <- []any{key, strings.Join(set.Words(), " ")}
+		})
+	}()
+	for row := range made {
+		if err == nil {
+			err = t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...)
+		}
+	}
+	return cmp.Or(err, <-ended)
+}
+
+// What an entry's words are made of; scanWords reads the rows of selectTexts.
+const (
+	textColumns = "key, id, format, title, base, data"
+	selectTexts = "SELECT " + textColumns + " FROM entries"
+)
 
 // scanWords yields the words of entries, whose set is only good until the next.
 func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
@@ -84,19 +88,29 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 	var set words.Set
 	for rows.Next() {
 		var key int64
-		r := mirror.Record{}
-		c := &r.Content
-		if err := rows.Scan(&key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}); err != nil {
+		var r mirror.Record
+		if err := rows.Scan(textTargets(&key, &r)...); err != nil {
 			return err
 		}
-		set.Reset()
-		set.Add(c.Title)
-		if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
-			set.AddEntry(e)
-		}
+		fillWords(&set, &r)
 		yield(key, &set)
 	}
 	return cmp.Or(rows.Err(), rows.Close())
+}
+
+// textTargets are where textColumns are scanned to.
+func textTargets(key *int64, r *mirror.Record) []any {
+	c := &r.Content
+	return []any{key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
+}
+
+// fillWords has a set consist of an entry's words.
+func fillWords(set *words.Set, r *mirror.Record) {
+	set.Reset()
+	set.Add(r.Content.Title)
+	if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
+		set.AddEntry(e)
+	}
 }
 
 // unindexed returns the keys of entries that wait to be indexed and have all of

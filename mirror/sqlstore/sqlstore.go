@@ -27,6 +27,7 @@ type Store struct {
 	db *sql.DB
 	dialect
 	reads bool // and does nothing else
+	reach reach
 
 	write    chan struct{} // has room for one: SQLite takes one writer at a time
 	mu       sync.Mutex
@@ -68,6 +69,7 @@ func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	if s.migrations == "" {
 		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
 	}
+	s.reach = s.usual()
 	return s, nil
 }
 
@@ -181,6 +183,19 @@ func (t transaction) numbers(query string, args ...any) (list []int64, err error
 	if err != nil {
 		return nil, err
 	}
+	return scanNumbers(rows)
+}
+
+// numbers runs a query for a list of numbers.
+func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
+	rows, err := s.query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return scanNumbers(rows)
+}
+
+func scanNumbers(rows *sql.Rows) (list []int64, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
