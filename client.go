@@ -111,8 +111,8 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 }
 
 // Get reads a single document. If it is damaged, what could be read of it comes
-// with the error, which is a *ParseError or that of the request: *StatusError,
-// *RefusedError, *LimitError, *TimeoutError, *TruncatedError, *EncodingError
+// with the error, which is a *ParseError, a *NotFeedError, which wraps one, or that
+// of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError, *EncodingError
 // or *url.Error.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
@@ -270,6 +270,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	}
 	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
 		l.doc.Response = response
+	} else {
+		l.err = c.notFeed(l.err, l.text, base, resp.Header)
 	}
 	if cut != nil {
 		l.err = cut // says more than that the document is truncated
