@@ -23,6 +23,8 @@ type checkCommand struct {
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
 	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -119,7 +121,7 @@ func (c *checkCommand) profile() check.Profile {
 func (r *checkRun) source(arg string) error {
 	switch {
 	case r.Chain && isURL(arg):
-		return r.chain(arg, r.client(r.stderr), func(url string) string { return url })
+		return r.chain(arg, r.world.client(r.stderr), func(url string) string { return url })
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:

@@ -3,7 +3,8 @@
 //
 // Results go to standard output and everything else to standard error. The exit
 // status is 0 where nothing is known to be missing, 1 after a failure, 2 after
-// wrong usage, and 3 where the history has gaps.
+// wrong usage, 3 where the history has gaps, and 130 after an interrupt before
+// there was anything to show.
 package main
 
 import (
@@ -11,11 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -28,11 +27,13 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitPartial = 3 // something is missing, and was said
+
+	exitInterrupted = 130 // before there was anything to show
 )
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
 
-Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing.`
+Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything.`
 
 // The command line.
 type commandLine struct {
@@ -61,41 +62,33 @@ type commandLine struct {
 
 // The flags that every verb has.
 type globals struct {
-	AllowPrivate bool             `help:"Let loopback and private addresses through."`
-	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
-	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
-	Version      kong.VersionFlag `help:"Print the version."`
-}
-
-// Validate refuses what no client can be made of.
-func (g *globals) Validate() error {
-	if g.Pace < 0 {
-		return errors.New("--pace: a time cannot be negative")
-	}
-	return nil
-}
-
-// client returns the Client that the flags ask for.
-func (g *globals) client(stderr io.Writer) *feedhistory.Client {
-	c := &feedhistory.Client{
-		UserAgent: g.UserAgent,
-		Pace:      g.Pace,
-		Policy:    feedhistory.Policy{AllowPrivate: g.AllowPrivate},
-	}
-	if g.Verbose {
-		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	return c
+	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors."`
+	Version kong.VersionFlag `help:"Print the version."`
 }
 
 // The world that a verb runs in.
 type world struct {
 	*globals
-	ctx    context.Context
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	*networkFlags // of the verb; zero if it makes no requests
+	ctx           context.Context
+	stdin         io.Reader
+	stdout        io.Writer
+	stderr        io.Writer
+}
+
+// asides is where reports go that are no errors.
+func (w *world) asides() io.Writer {
+	if w.Quiet {
+		return io.Discard
+	}
+	return w.stderr
+}
+
+// tell writes what is no error to standard error, unless that is to be quiet.
+func (w *world) tell(message string) {
+	if !w.Quiet {
+		w.say(message)
+	}
 }
 
 // say writes a message to standard error.
@@ -123,7 +116,7 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	w := &world{globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
@@ -139,6 +132,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return ended
 	case err != nil:
 		return w.misused(err, call)
+	}
+	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ network() *networkFlags }); ok {
+		if w.networkFlags = verb.network(); w.checkNetwork() != nil {
+			return w.misused(w.checkNetwork(), call)
+		}
 	}
 	return w.status(call.Run(w), call)
 }
@@ -156,6 +154,9 @@ func (w *world) status(err error, call *kong.Context) int {
 		return w.misused(err, call)
 	}
 	w.say(err.Error())
+	if _, ok := errors.AsType[interruptedError](err); ok {
+		return exitInterrupted
+	}
 	return exitFailed
 }
 

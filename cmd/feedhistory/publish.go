@@ -28,6 +28,8 @@ type publishCommand struct {
 	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {year}, {month}, {day}."`
 	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, likewise (default: its address)."`
 	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

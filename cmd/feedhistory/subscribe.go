@@ -12,6 +12,8 @@ type subscribeCommand struct {
 	fleetDatabase
 	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds that workers are to keep current."`
 	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Those of a subscription list, too; - is standard input (repeatable)."`
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

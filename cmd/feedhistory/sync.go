@@ -29,6 +29,8 @@ type syncCommand struct {
 
 	budgetFlags
 	backfillFlags
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -156,7 +158,7 @@ func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 // feedName returns the URL by which the store names a feed.
 func feedName(arg string) string {
 	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
-	return arg
+	return webAddress(arg)
 }
 
 // fill has the feeds wait that are to be polled at once. With --every that is

@@ -85,7 +85,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, stderr: &stderr, stdout: &stderr}, store,
+	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, store,
 		func(context.Context) error { web.indexed++; return nil })
 	s.mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	s.report.every = every
