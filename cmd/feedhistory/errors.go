@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,7 +32,13 @@ func detail(err error) string {
 		return refusalDetail(e)
 	}
 	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
+		if e.Limit == "bytes" {
+			return "the document is larger than " + sizeText(e.Max)
+		}
 		return fmt.Sprintf("the limit on %s (%d) is exceeded", e.Limit, e.Max)
+	}
+	if what, _ := tlsProblem(err); what != "" {
+		return what
 	}
 	if e, ok := errors.AsType[*feedhistory.TimeoutError](err); ok {
 		return fmt.Sprintf("%s took longer than %v", e.Step, e.Max)
@@ -49,6 +56,9 @@ func detail(err error) string {
 		return "the server hung up without an answer"
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
 	return err.Error()
@@ -95,6 +105,8 @@ func advice(g *feedhistory.Gap) string {
 		return "run the same command again: it goes on there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
+	case isTooLarge(g.Err):
+		s += " (--max-document-bytes)"
 	case isPrivate(g.Err):
 		s += " (--allow-private)"
 	}
@@ -129,7 +141,7 @@ func failure(arg string, err error) error {
 	if todo != "" {
 		what += "; " + todo
 	}
-	return errors.New(name + ": " + what)
+	return errors.New(name + ": " + strings.TrimPrefix(what, name+": ")) // once
 }
 
 // withoutUser takes a user and password out of a URL, so that they are not
@@ -147,6 +159,9 @@ func withoutUser(arg string) string {
 func remedy(err error) string {
 	if isPrivate(err) {
 		return "use --allow-private if you mean it"
+	}
+	if e, ok := errors.AsType[*feedhistory.NotFeedError](err); ok && len(e.Feeds) > 0 {
+		return "its feed is " + e.Feeds[0].Href + ": give that address"
 	}
 	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		return parseRemedy(e)
@@ -167,6 +182,12 @@ func remedy(err error) string {
 }
 
 func networkRemedy(err error) string {
+	if isTooLarge(err) {
+		return tooLargeRemedy
+	}
+	if _, todo := tlsProblem(err); todo != "" {
+		return todo
+	}
 	var timeout interface{ Timeout() bool }
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
@@ -181,12 +202,25 @@ func networkRemedy(err error) string {
 
 func parseRemedy(e *feedhistory.ParseError) string {
 	switch {
+	case isTooLarge(e):
+		return tooLargeRemedy
 	case e.Reason != feedhistory.ReasonNotFeed:
 		return ""
 	case strings.Contains(e.Err.Error(), "HTML"):
-		return "look there for a link to the feed, and give its address"
+		return "the page names no feed: give the feed's own address"
 	}
 	return "check the address"
+}
+
+const tooLargeRemedy = "allow for more with --max-document-bytes if you trust the publisher"
+
+// isTooLarge reports whether a document has more bytes than are allowed.
+func isTooLarge(err error) bool {
+	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
+		return e.Limit == "bytes"
+	}
+	e, ok := errors.AsType[*feedhistory.ParseError](err)
+	return ok && e.Reason == feedhistory.ReasonLimit && strings.HasSuffix(e.Err.Error(), " bytes")
 }
 
 func statusRemedy(e *feedhistory.StatusError) string {

@@ -124,6 +124,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.CloseClientConnections)
 	ts.Setenv("URL", server.URL)
+	ts.Setenv("ADDRESS", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // status CODE PROGRAM [ARG...] runs a program, which must end with the code.

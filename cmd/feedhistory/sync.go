@@ -75,6 +75,7 @@ func (c *syncCommand) Run(w *world) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store, store.Index)
+	s.strays.named = c.named()
 	err = s.subscribe(w.ctx, given)
 	if err == nil {
 		err = c.fill(w.ctx, s, given)
@@ -108,9 +109,17 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(contex
 		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
 		held: map[string]time.Time{}, quiet: map[string]time.Time{}, index: index,
 		report: &syncReport{
-			json: c.JSON, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
+			json: c.JSON, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
 		},
 	}
+}
+
+// results is where text for people goes: with --json that is no result.
+func (c *syncCommand) results(w *world) *page {
+	if c.JSON {
+		return &page{w: w.asides()}
+	}
+	return &page{w: w.stdout}
 }
 
 // given returns the addresses of the arguments and the lists, as they are named
@@ -139,6 +148,15 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 		return nil, errors.New("no feed in the lists can be polled")
 	}
 	return urls, nil
+}
+
+// named are the addresses of the arguments, as they are named in the store.
+func (c *syncCommand) named() map[string]bool {
+	named := map[string]bool{}
+	for _, url := range c.URLs {
+		named[feedName(url)] = true
+	}
+	return named
 }
 
 // subscriptions reads a subscription list.

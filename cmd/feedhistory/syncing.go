@@ -17,6 +17,7 @@ type syncing struct {
 	lanes    *lanes
 	parallel int
 	report   *syncReport
+	strays   strays
 
 	index func(context.Context) error // makes what was added ready to be searched
 	added bool                        // something was, since it last did
@@ -37,6 +38,9 @@ type outcome struct {
 	kind    outcomeKind
 	forget  bool      // the feed was never read, so that its address may be wrong
 	until   time.Time // when the host that asks to be left alone may be asked again
+
+	stray bool              // the address never was a feed's, and is to be forgotten
+	found feedhistory.Links // the feeds of the page that is there
 }
 
 type outcomeKind uint8
@@ -142,13 +146,24 @@ const (
 func (s *syncing) subscribe(ctx context.Context, given []string) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, url := range given {
-		feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
-		err := s.mirror.Store.Commit(ctx, &mirror.Change{Feed: feed})
-		if err != nil && !errors.Is(err, mirror.ErrConflict) { // else it is there already
+		isNew, err := s.subscribeOne(ctx, url)
+		if err != nil {
 			return err
+		}
+		if isNew && s.strays.named[url] {
+			s.strays.add(url, true)
 		}
 	}
 	return nil
+}
+
+// subscribeOne has the store have a feed, and reports whether it had not before.
+func (s *syncing) subscribeOne(ctx context.Context, url string) (isNew bool, err error) {
+	err = s.mirror.Store.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: url, Verdict: feedhistory.Partial}})
+	if errors.Is(err, mirror.ErrConflict) { // it is there already
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // due has the feeds wait that are due, and sets when to look again.
@@ -229,6 +244,7 @@ func (s *syncing) poll(ctx context.Context, t turn) outcome {
 		}
 	}
 	o.judge(ctx, s.mirror.Store)
+	s.strays.look(ctx, s.mirror.Client, &o)
 	return o
 }
 
@@ -287,6 +303,11 @@ func (s *syncing) end(o outcome) error {
 	case o.kind == broken:
 		s.rest = now.Add(holdFor)
 		s.look = s.rest
+	}
+	if o.stray {
+		if err := s.forget(o); err != nil || len(o.found) > 0 {
+			return err
+		}
 	}
 	return s.report.tell(o)
 }

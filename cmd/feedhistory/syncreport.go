@@ -23,7 +23,9 @@ import (
 type syncReport struct {
 	json    bool
 	stdout  io.Writer
-	page    *page
+	page    *page // results
+	asides  *page // and what it all came to
+	errors  *page
 	db      *database
 	every   bool
 	feeds   int                      // to be polled, unless it goes on for ever
@@ -89,15 +91,19 @@ func (r *syncReport) tell(o outcome) error {
 		return nil
 	}
 	r.last = ""
+	if o.kind == failed || o.kind == broken {
+		r.errors.outcomeOfPoll(o, c)
+		return nil
+	}
 	r.page.outcomeOfPoll(o, c)
-	return nil
+	return r.page.err
 }
 
 // trouble tells of a store that cannot be read, once.
 func (r *syncReport) trouble(err error) {
 	if text := r.db.failure(err).Error(); text != r.last {
 		r.last = text
-		r.page.line(clean(text + "; trying again every minute"))
+		r.errors.line(clean(text + "; trying again every minute"))
 	}
 }
 
@@ -107,7 +113,7 @@ func (r *syncReport) end(left int) {
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
-		r.page.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.asides.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.told[""] = exitPartial
 	}
 	if r.polls < 2 {
@@ -129,7 +135,15 @@ func (r *syncReport) end(left int) {
 	if partial > 0 {
 		text += " · something is missing of " + count(partial, "feed", "feeds")
 	}
-	r.page.para("", "", text)
+	r.asides.para("", "", text)
+}
+
+// found tells which feed takes the place of a page.
+func (r *syncReport) found(o outcome) {
+	r.asides.line(clean(withoutUser(o.feed) + ": a web page; its feed is " + o.found[0].Href))
+	for _, other := range o.found[1:] {
+		r.asides.line("  " + clean(otherFeed(other)))
+	}
 }
 
 // status is the exit status that the last polls come to.
@@ -227,7 +241,7 @@ func (o *outcome) text(c *mirror.Changes) string {
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}
-	if o.forget && isWrongAddress(o.err) {
+	if o.forget && !o.stray && isWrongAddress(o.err) {
 		text += "; feedhistory rm forgets it"
 	}
 	return text

@@ -26,7 +26,7 @@ func (c *unsubscribeCommand) Run(w *world) error {
 		return err
 	}
 	defer db.Close()
-	removed, err := db.Unsubscribe(w.ctx, c.URLs)
+	removed, err := db.Unsubscribe(w.ctx, each(c.URLs, webAddress))
 	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
 		return usageError(refused.Error())
 	}
