@@ -92,6 +92,10 @@ type Credential struct {
 
 	// Authorization is the value of that header, such as "Bearer …".
 	Authorization string
+
+	// Header are further fields that servers ask for, such as "X-Api-Key" or
+	// "Cookie". Those that a Client sets itself are refused; see Ask.
+	Header http.Header
 }
 
 // String returns the origin: a credential that is printed gives nothing away.

@@ -25,6 +25,7 @@ type checkCommand struct {
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
 
 	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -124,7 +125,11 @@ func (c *checkCommand) profile() check.Profile {
 func (r *checkRun) source(arg string) error {
 	switch {
 	case r.Chain && isURL(arg):
-		return r.chain(arg, r.world.client(r.stderr), func(url string) string { return url })
+		client, err := r.authorized(arg)
+		if err != nil {
+			return err
+		}
+		return r.chain(arg, client, func(url string) string { return url })
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:
@@ -155,7 +160,10 @@ func (r *checkRun) feedAt(arg string, err error) string {
 	if !isURL(arg) || r.ofPages[arg] {
 		return ""
 	}
-	client := r.world.client(r.stderr)
+	client, wrong := r.authorized(arg)
+	if wrong != nil {
+		return ""
+	}
 	defer client.CloseIdle()
 	feeds := feedsOf(r.ctx, client, arg, err)
 	if len(feeds) == 0 {

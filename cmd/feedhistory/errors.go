@@ -229,7 +229,11 @@ func statusRemedy(e *feedhistory.StatusError) string {
 		return "the publisher has withdrawn the feed for good"
 	case e.Status == http.StatusNotFound:
 		return "check the address"
-	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+	case e.Status == http.StatusUnauthorized:
+		return "the server does not let you read it: log in with --user, --token-env, --header or --netrc"
+	case e.Status == http.StatusProxyAuthRequired:
+		return "the proxy wants a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+	case e.Status == http.StatusForbidden:
 		return "the server does not let you read it"
 	case e.Status == http.StatusTooManyRequests, e.Status >= 500:
 		return "try again later"

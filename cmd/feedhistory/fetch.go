@@ -22,6 +22,7 @@ type fetchCommand struct {
 
 	backfillFlags
 	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -57,13 +58,16 @@ func (c *fetchCommand) Run(w *world) error {
 			return err
 		}
 	}
+	client, err := w.authorized(each(c.URLs, webAddress)...)
+	if err != nil {
+		return err
+	}
+	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
 	out, err := w.output(c.Output)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	client := w.client(w.stderr)
-	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
 	status := exitOK
 	for _, url := range c.URLs {
 		f := &fetching{fetchCommand: c, world: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}

@@ -15,6 +15,7 @@ type inspectCommand struct {
 	JSON   bool   `name:"json" help:"Print one JSON object."`
 
 	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.

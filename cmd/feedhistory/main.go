@@ -70,6 +70,7 @@ type globals struct {
 type world struct {
 	*globals
 	*networkFlags // of the verb; zero if it makes no requests
+	*privateFlags // of the verb; nil if it has none
 	ctx           context.Context
 	stdin         io.Reader
 	stdout        io.Writer
@@ -134,8 +135,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return w.misused(err, call)
 	}
 	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ network() *networkFlags }); ok {
-		if w.networkFlags = verb.network(); w.checkNetwork() != nil {
-			return w.misused(w.checkNetwork(), call)
+		w.networkFlags = verb.network()
+		if verb, ok := verb.(interface{ private() *privateFlags }); ok {
+			w.privateFlags = verb.private()
+		}
+		if err := w.prepare(); err != nil {
+			return w.status(err, call)
 		}
 	}
 	return w.status(call.Run(w), call)

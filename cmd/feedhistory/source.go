@@ -116,7 +116,11 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 		if base != "" {
 			return nil, usageError("--base is for files and standard input: a document at a URL has its own base")
 		}
-		return w.client(w.stderr).Get(w.ctx, arg)
+		client, err := w.authorized(arg)
+		if err != nil {
+			return nil, err
+		}
+		return client.Get(w.ctx, arg)
 	}
 	in, err := w.open(arg)
 	if err != nil {

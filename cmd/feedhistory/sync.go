@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type syncCommand struct {
 	backfillFlags
 
 	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -76,6 +78,10 @@ func (c *syncCommand) Run(w *world) error {
 	defer store.Close()
 	s := c.newSyncing(w, store, store.Index)
 	s.strays.named = c.named()
+	if s.keys, err = c.keep(&c.database, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
+		return err
+	}
+	s.mirror.ClientFor = s.keys.clientFor(s.mirror.Client)
 	err = s.subscribe(w.ctx, given)
 	if err == nil {
 		err = c.fill(w.ctx, s, given)

@@ -18,6 +18,7 @@ type syncing struct {
 	parallel int
 	report   *syncReport
 	strays   strays
+	keys     *keyring // the feeds' credentials; nil: there are none
 
 	index func(context.Context) error // makes what was added ready to be searched
 	added bool                        // something was, since it last did
@@ -244,7 +245,7 @@ func (s *syncing) poll(ctx context.Context, t turn) outcome {
 		}
 	}
 	o.judge(ctx, s.mirror.Store)
-	s.strays.look(ctx, s.mirror.Client, &o)
+	s.strays.look(ctx, s.mirror, &o)
 	return o
 }
 
@@ -272,7 +273,13 @@ func (o *outcome) judge(ctx context.Context, store mirror.Store) {
 
 // recover adds to what a poll brought what the feed does not declare.
 func (s *syncing) recover(ctx context.Context, polled *mirror.Changes) (*mirror.Changes, error) {
-	more, err := s.backfill.Keep(ctx, s.mirror, polled.URL)
+	b := s.backfill
+	if s.mirror.ClientFor != nil {
+		if own := s.mirror.ClientFor(polled.URL); own != nil {
+			b = &backfill.Backfill{HTTP: own, Methods: b.Methods}
+		}
+	}
+	more, err := b.Keep(ctx, s.mirror, polled.URL)
 	if more == nil {
 		return polled, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -32,7 +33,7 @@ func (s *strays) add(url string, asPage bool) {
 
 // look finds out whether a poll has failed because there never was a feed, and, if
 // there is a page, which feeds it has.
-func (s *strays) look(ctx context.Context, client *feedhistory.Client, o *outcome) {
+func (s *strays) look(ctx context.Context, m *mirror.Mirror, o *outcome) {
 	s.mu.Lock()
 	asPage, fresh := s.fresh[o.feed]
 	s.mu.Unlock()
@@ -40,6 +41,10 @@ func (s *strays) look(ctx context.Context, client *feedhistory.Client, o *outcom
 		return
 	}
 	if asPage {
+		client := m.Client
+		if m.ClientFor != nil {
+			client = cmp.Or(m.ClientFor(o.feed), client)
+		}
 		o.found = feedsOf(ctx, client, o.feed, o.err)
 	}
 	o.stray = ctx.Err() == nil
@@ -59,10 +64,18 @@ func (s *syncing) forget(o outcome) error {
 	if err := s.mirror.Store.Remove(ctx, o.feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	if len(o.found) == 0 {
+	feed := ""
+	if len(o.found) > 0 {
+		feed = feedName(o.found[0].Href)
+	}
+	if s.keys != nil {
+		if err := s.keys.replace(o.feed, feed); err != nil {
+			return err
+		}
+	}
+	if feed == "" {
 		return nil
 	}
-	feed := feedName(o.found[0].Href)
 	s.report.found(o)
 	isNew, err := s.subscribeOne(ctx, feed)
 	if err != nil {
