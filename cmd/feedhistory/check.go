@@ -83,7 +83,9 @@ func (c *checkCommand) Run(w *world) error {
 		}
 	}
 	for _, source := range c.Sources {
-		if err := run.source(source); err != nil {
+		if err := run.source(source); err != nil && run.documents == 0 {
+			return failure(source, err)
+		} else if err != nil {
 			return errors.Join(run.print(), failure(source, err))
 		}
 	}

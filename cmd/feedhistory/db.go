@@ -291,7 +291,7 @@ func (d *database) failure(err error) error {
 		return errors.New(d.name() + ": " + what)
 	}
 	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return err
 }

@@ -141,7 +141,11 @@ func failure(arg string, err error) error {
 	if todo != "" {
 		what += "; " + todo
 	}
-	return errors.New(name + ": " + strings.TrimPrefix(what, name+": ")) // once
+	said := errors.New(name + ": " + strings.TrimPrefix(what, name+": ")) // once
+	if errors.Is(err, context.Canceled) {
+		return interruptedError{said}
+	}
+	return said
 }
 
 // withoutUser takes a user and password out of a URL, so that they are not

@@ -128,8 +128,6 @@ func (f *fetching) feed(url string) (status int, err error) {
 	switch {
 	case errors.Is(err, errOutput):
 		return 0, err
-	case result == nil && f.ctx.Err() != nil:
-		return 0, interruptedError{failure(url, err)}
 	case result == nil:
 		return 0, failure(url, err)
 	}

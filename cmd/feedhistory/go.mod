@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/alecthomas/kong v1.17.0
+	github.com/creack/pty v1.1.24
 	github.com/feedhistory/feedhistory v0.2.0
 	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0

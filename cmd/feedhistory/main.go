@@ -14,7 +14,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -110,14 +112,21 @@ func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal kills
+		time.Sleep(grace)
+		os.Exit(exitInterrupted)
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	w := &world{
+		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout}, stderr: stderr,
+	}
+	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.tell("reading from the terminal; Ctrl-D ends it") }}
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
@@ -158,9 +167,13 @@ func (w *world) status(err error, call *kong.Context) int {
 	case errors.As(err, &usage):
 		return w.misused(err, call)
 	}
-	w.say(err.Error())
-	if _, ok := errors.AsType[interruptedError](err); ok {
-		return exitInterrupted
+	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
+		w.say("interrupted")
+	} else {
+		w.say(text)
+	}
+	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
+		return w.interrupted()
 	}
 	return exitFailed
 }

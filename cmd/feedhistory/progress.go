@@ -40,6 +40,9 @@ func (w *world) newBar(length int, description string) *progressbar.ProgressBar 
 }
 
 func isTerminal(w io.Writer) bool {
+	if out, ok := w.(*stdoutWriter); ok {
+		w = out.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

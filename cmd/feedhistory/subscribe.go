@@ -77,7 +77,7 @@ func (c *subscribeCommand) feedAt(w *world, db *fleet.Database, url string) (str
 	})
 	switch {
 	case w.ctx.Err() != nil:
-		return "", interruptedError{failure(url, err)}
+		return "", failure(url, w.ctx.Err())
 	case err != nil && isNoFeed(err):
 		return "", failure(feed, err)
 	}

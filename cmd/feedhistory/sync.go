@@ -98,6 +98,9 @@ func (c *syncCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
+	if w.ctx.Err() != nil && !c.Every && s.report.ended == 0 && s.report.counted.documents.Load() == 0 {
+		return statusError(exitInterrupted)
+	}
 	return s.report.status()
 }
 

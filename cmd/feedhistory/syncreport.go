@@ -35,6 +35,7 @@ type syncReport struct {
 	last    string         // the trouble that was told last
 
 	polls, added, changed, deleted int
+	ended                          int // polls that came to their end
 	left                           int // feeds whose poll did not begin
 }
 
@@ -80,6 +81,9 @@ func (r *syncReport) tell(o outcome) error {
 	before, again := r.told[o.feed]
 	r.told[o.feed] = status
 	r.polls++
+	if o.kind != interrupted {
+		r.ended++
+	}
 	c := cmp.Or(o.changes, &mirror.Changes{URL: o.feed, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.json {
