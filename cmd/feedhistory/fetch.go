@@ -14,8 +14,8 @@ type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit        int      `placeholder:"N" help:"Only the latest entries, as many at most of each feed."`
-	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss" placeholder:"FORMAT" xor:"format" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed."`
-	JSON         bool     `name:"json" xor:"format" help:"Print a JSON object for each entry, one a line, which is the default."`
+	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed."`
+	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
 	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file, which is there once it is complete, instead of standard output."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
 	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
@@ -42,6 +42,8 @@ func (c *fetchCommand) Validate() error {
 		return errors.New("--max-documents: at least 1")
 	case c.MaxBytes < 1:
 		return errors.New("--max-bytes: at least 1")
+	case c.JSON && c.Format != "jsonl":
+		return errors.New("--json and --format " + c.Format + " exclude each other")
 	case c.Limit < 0:
 		return errors.New("--limit: at least 1")
 	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss"):
