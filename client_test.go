@@ -89,8 +89,8 @@ msg=body url=http://a.example/new`+size("http://a.example/new")+`
 msg=request url=http://a.example/2 method=GET conditional=false
 msg=answer url=http://a.example/2 status=200
 msg=body url=http://a.example/2`+size("http://a.example/2")+`
-msg=refusal url=http://a.example/1 rule=userinfo error="fetch \"http://a.example/1\": refused: user or password in the URL"
-msg=gap url=http://a.example/1 from=http://a.example/2 reason=refused error="fetch \"http://a.example/1\": refused: user or password in the URL"
+msg=refusal url=http://a.example/1 rule=userinfo error="fetch \"http://a.example/1\": refused: a user or password in the URL"
+msg=gap url=http://a.example/1 from=http://a.example/2 reason=refused error="fetch \"http://a.example/1\": refused: a user or password in the URL"
 msg=request url=http://a.example/0 method=GET conditional=true
 msg=answer url=http://a.example/0 status=304
 msg=request url=http://a.example/secret method=GET conditional=false

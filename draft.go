@@ -1,120 +1,180 @@
 package feedhistory
 
 import (
-	"encoding/base64"
-	"errors"
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A Draft is an entry that is not published yet, as fields. Zero fields are
-// left out, but for ID, Title and Updated, which an entry must have.
-type Draft struct {
-	ID                 string // never changes, whatever else does (RFC 4287 §4.2.6)
-	Title              Text
-	Updated, Published time.Time
-	Summary, Content   Text
-	Links              Links // an alternate, enclosures …
-	Authors            []Person
-	Categories         []Category
-}
+// An entry as the fields of a Draft: what it takes to publish it again.
 
-// A Category is a category of an entry (RFC 4287 §4.2.2).
-type Category struct{ Term, Scheme, Label string }
-
-// Entry returns the entry that the draft describes, as Atom; WriteRSS and others
-// write it in their own vocabulary. The same draft gives the same XML.
+// Draft returns the entry's fields. An entry that is made of them says the same,
+// in Atom, with absolute links; of a draft that became an entry Draft returns the
+// same fields. Authors are the feed's where the entry has none of its own.
 //
-// It is an error if the id or the update time is missing, or if the body of an
-// xhtml text is not well-formed.
-func (d Draft) Entry() (*Entry, error) {
+// XHTML that is not well-formed becomes HTML, and other markup that is not becomes
+// text. Updated may be zero, as RSS has no such time.
+func (e *Entry) Draft() Draft {
+	d := Draft{
+		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
+		Title: e.Title().draftable(), Summary: e.Summary().draftable(), Content: e.Content().draftable(),
+	}
 	switch {
-	case trim(d.ID) != d.ID || d.ID == "":
-		return nil, fmt.Errorf("draft %q: an id is needed, without white space around it (RFC 4287 §4.2.6)", clip(d.ID))
-	case d.Updated.IsZero():
-		return nil, fmt.Errorf("draft %s: an update time is needed (RFC 4287 §4.2.15)", d.ID)
+	case e.raw == "":
+	case e.format() == JSONFeed:
+		item := e.decodeJSON()
+		for _, p := range item.Authors {
+			d.Authors = append(d.Authors, Person{Name: p.Name, URI: p.URL, Email: p.Email})
+		}
+		for _, tag := range item.Categories {
+			d.addCategory(Category{Term: tag})
+		}
+	default:
+		d.readElements(e)
 	}
-	w := &writer{}
-	w.b.WriteString("<entry")
-	writeAttr(&w.b, "xmlns", nsAtom)
-	w.b.WriteString(">\n")
-	w.element("id", d.ID)
-	w.element("updated", d.Updated.Format(time.RFC3339Nano))
-	if !d.Published.IsZero() {
-		w.element("published", d.Published.Format(time.RFC3339Nano))
+	if len(d.Authors) == 0 {
+		d.Authors = slices.Clone(e.authors())
 	}
-	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
-	if err != nil {
-		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
-	}
-	for _, p := range d.Authors {
-		w.author(p)
-	}
-	for _, c := range d.Categories {
-		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
-	}
-	for _, l := range d.Links {
-		w.link("link", l)
-	}
-	w.b.WriteString("</entry>")
-	return ReadEntry(Atom, w.b.String(), "")
+	return d
 }
 
-// draftText writes a text construct or content; a title even if it is empty.
-func (w *writer) draftText(name string, t Text) error {
-	if t == (Text{}) && name != "title" {
-		return nil
+// draftable returns a text that Draft.Entry takes, with the same meaning.
+func (t Text) draftable() Text {
+	if t.Body+t.Src == "" {
+		return Text{}
 	}
-	if isMedia(t.Type) && name != "content" {
-		return fmt.Errorf("%s: type %q: a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
+	if t.Type == TextPlain || t.Src != "" || !mayBeRelative(t.Body) {
+		t.Base = "" // there is nothing to resolve
 	}
-	body, err := t.atomBody()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if t.Src != "" {
+		t.Body = "" // RFC 4287 §4.1.3.2: then it has no content of its own
 	}
-	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
-	return nil
+	if _, err := t.atomBody(); err == nil {
+		return t
+	}
+	if t.Type == TextXHTML {
+		t.Type = TextHTML // readers make the same of it
+	} else {
+		t.Type = "text/plain"
+	}
+	return t
 }
 
-// isMedia reports whether a text's type is a media type, as only content's may be.
-func isMedia(kind string) bool {
-	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
+// readElements reads the elements that an entry may have several of: authors,
+// categories and extensions.
+func (d *Draft) readElements(e *Entry) {
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var others []Person // whom other vocabularies name
+	left := maxBorrowed*len(raw) + maxBorrowedExtra
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		start := r.s.Offset()
+		if r.draftElement(d, &others) || r.isMapped() || r.isOwn() && !r.isCarried() {
+			continue
+		}
+		r.s.Skip()
+		element := sc.alone(raw[start:r.s.End()], e.format())
+		if left -= len(element); left < 0 {
+			break // more declarations than elements
+		}
+		if wellFormed(element) == nil {
+			d.Extensions = append(d.Extensions, element)
+		}
+	}
+	for _, p := range others {
+		d.addAuthor(p)
+	}
 }
 
-// atomBody returns what Atom has inside the element of a text of this type (RFC
-// 4287 §3.1.1, §4.1.3.3). The error says where markup is not well-formed.
-func (t Text) atomBody() (string, error) {
-	kind := strings.ToLower(t.Type)
-	switch {
-	case kind == TextXHTML:
-		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
-		return div, wellFormed(div)
-	case t.Src != "" && t.Body == "":
-		return "", nil
-	case isXMLType(kind):
-		return t.Body, wellFormed(t.Body)
-	case isMedia(kind) && !strings.HasPrefix(kind, "text/"):
-		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
+// draftElement reads the current element of an entry, if it is an author or a
+// category.
+func (r *reader) draftElement(d *Draft, others *[]Person) bool {
+	space, local := r.space(), r.s.Local()
+	atom := isAtom(space) || r.doc.Format == Atom && space == r.native
+	switch rss := r.doc.Format == RSS && r.isRSS(); {
+	case atom && atomName(local) == "author" && r.doc.Format == Atom:
+		d.Authors = append(d.Authors, r.person())
+	case atom && atomName(local) == "author":
+		*others = append(*others, r.person())
+	case atom && atomName(local) == "category":
+		term, _ := r.s.Attr("", "term")
+		scheme, _ := r.s.Attr("", "scheme")
+		label, _ := r.s.Attr("", "label")
+		d.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
+	case rss && rssName(local) == "author":
+		d.addAuthor(personText(r.plainText()))
+	case space == nsDC && local == "creator":
+		*others = append(*others, personText(r.plainText()))
+	case rss && rssName(local) == "category":
+		domain, _ := r.s.Attr("", "domain")
+		d.addCategory(Category{Term: r.plainText(), Scheme: domain})
+	case space == nsDC && local == "subject":
+		d.addCategory(Category{Term: r.plainText()})
+	default:
+		return false
 	}
-	var b strings.Builder
-	escapeText(&b, t.Body)
-	return b.String(), nil
+	return true
 }
 
-// wellFormed checks one element, without any leniency.
-func wellFormed(element string) error {
-	s := xmlscan.New(element, xmlscan.Limits{})
-	for s.Next() != xmlscan.Stop {
+func personText(text string) Person {
+	p := personOf(text)
+	return Person{Name: p.Name, Email: p.Email}
+}
+
+// addAuthor adds an author, unless one of this name is there.
+func (d *Draft) addAuthor(p Person) {
+	name := cmp.Or(p.Name, p.Email, p.URI)
+	if name != "" && !slices.ContainsFunc(d.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
+		d.Authors = append(d.Authors, p)
 	}
-	if err := s.Err(); err != nil {
-		return err
+}
+
+// addCategory adds a category, unless it says nothing, or it is there.
+func (d *Draft) addCategory(c Category) {
+	if c.Term != "" && !slices.Contains(d.Categories, c) {
+		d.Categories = append(d.Categories, c)
 	}
-	if notes, _ := s.Notes(); len(notes) > 0 {
-		return fmt.Errorf("not well-formed: %s", notes[0].Message)
+}
+
+// isCarried reports whether the current element, of Atom's own, is kept as it
+// stands.
+func (r *reader) isCarried() bool {
+	if r.doc.Format != Atom {
+		return false
 	}
-	return nil
+	switch atomName(r.s.Local()) {
+	case "contributor", "rights", "source":
+		return true
+	}
+	return false
+}
+
+// alone returns an element with what it takes from the scope to stand by itself,
+// in any document.
+func (sc *scope) alone(element string, format Format) string {
+	needed := sc.needed(element)
+	attrs := declarations(element, needed)
+	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
+		attrs += ` xmlns=""`
+	}
+	if sc.base != "" && mayBeRelative(element) {
+		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
+		s.Next()
+		own, _ := s.Attr(nsXML, "base")
+		if base := resolve(sc.base, own); base != own {
+			var b strings.Builder
+			writeAttr(&b, "xml:base", base)
+			attrs += b.String()
+		}
+	}
+	if attrs == "" {
+		return element
+	}
+	return xmlscan.Standalone(element, sc.bindings, attrs)
 }

@@ -1,8 +1,12 @@
 package feedhistory
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
 	"time"
 
@@ -131,6 +135,53 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *NotFeedError) Unwrap() error { return e.Err }
+
+// Describe says what an error of this package is about in a few words, without
+// the URL: for whoever shows that next to it. An error of another kind is
+// described by its own text.
+func Describe(err error) string {
+	if e, ok := errors.AsType[*ParseError](err); ok {
+		if e.Line > 0 {
+			return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
+		}
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		return (*fetch.StatusError)(e).Detail()
+	}
+	if e, ok := errors.AsType[*RefusedError](err); ok {
+		return (*fetch.RefusedError)(e).Detail()
+	}
+	if e, ok := errors.AsType[*LimitError](err); ok {
+		return (*fetch.LimitError)(e).Detail()
+	}
+	if e, ok := errors.AsType[*TimeoutError](err); ok {
+		return (*fetch.TimeoutError)(e).Detail()
+	}
+	if e, ok := errors.AsType[*TruncatedError](err); ok {
+		return (*fetch.TruncatedError)(e).Detail()
+	}
+	if e, ok := errors.AsType[*EncodingError](err); ok {
+		return (*fetch.EncodingError)(e).Detail()
+	}
+	return describeOther(err)
+}
+
+func describeOther(err error) string {
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return "the host " + e.Name + " cannot be looked up: " + e.Err
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "cancelled before it was read"
+	case errors.Is(err, io.EOF):
+		return "the server hung up without an answer"
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
 
 // public turns an error of internal/fetch into that of this package.
 func public(err error) error {

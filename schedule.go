@@ -7,6 +7,57 @@ import (
 	"time"
 )
 
+// A Schedule is what a feed itself says about how often to ask for it: RSS's
+// ttl, skipHours and skipDays, and the syndication module's updatePeriod and
+// updateFrequency. The zero value says nothing.
+type Schedule struct {
+	Every     time.Duration // between polls, at least
+	SkipHours uint32        // a bit for each hour of the day, UTC
+	SkipDays  uint8         // a bit for each day of the week, UTC; the lowest is Sunday
+}
+
+// Next returns the earliest time at which asking again makes sense: when both
+// the response's freshness and the feed's own interval have passed, in no
+// skipped hour or day, and at most a month later. It is the zero time if
+// nothing is said.
+func (s Schedule) Next(r Response) time.Time {
+	next := r.Fresh
+	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
+		next = at
+	}
+	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
+		next = latest
+	}
+	if next.IsZero() && s.skips(r.Received) {
+		next = r.Received
+	}
+	return s.unskipped(next)
+}
+
+func (s Schedule) skips(t time.Time) bool {
+	t = t.UTC()
+	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
+}
+
+// unskipped returns the time, or the first hour after it that is not skipped;
+// what skips everything skips nothing.
+func (s Schedule) unskipped(t time.Time) time.Time {
+	if t.IsZero() || !s.skips(t) {
+		return t
+	}
+	hour := t.Truncate(time.Hour)
+	for range 8 * 24 {
+		if hour = hour.Add(time.Hour); !s.skips(hour) {
+			return hour
+		}
+	}
+	return t
+}
+
+// NextPoll returns when to ask for the document again; the zero time if
+// neither it nor the response says. See Schedule.Next.
+func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
+
 var periods = map[string]time.Duration{
 	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
 	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,

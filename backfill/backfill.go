@@ -80,7 +80,7 @@ type Backfill struct {
 }
 
 // Methods returns those that are tried by default: WordPress, Blogger and
-// each Platform that is known.
+// each platform that is known.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {

@@ -217,7 +217,7 @@ func unsuited(err error) bool {
 // is apart, in that of updates, in which the feed's own document is none of its
 // pages.
 func bloggerSeries(s *source) *series {
-	return &series{source: s, end: AtEmpty, cursor: true, url: func(s *series) string {
+	return &series{source: s, end: atEmpty, cursor: true, url: func(s *series) string {
 		order := ""
 		if s.apart {
 			order = "updated"

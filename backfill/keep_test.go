@@ -43,6 +43,7 @@ func TestKeep(t *testing.T) {
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 	changes, err := m.Update(t.Context(), url)
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, 10, changes.Added)
 	require.Equal(t, feedhistory.Window, changes.Verdict)
 
@@ -62,6 +63,7 @@ func TestKeep(t *testing.T) {
 	}
 	changes, err = m.Update(t.Context(), url)
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Partial, changes.Verdict)
 	changes, _ = keep()
 	require.Equal(t, 15, changes.Added)
@@ -226,6 +228,7 @@ func TestKeepRefill(t *testing.T) {
 				}
 				changes, err := m.Update(t.Context(), url)
 				require.NoError(t, err)
+				require.NoError(t, changes.Failure)
 				require.Equal(t, feedhistory.Partial, changes.Verdict)
 				before := len(b.requests)
 				changes, err = f.Keep(t.Context(), m, url)

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// Wayback is where the Wayback Machine has its TimeMaps.
-const Wayback = "https://web.archive.org/web/timemap/link/"
+// waybackMachine is where the Wayback Machine has its TimeMaps.
+const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
 // 7089). It asks a third party, whatever Policy.SameOrigin says, so it is used
@@ -25,7 +25,7 @@ const Wayback = "https://web.archive.org/web/timemap/link/"
 // been edited, or withdrawn, or left the feed by age: nothing is taken for
 // deleted.
 type Memento struct {
-	TimeMap string        // what a feed's URL is added to; "": Wayback
+	TimeMap string        // what a feed's URL is added to; "": that of the Wayback Machine
 	Pace    time.Duration // least time between requests to the archive; zero: one second
 
 	// All asks for every snapshot. By default those between two that have an
@@ -57,7 +57,7 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)
 		defer a.http.CloseIdle()
-		list, err := a.list(cmp.Or(m.TimeMap, Wayback) + cmp.Or(doc.Response.Requested, doc.URL))
+		list, err := a.list(cmp.Or(m.TimeMap, waybackMachine) + cmp.Or(doc.Response.Requested, doc.URL))
 		if err != nil {
 			yield(nil, err)
 			return
@@ -98,7 +98,7 @@ const maxLists = 100
 // list reads the TimeMap, and those that it refers to. There is none of what
 // the archive does not have.
 func (a *archive) list(first string) ([]Snapshot, error) {
-	all := &TimeMap{}
+	all := &timeMap{}
 	queue, asked := []string{first}, map[string]bool{}
 	for len(queue) > 0 && len(asked) < maxLists && len(all.Snapshots) < maxSnapshots {
 		url := queue[0]
@@ -113,7 +113,7 @@ func (a *archive) list(first string) ([]Snapshot, error) {
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}
-		m, err := ParseTimeMap(text, resp.URL)
+		m, err := parseTimeMap(text, resp.URL)
 		if err != nil {
 			return nil, answer{err: err}.gap(url, "")
 		}

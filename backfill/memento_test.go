@@ -305,14 +305,14 @@ func TestParseTimeMap(t *testing.T) {
  <javascript:x>; rel="memento";datetime="Wed, 21 Jun 2000 01:17:31 GMT",
  <http://arxiv.example.net/web/20000621044156/http://a.example.org>; rel="memento";datetime="yesterday",
  <http://arxiv.example.net/timemap/2/http://a.example.org>; rel="timemap"`
-	m, err := ParseTimeMap(text, "http://arxiv.example.net/timemap/http://a.example.org")
+	m, err := parseTimeMap(text, "http://arxiv.example.net/timemap/http://a.example.org")
 	require.NoError(t, err)
 	require.Equal(t, "http://a.example.org", m.Original)
 	require.Equal(t, []string{"http://arxiv.example.net/timemap/2/http://a.example.org"}, m.More)
 	require.Len(t, m.Snapshots, 3)
 	require.Equal(t, time.Date(2000, 6, 20, 18, 2, 59, 0, time.UTC), m.Snapshots[0].Time.UTC())
 	require.Equal(t, 2009, m.Snapshots[2].Time.Year())
-	_, err = ParseTimeMap("<html", "http://arxiv.example.net/")
+	_, err = parseTimeMap("<html", "http://arxiv.example.net/")
 	require.Error(t, err)
 }
 
@@ -325,7 +325,7 @@ func FuzzParseTimeMap(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseTimeMap(text, "http://archive.example/map")
+		m, err := parseTimeMap(text, "http://archive.example/map")
 		if err != nil {
 			return
 		}

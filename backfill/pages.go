@@ -12,10 +12,10 @@ import (
 )
 
 // Name returns the platform's label.
-func (p Platform) Name() string { return p.Label }
+func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the platform's marks in a plain feed.
-func (p Platform) Recognise(doc *feedhistory.Document) Sign {
+func (p platform) Recognise(doc *feedhistory.Document) Sign {
 	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
@@ -37,7 +37,7 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 // Probe asks for one page.
-func (p Platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
+func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
 	works, err := p.series(newSource(ctx, c, doc, probe)).works()
 	if !works && err == nil {
 		probe.Reason = "it seems to be made by " + p.Label + ", but another page brings nothing else"
@@ -49,16 +49,16 @@ func (p Platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 }
 
 // Walk yields the pages after the first, and the first again if it has changed.
-func (p Platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return p.series(newSource(ctx, c, doc, probe)).walk
 }
 
-func (p Platform) series(s *source) *series {
+func (p platform) series(s *source) *series {
 	return &series{source: s, end: p.End, n: p.First, cursor: strings.Contains(p.Page, "{last}"), url: p.pageURL}
 }
 
 // pageURL returns the URL of a page.
-func (p Platform) pageURL(s *series) string {
+func (p platform) pageURL(s *series) string {
 	last := ""
 	if p.Entry != nil && s.last != nil {
 		if m := p.Entry.FindStringSubmatch(s.last.ID); len(m) > 1 {
@@ -95,7 +95,7 @@ func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 // withdrawn moves others to pages that have been read: this is not noticed.
 type series struct {
 	*source
-	end    End
+	end    pageEnd
 	cursor bool                 // there is no page after one that cannot be read
 	url    func(*series) string // of page n
 
@@ -203,14 +203,14 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 	for ; ; s.n++ {
 		url := s.url(s)
 		a := s.get(url)
-		if a.missing() || a.err == nil && s.end == AtEmpty && len(a.doc.Entries) == 0 {
+		if a.missing() || a.err == nil && s.end == atEmpty && len(a.doc.Entries) == 0 {
 			return reached
 		}
 		if a.err != nil {
 			if s.fail(); !yield(nil, a.gap(url, s.doc.URL)) {
 				return left
 			}
-			if failed || s.cursor || s.end == AtOnce {
+			if failed || s.cursor || s.end == atOnce {
 				return broken
 			}
 			failed = true
@@ -234,10 +234,10 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 		switch meets := s.until > 0 && s.task.overlaps(a.doc.Entries); {
 		case meets && s.n > s.until:
 			return reached
-		case s.end == AtOnce && s.task.refill && !meets:
+		case s.end == atOnce && s.task.refill && !meets:
 			yield(nil, overrun(url))
 			return hopeless
-		case s.end == AtOnce:
+		case s.end == atOnce:
 			return reached
 		}
 	}

@@ -9,30 +9,30 @@ import "regexp"
 // Omny and SoundCloud link from page to page, as a JSON Feed does with
 // next_url: those links are followed without any of this, and the lines for
 // Podlove and SoundCloud are for feeds whose links were lost on the way.
-var platforms = []Platform{
-	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: AtMissing},
-	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: AtMissing, Only: "before version 3.0 (2019)"},
-	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: AtEmpty},
-	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: AtEmpty},
+var platforms = []platform{
+	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: atMissing},
+	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing, Only: "before version 3.0 (2019)"},
+	{Label: "tumblr", Generator: "Tumblr", Page: "page/{n}/rss", First: 1, End: atEmpty},
+	{Label: "libsyn", Generator: "Libsyn", Page: "rss/page/{n}", First: 1, End: atEmpty},
 	{
-		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: AtEmpty,
+		Label: "discourse", Namespace: "http://www.discourse.org/", Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "latest.rss, since version 2.6 (2020); neither those of categories nor of users",
 	},
 	{
-		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: AtEmpty,
+		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "views with a full pager; the front page's rss.xml has none",
 	},
-	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: AtOnce, Only: "accounts with more than 20 posts, and up to 200"},
-	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: AtEmpty},
-	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: AtEmpty},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200"},
+	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: atEmpty},
+	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: atEmpty},
 	{
 		Label: "lemmy", URL: regexp.MustCompile(`^https?://[^/]+/feeds/(all|local|[cu]/[^/?]+)\.xml(\?|$)`),
-		Page: "?page={n}&limit=50&sort=New", First: 0, End: AtEmpty, Only: "feeds of all posts, of communities and of users",
+		Page: "?page={n}&limit=50&sort=New", First: 0, End: atEmpty, Only: "feeds of all posts, of communities and of users",
 	},
 }
 
-// A Platform is a kind of software, as plain data. It is a Method.
-type Platform struct {
+// A platform is a kind of software, as plain data. It is a Method.
+type platform struct {
 	Label string // the method's name
 
 	// How a feed is recognised: by each of these that is not zero.
@@ -46,21 +46,21 @@ type Platform struct {
 	// page's number, and {last} for what the group in Entry matches of the last
 	// entry so far.
 	Page  string
-	First int // the number of the page that the feed's own URL stands for
-	End   End // how a walk finds that there are no more
+	First int     // the number of the page that the feed's own URL stands for
+	End   pageEnd // how a walk finds that there are no more
 
 	// Only says which feeds of which versions have pages, for a Probe that finds
 	// none. "": as far as is known, all.
 	Only string
 }
 
-// An End is what a server answers when it is asked for a page beyond the last.
+// A pageEnd is what a server answers when it is asked for a page beyond the last.
 // One that sends a page again has come to its end as well, if with a gap.
-type End uint8
+type pageEnd uint8
 
 // The ends.
 const (
-	AtMissing End = iota // 404 or 410; a page without entries may be followed by others
-	AtEmpty              // a page without entries; or 404 or 410
-	AtOnce               // there is just one more page
+	atMissing pageEnd = iota // 404 or 410; a page without entries may be followed by others
+	atEmpty                  // a page without entries; or 404 or 410
+	atOnce                   // there is just one more page
 )

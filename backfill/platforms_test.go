@@ -19,18 +19,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A platform is a model of a server that a fixture describes.
-type platform struct {
+// A platformSite is a model of a server that a fixture describes.
+type platformSite struct {
 	*site
 	server     map[string]string // the fixture's settings
 	feed, item string
 }
 
-func readPlatform(t testing.TB, file string) *platform {
+func readPlatform(t testing.TB, file string) *platformSite {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	a := feedtest.Parse(string(text))
-	p := &platform{server: map[string]string{}}
+	p := &platformSite{server: map[string]string{}}
 	settings, ok := a.File("server")
 	require.True(t, ok)
 	for line := range strings.Lines(settings) {
@@ -43,9 +43,9 @@ func readPlatform(t testing.TB, file string) *platform {
 	return p
 }
 
-func (p *platform) number(name string) int { return atoi(p.server[name]) }
+func (p *platformSite) number(name string) int { return atoi(p.server[name]) }
 
-func (p *platform) answer(w http.ResponseWriter, r *http.Request) {
+func (p *platformSite) answer(w http.ResponseWriter, r *http.Request) {
 	posts, size := p.sorted(published), p.number("size")
 	uri := r.URL.RequestURI()
 	if unescaped, err := http.NewRequest("GET", strings.ReplaceAll(uri, "%2F", "/"), nil); err == nil {
@@ -80,7 +80,7 @@ func (p *platform) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(strings.ReplaceAll(p.write(p.feed, posts[0]), "{items}", items.String())))
 }
 
-func (p *platform) write(template string, of post) string {
+func (p *platformSite) write(template string, of post) string {
 	return strings.NewReplacer("{site}", p.url, "{id}", strconv.Itoa(of.id), "{title}", of.text,
 		"{date}", of.published.Format(time.RFC1123Z), "{time}", of.published.Format(time.RFC3339)).Replace(template)
 }
@@ -103,7 +103,7 @@ func match(template, uri string) (string, bool) {
 }
 
 // complete checks that a history has each of the site's posts once.
-func (p *platform) complete(t require.TestingT, r *Result) {
+func (p *platformSite) complete(t require.TestingT, r *Result) {
 	var items strings.Builder
 	posts := p.sorted(published)
 	for _, post := range posts {
@@ -160,7 +160,7 @@ func TestPlatforms(t *testing.T) {
 func TestPlatformsAnySize(t *testing.T) {
 	files := platformFiles(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := readPlatform(t, rapid.SampledFrom(files).Draw(rt, "platform"))
+		p := readPlatform(t, rapid.SampledFrom(files).Draw(rt, "platformSite"))
 		size := rapid.IntRange(1, 9).Draw(rt, "size")
 		n := rapid.IntRange(1, 60).Draw(rt, "posts")
 		p.server["size"] = strconv.Itoa(size)

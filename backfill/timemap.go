@@ -18,9 +18,9 @@ type Snapshot struct {
 	Time time.Time // when the document was so
 }
 
-// A TimeMap lists the snapshots that a web archive has of a document (RFC 7089
+// A timeMap lists the snapshots that a web archive has of a document (RFC 7089
 // §5).
-type TimeMap struct {
+type timeMap struct {
 	Original  string // the document's URL; "" if the list does not say
 	Snapshots []Snapshot
 	More      []string // URLs of further lists
@@ -29,16 +29,16 @@ type TimeMap struct {
 // maxSnapshots bounds a TimeMap.
 const maxSnapshots = 1_000_000
 
-// ParseTimeMap reads a TimeMap in the link format (RFC 6690). References
+// parseTimeMap reads a TimeMap in the link format (RFC 6690). References
 // resolve against base, the list's own URL. Snapshots come oldest first; those
 // without a time that can be read are left out. It is an error if the text has
 // no link at all.
-func ParseTimeMap(text, base string) (*TimeMap, error) {
+func parseTimeMap(text, base string) (*timeMap, error) {
 	own, err := url.Parse(base)
 	if err != nil {
 		return nil, err
 	}
-	m := &TimeMap{}
+	m := &timeMap{}
 	found := false
 	for text != "" && len(m.Snapshots) < maxSnapshots {
 		target, params, rest := weblink.Cut(text)
@@ -60,7 +60,7 @@ func ParseTimeMap(text, base string) (*TimeMap, error) {
 }
 
 // sort puts the oldest snapshots first, each once.
-func (m *TimeMap) sort() {
+func (m *timeMap) sort() {
 	slices.SortStableFunc(m.Snapshots, func(a, b Snapshot) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.URL, b.URL))
 	})
@@ -68,7 +68,7 @@ func (m *TimeMap) sort() {
 }
 
 // add takes in a link. Its relation may be several: "first memento".
-func (m *TimeMap) add(target, absolute string, params map[string]string, own string) {
+func (m *timeMap) add(target, absolute string, params map[string]string, own string) {
 	for rel := range strings.FieldsSeq(params["rel"]) {
 		switch rel {
 		case "original":

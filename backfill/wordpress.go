@@ -32,7 +32,7 @@ import (
 // and bisection, and nothing is proved.
 //
 // Where it does not, as behind a cache that leaves parameters out, they are read
-// from the first to the last, as a Platform's are.
+// from the first to the last, as a platform's are.
 type WordPress struct{}
 
 // The modes of a WordPress Probe.

@@ -28,6 +28,7 @@ type Chain struct {
 	lastNamed    link   // what pages call the last
 	mixed        bool
 	archives     map[string]bool // if there are Digests
+	timed        bool            // a document says when it or an entry was updated
 
 	seed   maphash.Seed
 	copies map[uint64]copied
@@ -104,6 +105,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	}
 	c.transport(r, n)
 	c.entries(r)
+	c.timed = c.timed || r.isTimed()
 	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
 		c.lastNamed = r.linkTo(feedhistory.RelLast)
 	}
@@ -208,7 +210,7 @@ func (c *Chain) archive(r *report, n *neighbour) {
 		c.currentOf(r)
 	}
 	if c.Digests != nil {
-		c.Digests.compare(c.first.url, r)
+		c.remember(r)
 		c.archives[strings.Clone(n.url)] = true
 	}
 }
@@ -354,6 +356,10 @@ func (c *Chain) Finish() []Finding {
 	}
 	if t := c.unfresh; t.n > 0 {
 		out = append(out, newFinding("cache-headers-missing", t.url, t.text(c.documents)+" neither Cache-Control nor Expires"))
+	}
+	if c.kind == feedhistory.Archived && c.documents > 1 && !c.timed {
+		out = append(out, newFinding("edits-unnoticed", c.first.url,
+			fmt.Sprintf("none of the %d documents says when it, or an entry, was updated", c.documents)))
 	}
 	if c.Profile == AtomPMH {
 		out = append(out, c.pmh.finish(c)...)

@@ -17,13 +17,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Digests remember the archives of feeds from one run to the next. What is
-// digested is the set of entries, which should not change (5005#9): each id,
-// with its update time. The archive's own links may, and do. The zero value
+// Digests remember the archives of feeds from one run to the next: the set of
+// entries, which should not change (5005#9), each id with its update time, and
+// what each entry says. The archive's own links may change, and do. The zero value
 // has none yet.
 type Digests struct {
-	feeds map[string]map[string]digest // by the feed's URL, and the archive's
+	feeds   map[string]map[string]digest  // by the feed's URL, and the archive's
+	entries map[string]map[string]entries // likewise
 }
+
+// The entries of an archive, by their ids: the update time, and a digest of the
+// words.
+type entries map[string]string
 
 // A digest is what is remembered of an archive.
 type digest struct {
@@ -77,17 +82,18 @@ func (d *Digests) Write(file string) (err error) {
 
 // The file is an object, for there may be more to remember one day.
 type digestFile struct {
-	Feeds map[string]map[string]digest `json:"feeds"`
+	Feeds   map[string]map[string]digest  `json:"feeds"`
+	Entries map[string]map[string]entries `json:"entries,omitempty"`
 }
 
 // MarshalJSON writes the digests.
-func (d *Digests) MarshalJSON() ([]byte, error) { return json.Marshal(digestFile{d.feeds}) }
+func (d *Digests) MarshalJSON() ([]byte, error) { return json.Marshal(digestFile{d.feeds, d.entries}) }
 
 // UnmarshalJSON reads them.
 func (d *Digests) UnmarshalJSON(data []byte) error {
 	var f digestFile
 	err := json.Unmarshal(data, &f)
-	d.feeds = f.Feeds
+	d.feeds, d.entries = f.Feeds, f.Entries
 	return err
 }
 
@@ -99,20 +105,6 @@ func digestOf(doc *feedhistory.Document) digest {
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
 	return digest{Entries: len(doc.Entries), Digest: hex.EncodeToString(sum[:])}
-}
-
-// compare checks an archive of a feed against the earlier run, and remembers it.
-func (d *Digests) compare(feed string, r *report) {
-	// What outlives the document must not be a part of its text.
-	url, now := strings.Clone(r.doc.URL), digestOf(r.doc)
-	if old, ok := d.feeds[feed][url]; ok && old != now {
-		what := "they were others, or had other update times"
-		if old.Entries != now.Entries {
-			what = fmt.Sprintf("there were %d", old.Entries)
-		}
-		r.absent("archive-changed", "the number of entries is %d; at an earlier run, %s", now.Entries, what)
-	}
-	d.keep(feed, url, now)
 }
 
 // keep remembers an archive of a feed.
@@ -143,6 +135,7 @@ func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
 			out = append(out, newFinding("archive-gone", url, "the chain no longer has this archive of an earlier run"))
 		}
 		delete(archives, url)
+		delete(d.entries[feed], url)
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message+a.URL, b.Message+b.URL) })
 	return out

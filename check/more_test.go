@@ -92,20 +92,20 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The README has the table that Table makes; -update writes it there.
+// The README has the table that table makes; -update writes it there.
 func TestReadme(t *testing.T) {
 	const begin, end = "<!-- codes -->\n", "<!-- /codes -->"
 	data, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
 	require.True(t, ok)
-	table, after, ok := strings.Cut(rest, end)
+	written, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+Table()+end+after), 0o644))
+		require.NoError(t, os.WriteFile("README.md", []byte(before+begin+table()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, Table(), table, "go test ./check -run TestReadme -update")
+	require.Equal(t, table(), written, "go test ./check -run TestReadme -update")
 }
 
 func TestPlaces(t *testing.T) {
@@ -281,7 +281,9 @@ func TestDigestFile(t *testing.T) {
 	d, err = ReadDigests(file)
 	require.NoError(t, err)
 	chain = Chain{Digests: d}
-	require.Equal(t, []string{"archive-changed"}, codes(walkAll(t.Context(), &chain, client, site.URL+"/raises/feed.atom")))
+	found := walkAll(t.Context(), &chain, client, site.URL+"/raises/feed.atom")
+	require.Equal(t, []string{"archive-changed"}, codes(found))
+	require.Contains(t, found[0].Message, "the number of entries is 2; at an earlier run, there were 1; new: urn:0")
 	require.Error(t, d.Write(filepath.Join(file, "no", "such", "directory")))
 	left, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
@@ -303,4 +305,35 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "warning note", Warning.String()+" "+Note.String())
 	require.Equal(t, "rfc5005 atom-pmh", RFC5005.String()+" "+AtomPMH.String())
 	require.Equal(t, "document chain", OneDocument.String()+" "+WholeChain.String())
+}
+
+func TestDifferences(t *testing.T) {
+	had := entries{"a": "1 x", "b": "1 x", "c": "1 x", "d": "1 x"}
+	for want, has := range map[string]entries{
+		"": {"a": "1 x", "b": "1 x", "c": "1 x", "d": "1 y"},
+		"; new: e; gone: a, b; with another time: c": {"c": "2 x", "d": "1 x", "e": "1 x"},
+		"; gone: a, b, c and 1 more":                 {},
+	} {
+		require.Equal(t, want, differences(had, has))
+	}
+}
+
+// What an earlier release has written says nothing of single entries, and is
+// compared all the same.
+func TestOlderDigestFile(t *testing.T) {
+	a := archive(t, "testdata/chains/archive-changed.txtar")
+	site := feedtest.Serve(t, a.String())
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	d := new(Digests)
+	require.Empty(t, walkAll(t.Context(), &Chain{Digests: d}, client, site.URL+"/raises/feed.atom"))
+	text, err := d.MarshalJSON()
+	require.NoError(t, err)
+	older := new(Digests)
+	require.NoError(t, older.UnmarshalJSON(text))
+	older.entries = nil
+	found := walkAll(t.Context(), &Chain{Digests: older}, client, site.URL+"/raises/feed.atom")
+	require.Equal(t, []string{"archive-changed"}, codes(found))
+	require.Contains(t, found[0].Message, "at an earlier run, there were 1")
+	require.NotContains(t, found[0].Message, "new:")
 }

@@ -181,6 +181,13 @@ var chainRules = []Rule{
 	{"archive-changed", Warning, WholeChain, RFC5005, formatsXML, "5005#9",
 		"an archive whose set of entries is not what it was at an earlier run: readers that know it will not see that",
 		"leave archives as they are; publish what changes in the subscription document"},
+	{"archive-edited", Warning, WholeChain, RFC5005, formatsXML, "5005#17",
+		"an archive with an entry that was edited in place, while its update time stayed: readers who know the archive never see it",
+		"put the edited entry into the subscription document, with a newer update time, and leave the archive as it was published"},
+	{"edits-unnoticed", Warning, WholeChain, RFC5005, formatsRSS, "5005#16, 5005#21",
+		"archives without any update time, of items or documents: of two versions of an item, readers cannot tell the newer one",
+		"write when each item was last changed, as atom:updated, and when each document was, as lastBuildDate; " +
+			"put an edited item into the subscription document again, not only into its archive: readers fetch no archive twice"},
 	{"archive-moved", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
 		"an archive that was at another URL at an earlier run",
 		"leave archives where they are"},

@@ -6,8 +6,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Table returns the rules as a table in Markdown.
-func Table() string {
+// table returns the rules as a table in Markdown.
+func table() string {
 	var b strings.Builder
 	b.WriteString("| code | level | seen in | formats | clause | what is wrong | what to write instead |\n")
 	b.WriteString("|---|---|---|---|---|---|---|\n")

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -70,7 +71,7 @@ func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*conformance.R
 		}
 		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
 	}
-	if err != nil {
+	if cmp.Or(err, changes.Failure) != nil {
 		r.Failed, r.Gaps = len(r.Entries) == 0, append(r.Gaps, url)
 	}
 	return r, nil

@@ -149,7 +149,7 @@ func name(address string) (feed, host string, err error) {
 	case strings.ToValidUTF8(feed, "") != feed:
 		err = errors.New("not UTF-8")
 	default:
-		return feed, strings.ToLower(u.Hostname()), nil
+		return feed, fetch.HostOf(feed), nil
 	}
 	return "", "", &URLError{address, err}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -96,16 +97,20 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	if s.feed != nil && s.feed.Waits(now) {
 		rest = s.feed.Wait
 	}
-	wait, waits := errors.AsType[*mirror.WaitError](err)
 	switch {
 	case errors.Is(err, errEarly):
 		e.outcome, e.due, e.err = early, s.feed.Next, s.feed.Error
-	case waits:
-		e.outcome, e.due, e.err = early, wait.Until, s.feed.Error
 	case errors.Is(err, mirror.ErrConflict):
 		e.outcome, e.due, e.feed = conflict, now.Add(time.Minute), nil
 	case err != nil && ctx.Err() != nil:
 		e.outcome, e.due = interrupted, rest
+	case err == nil && changes.Failure != nil:
+		e.outcome, e.due, e.err = failed, s.feed.Next, s.feed.Error
+		if _, waits := errors.AsType[*mirror.WaitError](changes.Failure); waits {
+			e.outcome = early
+		} else if s.feed.Gone {
+			e.outcome = gone
+		}
 	case err == nil && s.feed.Documents > w.documents():
 		return ending{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
 	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
@@ -115,11 +120,6 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 		if changes.Added+changes.Changed+changes.Deleted > 0 {
 			e.outcome = changed
 		}
-	case s.commits > 0 && s.feed.Error == err.Error(): // it is the feed's own
-		e.outcome, e.due, e.err = failed, s.feed.Next, s.feed.Error
-		if s.feed.Gone {
-			e.outcome = gone
-		}
 	default:
 		return w.broken(ctx, t, err, limited.Err() != nil)
 	}
@@ -128,7 +128,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 
 // broken is the ending of a poll that did not come to its end.
 func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) ending {
-	what := err.Error()
+	what := feedhistory.Describe(err)
 	if late {
 		what = fmt.Sprintf("nothing has come of it in %v", w.slice())
 	}

@@ -23,10 +23,10 @@ func TestAmplification(t *testing.T) {
 			require.Error(t, err)
 			return
 		}
-		stored := len(headOf(doc))
+		stored := len(HeadOf(doc))
 		again := &feedhistory.Document{Format: feedhistory.Atom}
 		for _, e := range doc.Entries {
-			c := newContent(e)
+			c := ContentOf(e)
 			stored += len(e.ID) + len(c.Data) + len(c.Title) + len(c.Link) + len(c.Base)
 			restored, err := c.entry(e.ID)
 			require.NoError(t, err)

@@ -150,6 +150,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 
 				changes, err = newMirror(store, slowly(archives())).Update(t.Context(), aURL)
 				require.NoError(t, err)
+				require.NoError(t, changes.Failure)
 				require.Equal(t, feedhistory.Whole, changes.Verdict)
 				require.Len(t, held(t, store, aURL), 4)
 				f = feedOf(t, store, aURL)
@@ -220,8 +221,9 @@ func TestRetryAfterIsKept(t *testing.T) {
 		m := newMirror(store, h)
 		m.Revalidate = true
 		changes, err := m.Update(t.Context(), aURL)
+		require.NoError(t, err)
 		var waiting *mirror.WaitError
-		require.ErrorAs(t, err, &waiting)
+		require.ErrorAs(t, changes.Failure, &waiting)
 		require.Equal(t, wait, time.Until(waiting.Until))
 		require.Equal(t, f.Verdict, changes.Verdict)
 		require.Empty(t, h.requests())
@@ -232,12 +234,14 @@ func TestRetryAfterIsKept(t *testing.T) {
 	t.Run("subscription document", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: leaveAlone("7200")}}
-			_, err := newMirror(store, h).Update(t.Context(), aURL)
-			require.Error(t, err)
+			failed, err := newMirror(store, h).Update(t.Context(), aURL)
+			require.NoError(t, err)
+			require.Error(t, failed.Failure)
 			waits(t, store, h, 2*time.Hour)
 			h.answer[aURL] = document("", "1")
 			changes, err := newMirror(store, h).Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			require.Equal(t, 1, changes.Added)
 			require.Zero(t, feedOf(t, store, aURL).Wait)
 		})
@@ -248,6 +252,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			h.answer["http://a.example/3"] = leaveAlone("7200")
 			changes, err := newMirror(store, h).Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			require.Equal(t, 2*time.Hour, time.Until(changes.Next))
 			waits(t, store, h, 2*time.Hour)
 		})
@@ -283,6 +288,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			changes, err := newMirror(store, h).Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			require.Equal(t, feedhistory.Whole, changes.Verdict)
 		})
 	})
@@ -314,6 +320,7 @@ func TestClockSetBack(t *testing.T) {
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
 		changes, err := newMirror(store, archives()).Update(t.Context(), aURL)
 		require.NoError(t, err)
+		require.NoError(t, changes.Failure)
 		require.Empty(t, changes.Gaps)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
 	})
@@ -329,6 +336,7 @@ func TestAlias(t *testing.T) {
 			time.Sleep(time.Hour)
 			changes, err := newMirror(store, h).Update(t.Context(), url)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			return changes
 		}
 		update(aURL)
@@ -374,6 +382,7 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
 		changes, err := newMirror(store, h).Update(t.Context(), aURL)
 		require.NoError(t, err)
+		require.NoError(t, changes.Failure)
 		require.Empty(t, changes.Alias, name)
 		require.Len(t, held(t, store, aURL), 1)
 	}

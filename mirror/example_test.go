@@ -82,12 +82,14 @@ func ExampleQuery_changes() {
 // Two mirrors may share a store; on the same feed, one gives way.
 func ExampleMirror_Update_conflict() {
 	m := &mirror.Mirror{Store: &mirror.Memory{}}
-	_, err := m.Update(context.Background(), "http://localhost/feed")
-	switch refused := (*feedhistory.RefusedError)(nil); {
+	changes, err := m.Update(context.Background(), "http://localhost/feed")
+	switch {
 	case errors.Is(err, mirror.ErrConflict):
 		fmt.Println("another mirror is at work on this feed")
-	case errors.As(err, &refused):
-		fmt.Println("refused:", refused.Rule)
+	case err != nil:
+		fmt.Println("the store:", err)
+	case changes.Failure != nil:
+		fmt.Println("the feed:", feedhistory.Describe(changes.Failure))
 	}
-	// Output: refused: address
+	// Output: the feed: a loopback, private or special-purpose address
 }

@@ -187,7 +187,7 @@ func (g Gap) isCut() bool {
 }
 
 func newGap(g *feedhistory.Gap) Gap {
-	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: g.Err.Error(), Found: g.Found}
+	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
 // pending finds a pending document; -1 if it is none.

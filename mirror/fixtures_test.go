@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -59,7 +60,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 			_, _ = fmt.Sscanf(words[strings.Index(words, "budget"):], "budget %d", &m.Client.Budget.Documents)
 		}
 		c, err := m.Update(t.Context(), site.URL+"/feed.atom")
-		got.WriteString(describe(site, c, err))
+		got.WriteString(describe(site, c, cmp.Or(err, c.Failure)))
 		for _, r := range site.Requests()[before:] {
 			fmt.Fprintf(&got, "  %s %s\n", r.Method, site.Path(r.URL))
 		}

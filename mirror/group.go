@@ -40,7 +40,7 @@ func (g *group) add(c *Change) {
 		g.ids = map[string]bool{}
 	}
 	to := &g.change
-	for _, r := range slices.Concat(c.Put, c.Mark) {
+	for _, r := range slices.Concat(c.Put, c.Touch) {
 		g.ids[r.ID] = true
 		g.bytes += r.Content.Size
 	}
@@ -48,7 +48,7 @@ func (g *group) add(c *Change) {
 		g.ids[v.ID] = true
 		g.bytes += v.Content.Size
 	}
-	to.Put, to.Mark = append(to.Put, c.Put...), append(to.Mark, c.Mark...)
+	to.Put, to.Touch = append(to.Put, c.Put...), append(to.Touch, c.Touch...)
 	to.Versions, to.Documents = append(to.Versions, c.Versions...), append(to.Documents, c.Documents...)
 	to.Keep, to.Forget = max(to.Keep, c.Keep), to.Forget || c.Forget
 	g.documents++

@@ -184,7 +184,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 		f.Title = doc.Title
 	}
 	if f.Head == "" {
-		f.Head = headOf(doc)
+		f.Head = HeadOf(doc)
 	}
 	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
 		return p.complete(m)

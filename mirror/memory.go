@@ -137,21 +137,32 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				}
 			}
 		}
-		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Cursor(), b.Cursor()) })
+		slices.SortFunc(found, func(a, b *Record) int { return q.compare(a.Place(), b.Place()) })
 		return limited(found, q.Limit), nil
 	})
 }
 
 // has reports whether the query asks for a record, but for Search.
 func (q *Query) has(r *Record) bool {
-	asked := r.State == Live && !q.Gone || r.State != Live && (q.Deleted || q.Gone) && r.Content.Format != 0
-	return asked && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
+	return q.hasState(r) && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.Changes == nil || r.Change > *q.Changes) &&
-		(q.Beyond == nil || q.compare(r.Cursor(), q.Beyond) > 0)
+		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
+}
+
+// hasState reports whether the query asks for records in such a state.
+func (q *Query) hasState(r *Record) bool {
+	switch bare := r.Content.Format == 0; {
+	case q.Bare:
+		return r.State != Live && bare
+	case r.State == Live:
+		return !q.Gone
+	default:
+		return (q.Deleted || q.Gone) && !bare
+	}
 }
 
 // compare orders places as the query does.
-func (q *Query) compare(a, b *Cursor) int {
+func (q *Query) compare(a, b *Place) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
 	}
@@ -214,12 +225,15 @@ func (m *Memory) Commit(ctx context.Context, c *Change) error {
 		m.feeds = map[string]*memoryFeed{}
 	}
 	m.feeds[c.Feed.URL] = f
-	c.Feed.Version++
+	c.Feed.Version = c.next()
 	f.state = c.Feed.clone()
 	f.put(c)
 	f.file(c)
 	return nil
 }
+
+// next is the version of what a change stores.
+func (c *Change) next() int64 { return cmp.Or(c.Version, c.Feed.Version+1) }
 
 // put stores the entries of a change.
 func (f *memoryFeed) put(c *Change) {
@@ -231,7 +245,7 @@ func (f *memoryFeed) put(c *Change) {
 		f.set(c, r, r.Content)
 		touched[r.ID] = true
 	}
-	for _, r := range c.Mark {
+	for _, r := range c.Touch {
 		var content Content
 		if old := f.records[r.ID]; old != nil {
 			content = old.Content

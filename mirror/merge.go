@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -53,11 +54,11 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
 		did.touched = r.Copy.Compare(c) != 0 || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = newContent(e), false
+			r.Content, r.Archived = ContentOf(e), false
 		}
 		r.Copy, r.Absence = c, 0
 	case c.Digest != r.Copy.Digest:
-		did.version = &Version{ID: r.ID, Copy: c, Content: newContent(e)}
+		did.version = &Version{ID: r.ID, Copy: c, Content: ContentOf(e)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
@@ -141,6 +142,13 @@ func (p *poll) merge(s source) (*merged, error) {
 		return nil, err
 	}
 	m := &merged{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: p.keep}}
+	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
+	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
+	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		m.known[id] = erased(id)
+		return m.known[id]
+	})
 	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
@@ -164,7 +172,7 @@ func (p *poll) merge(s source) (*merged, error) {
 	if err := p.takeAll(m, s, entries, effects, stored); err != nil {
 		return nil, err
 	}
-	for _, t := range s.doc.Deleted {
+	for _, t := range deleted {
 		r := records[t.Ref]
 		if !stored[t.Ref] && r.Copy.Digest == "" {
 			if !p.entomb(t.Ref) {
@@ -245,7 +253,7 @@ func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
 	case did.content:
 		m.change.Put = append(m.change.Put, r)
 	case did.touched || r.State != before:
-		m.change.Mark = append(m.change.Mark, r)
+		m.change.Touch = append(m.change.Touch, r)
 	}
 }
 

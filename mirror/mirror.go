@@ -56,6 +56,12 @@ type Changes struct {
 	Documents int // that were read to their end
 	Altered   int // archive documents of those whose entries are no longer what they were (5005#9)
 
+	// Failure says why there is no subscription document, or only a damaged one
+	// whose entries count all the same: the error of Client.Get, or a *WaitError if
+	// the host has asked to be left alone, so that nothing was requested. Nil:
+	// there is one. Feed.Failures counts them, but for a *WaitError.
+	Failure error
+
 	Gaps []*feedhistory.Gap // what is missing, as it now stands
 	Next time.Time          // when the next poll is welcome; zero: at any time, but none of an Alias
 	More bool               // the Budget ended the poll: the next one goes on where it did
@@ -69,11 +75,10 @@ type Changes struct {
 
 // Update polls a feed, which becomes one of the Store's if it is not yet.
 //
-// With an error, what was read until then is in the Store, and in the changes,
-// which are nil only if the Store could not be read. The error is that of the
-// subscription document, as Client.Get returns it, the Store's, the context's,
-// or a *WaitError if the host has asked to be left alone: then nothing was
-// requested. Whatever else could not be read is among the Gaps.
+// The error is the Store's or the context's. What was read until then is in the
+// Store, and in the changes, which are nil only if the Store could not be read.
+// A subscription document that could not be read is no error of the mirror: it is
+// Changes.Failure. Whatever else could not be read is among the Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -81,7 +86,8 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	}
 	defer p.await()
 	if p.feed.Waits(p.now) {
-		return p.report(), &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+		p.failure = &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+		return p.report(), nil
 	}
 	p.polls, p.feed.Wait = true, time.Time{}
 	if err := p.walks(); err != nil {
@@ -124,11 +130,15 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	p := &poll{
 		ctx: ctx, m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
-		changes: &Changes{URL: url},
-		changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
-		whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		resumes: map[string]bool{}, sought: map[string]bool{}, looked: map[string]*Document{}, waits: map[string]time.Time{},
-		ready: feed.Next, unfinished: feed.Unfinished,
+		changes: &Changes{URL: url}, looked: map[string]*Document{},
+		asking: asking{waits: map[string]time.Time{}},
+		following: following{
+			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
+			whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
+		},
+		resuming: resuming{resumes: map[string]bool{}},
+		seeking:  seeking{sought: map[string]bool{}},
+		ending:   ending{ready: feed.Next, unfinished: feed.Unfinished},
 	}
 	p.fillsUp()
 	feed.Polls++

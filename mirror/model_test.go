@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -183,19 +184,19 @@ func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Changes, err e
 	require.Empty(s, s.roads.impolite, s)
 	after, failed := s.store.Feed(s.Context(), modelURL)
 	if failed != nil || before != nil && before.Version == after.Version { // nothing has come of it
-		require.Error(s, err, s)
+		require.Error(s, cmp.Or(err, failure(changes)), s)
 		return
 	}
 	now := time.Now()
-	var waiting *mirror.WaitError
-	switch {
-	case errors.As(err, &waiting):
-		require.True(s, before.Waits(now), s)
-	case err == nil:
+	switch waiting, waits := errors.AsType[*mirror.WaitError](failure(changes)); {
+	case err == nil && waits:
+		require.True(s, before.Waits(now) && waiting.Until.Equal(before.Wait), s)
+	case err == nil && changes.Failure == nil:
 		require.False(s, after.Unfinished, s)
 		require.True(s, changes.Next.Equal(after.Next) && after.Next.After(now), s)
 		require.Equal(s, after.More && !after.Waits(now) && !after.Gone, after.Due(now), s)
-	case after.Error == err.Error():
+	case err == nil:
+		require.Positive(s, after.Failures, s)
 		require.False(s, after.Unfinished || after.Due(now), s)
 	default: // it was cut short
 		require.True(s, after.Unfinished, s)
@@ -289,10 +290,19 @@ func TestSmallBudgets(t *testing.T) {
 					m.Client.Budget.Documents = budget
 					changes, err := m.Update(t.Context(), modelURL)
 					require.NoError(t, err)
+					require.NoError(t, changes.Failure)
 					more = changes.More
 				}
 				require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d, budget %d", seed, budget)
 			}
 		})
 	}
+}
+
+// failure is why there was no subscription document; nil if there was one.
+func failure(c *mirror.Changes) error {
+	if c == nil {
+		return nil
+	}
+	return c.Failure
 }

@@ -121,7 +121,7 @@ func (p *poll) lost(err error) {
 	}
 	if stranger, ok := errors.AsType[*strangerError](err); ok {
 		p.failure = fmt.Errorf("%w; %w", p.failure, stranger)
-		f.Error = p.failure.Error()
+		f.Error += "; " + stranger.Error()
 	}
 }
 

@@ -9,55 +9,88 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A poll is one Update under way. What a document brings is held until the next
-// one comes, so that the last is committed together with the poll's end. See group.
+// A poll is one Update or Merge under way. What a document brings is held until the
+// next one comes, so that the last is committed together with the poll's end.
 type poll struct {
 	ctx     context.Context
 	m       *Mirror
 	store   Store
 	keep    int
+	polls   bool  // it asks for the subscription document: it is an Update
 	feed    *Feed // its state as it is to be committed next
 	from    int64 // the version that the poll began with
 	now     time.Time
 	changes *Changes
-	held    *Change              // of the document that came last
-	waiting *group               // of those before it, to be committed next
-	flight  *flight              // what is being committed
-	broken  bool                 // that has failed
-	sound   *Feed                // the state as it was, while what has come is being taken
-	looked  map[string]*Document // what document found out
-	failure error                // of the subscription document
 	err     error                // the store's, in a callback
+	looked  map[string]*Document // what document found out
+	source  string               // of a Merge
+
+	committing
+	asking
+	following
+	resuming
+	seeking
+	allowance
+	ending
+}
+
+// committing is what has come, on its way into the store: held, then waiting, then
+// in flight.
+type committing struct {
+	held    *Change // of the document that came last
+	waiting *group  // of those before it, to be committed next
+	flight  *flight // what is being committed
+	broken  bool    // a commit has failed: there are no more
+	sound   *Feed   // the state as it was, while what has come is being taken
+}
+
+// asking is where the subscription document is asked for.
+type asking struct {
 	asks    string               // the address that the walk has asked for
+	doubted bool                 // what answers there counts only if it is the same feed
+	failure error                // of the subscription document
 	waits   map[string]time.Time // until when hosts asked, in this poll, to be left alone
-	doubted bool                 // what answers there counts if it is the same feed
+}
 
-	quota    Quota
-	full     bool  // and used up
-	entering int64 // entries that are about to be counted
-	source   string
-
-	polls      bool      // it asks for the subscription document
-	ready      time.Time // when the next poll is welcome, once this one has ended
-	unfinished bool      // then there is still an earlier one that has not
-
-	read    bool     // the subscription document has come
+// following is how far the walk has come from the subscription document.
+type following struct {
+	read    bool     // that has come
 	start   string   // the URL that it was requested by
 	linked  string   // what the document that came last links to
 	links   []string // all that it links to, as there may be several links
 	rank    Rank     // of the document that came last
 	changed bool     // the chain of archives may not be what it was
 	cut     bool     // the walk did not come to its end
+	whole   bool     // pages are read to the end, not to what is known
+	fresh   bool     // the page that came last brought something new
+}
 
-	whole   bool            // pages are read to the end, not to what is known
-	fresh   bool            // the page that came last brought something new
+// resuming is the way through the documents that earlier polls have left pending.
+type resuming struct {
 	resumes map[string]bool // pending documents that the walk goes on to
-	resumed bool            // and has
-	dropped bool            // to one that is pending no more
-	sought  map[string]bool // entries that stand nowhere (5005#9)
+	resumed bool            // it has come to one
+	dropped bool            // to one that is pending no more: what it leads to is not wanted
+	unread  bool            // some were cut off from earlier polls: they come before any search
+}
 
-	searches bool // for them, where an earlier poll had come to
-	unread   bool // there are documents that were cut off from earlier polls
+// seeking is the search for entries that have left the subscription document, and
+// are in no archive that is known (5005#9).
+type seeking struct {
+	sought   map[string]bool // the entries
+	searches bool            // the walk is where an earlier search had come to
+}
+
+// allowance is what is left of the Quota.
+type allowance struct {
+	quota    Quota
+	full     bool  // it is used up
+	entering int64 // entries that are about to be counted
+}
+
+// ending is what the feed's state says once the poll has ended.
+type ending struct {
+	ready      time.Time // when the next poll is welcome
+	unfinished bool      // an earlier poll has still not ended
 }
 
 // address is where to ask for the feed.
@@ -270,7 +303,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	}
 	f := p.feed
 	f.Failures++
-	f.Error = err.Error()
+	f.Error = feedhistory.Describe(err)
 	p.failure, p.cut = err, true
 	p.ready, p.unfinished = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
 	f.Gone = isGone(err) || p.doubted && isAway(err) // the other address has been withdrawn
@@ -298,96 +331,4 @@ func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 		}
 	}
 	return neighbour
-}
-
-// stop ends the poll with an error that is not the feed's own.
-func (p *poll) stop(err error) (*Changes, error) {
-	if p.sound != nil {
-		p.feed, p.held = p.sound, nil
-	}
-	if failed := p.land(); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	p.gather()
-	if p.ctx.Err() == nil && p.waiting != nil && !p.broken {
-		err = errors.Join(err, p.drain()) // what was read until then is stored
-	}
-	begun := p.waiting != nil || p.feed.Version > p.from || len(p.waits) > 0
-	if begun {
-		p.interrupted()
-	} else {
-		p.feed.Next = p.ready
-	}
-	if p.ctx.Err() != nil && begun && !p.broken && !errors.Is(err, ErrConflict) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), landing)
-		defer cancel()
-		if p.waiting == nil {
-			p.waiting = &group{}
-		}
-		err = errors.Join(err, p.commit(ctx))
-	}
-	return p.report(), err
-}
-
-// finish commits how the poll ended.
-func (p *poll) finish() (*Changes, error) {
-	if p.err != nil {
-		return p.stop(p.err)
-	}
-	if err := p.land(); err != nil {
-		return p.stop(err)
-	}
-	p.gather()
-	if !p.cut && !p.unread {
-		clear(p.sought)
-	}
-	if len(p.sought) == 0 {
-		p.feed.Search = ""
-	}
-	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
-		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // under another name
-	})
-	if p.err != nil {
-		return p.stop(p.err)
-	}
-	if p.changed && p.feed.Kind == feedhistory.Archived {
-		if err := p.checkChain(); err != nil {
-			return p.stop(err)
-		}
-	}
-	p.feed.declare()
-	if p.waiting == nil {
-		p.waiting = &group{}
-	}
-	p.ended()
-	if err := p.commit(p.ctx); err != nil {
-		return p.stop(err)
-	}
-	return p.report(), p.failure
-}
-
-// verdict is what can be said of the mirror while the chain is not checked.
-func (p *poll) verdict() feedhistory.Verdict {
-	f := p.feed
-	switch {
-	case f.Known.URL == "" && f.Source == "" || len(f.Pending) > 0 || len(f.Gaps) > 0:
-		return feedhistory.Partial
-	case f.Kind == feedhistory.Paged || f.Kind == feedhistory.Plain && f.Source != "" && !f.Proven:
-		return feedhistory.Lossy
-	case f.Kind == feedhistory.Plain && f.Source == "":
-		return feedhistory.Window
-	case f.Kind == feedhistory.Archived && p.changed:
-		return feedhistory.Partial
-	}
-	return feedhistory.Whole
-}
-
-func (p *poll) report() *Changes {
-	c, f := p.changes, p.feed
-	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Missing(), f.Next, f.Gone
-	c.AsOf = f.WholeAsOf()
-	if c.Alias != "" {
-		c.Next = time.Time{}
-	}
-	return c
 }

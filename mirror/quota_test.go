@@ -114,6 +114,7 @@ func TestLargerQuota(t *testing.T) {
 			m.Quota.Entries = entries
 			changes, err := m.Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			return changes, h.requests()
 		}
 		changes, _ := update(3) // two entries, and an archive
@@ -155,6 +156,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 				m.Quota.Entries = entries
 				changes, err := m.Update(t.Context(), aURL)
 				require.NoError(t, err)
+				require.NoError(t, changes.Failure)
 				return changes
 			}
 			update(3)
@@ -191,6 +193,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 			m.Quota.Entries, m.Revalidate = entries, true
 			changes, err := m.Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			return changes
 		}
 		require.Equal(t, feedhistory.Whole, update(0).Verdict)
@@ -201,6 +204,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 		m := newMirror(store, h)
 		changes, err := m.Update(t.Context(), aURL)
 		require.NoError(t, err)
+		require.NoError(t, changes.Failure)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
 		require.Contains(t, held(t, store, aURL), "2b")
 		testUsage(t, store, aURL, "")
@@ -254,6 +258,7 @@ func TestNoQuota(t *testing.T) {
 	m.Quota = mirror.Quota{Bytes: -1, Entries: -1}
 	changes, err := m.Update(t.Context(), aURL)
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 }
 
@@ -277,6 +282,7 @@ func TestPendingIsBounded(t *testing.T) {
 			time.Sleep(time.Hour)
 			changes, err := newMirror(store, h).Update(t.Context(), aURL)
 			require.NoError(t, err)
+			require.NoError(t, changes.Failure)
 			require.Equal(t, feedhistory.Partial, changes.Verdict)
 		}
 		require.Len(t, feedOf(t, store, aURL).Pending, 1000)

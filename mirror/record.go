@@ -17,6 +17,7 @@ const (
 	Deleted State = "deleted" // a tombstone deleted it (RFC 6721)
 	Absent  State = "absent"  // a complete feed no longer has it (5005#1)
 	Unseen  State = "unseen"  // a tombstone is all that is known of it
+	Erased  State = "erased"  // Mirror.Erase has taken it out: nothing is kept of it, nor will be
 )
 
 // A Record is what is known of one entry.
@@ -58,9 +59,9 @@ func (r *Record) Time() time.Time {
 	return r.Added
 }
 
-// Cursor returns the record's place in a query's order.
-func (r *Record) Cursor() *Cursor {
-	return &Cursor{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
+// Place returns the record's place in a query's order.
+func (r *Record) Place() *Place {
+	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
 }
 
 // Entry returns the entry as it was published. The error is a
@@ -91,7 +92,8 @@ type Content struct {
 	Size int64 // in bytes, as it counts for the Quota; zero if it was stored before there was one
 }
 
-func newContent(e *feedhistory.Entry) Content {
+// ContentOf returns what is stored of an entry.
+func ContentOf(e *feedhistory.Entry) Content {
 	e = e.Signed() // its document will not be there to ask
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),

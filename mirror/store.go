@@ -62,7 +62,8 @@ type Store interface {
 	//
 	// The change is made only if the store has the feed at the version which
 	// Change.Feed has; at zero, only if it does not have the feed. What is
-	// stored has the next version, and so has Change.Feed afterwards.
+	// stored has the next version, or Change.Version, and so has Change.Feed
+	// afterwards.
 	//
 	// While a Commit is under way a Mirror goes on reading the feed: what is known
 	// of entries and documents that are not in the change. A change may be that of
@@ -83,20 +84,50 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
+// An Indexer is a Store that makes what was committed ready to be searched
+// afterwards, so that commits need not wait for it. A search does so, too: Index
+// saves it the time.
+type Indexer interface {
+	Store
+
+	// Index indexes what is not indexed yet.
+	Index(ctx context.Context) error
+}
+
+// A Calendar is a Store that counts entries by month.
+type Calendar interface {
+	Store
+
+	// Months returns the months that have entries which a query asks for, the
+	// oldest first. Of the query, Feed, which must be set, Search, Prefix, Deleted
+	// and Gone count. Entries without any time are left out.
+	Months(ctx context.Context, q Query) ([]Month, error)
+}
+
+// A Month says how many entries fall into a calendar month.
+type Month struct {
+	Start   time.Time // its first instant, in UTC
+	Entries int64     // by Record.Time
+}
+
 // A Change is what one commit changes of one feed.
 type Change struct {
 	// Feed is its new state, but for Version, which is that of the state it
 	// was made from.
 	Feed *Feed
 
+	// Version is that of what is stored, for a feed that comes from another store.
+	// Zero: the next one.
+	Version int64
+
 	// Put are records with contents, new or changed. What they replace becomes
 	// a version, if it has contents, its Digest is another, and Keep allows. An
-	// ID stands at most once in Put and Mark together.
+	// ID stands at most once in Put and Touch together.
 	Put []*Record
 
-	// Mark are records whose content stays as it is stored, or that have none.
+	// Touch are records whose content stays as it is stored, or that have none.
 	// Their Content is disregarded.
-	Mark []*Record
+	Touch []*Record
 
 	// Versions are earlier versions of entries. One with an entry's ID and a
 	// Digest that is among the versions already, or the current one's, is left
@@ -156,7 +187,7 @@ type Query struct {
 
 	// Beyond, if not nil, begins beyond a place: older than it, newer with
 	// Oldest, or, with Changes, changed after it.
-	Beyond *Cursor
+	Beyond *Place
 
 	// Oldest has the oldest entries come first. Changes have their own order.
 	Oldest bool
@@ -164,10 +195,14 @@ type Query struct {
 	Deleted bool // also those that are not live, but have a Content
 	Gone    bool // only those that are not live, but have a Content
 	Limit   int  // how many at most; zero: all
+
+	// Bare asks instead for those that are not live and have no Content: of which only a
+	// tombstone is known, or that were erased. Search finds none of them.
+	Bare bool
 }
 
-// A Cursor is the place of a Record in a Query's order.
-type Cursor struct {
+// A Place is where a Record is in a Query's order.
+type Place struct {
 	Time   time.Time // Record.Time; not used with Query.Changes
 	Feed   string    // likewise
 	Change int64     // Record.Change; used with Query.Changes only

@@ -57,7 +57,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.read, p.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
-	f.Head = headOf(doc)
+	f.Head = HeadOf(doc)
 	p.readAt(doc.Response)
 	if kind == feedhistory.Paged && !p.fresh && !p.whole {
 		return nil
@@ -72,8 +72,8 @@ func (p *poll) short(doc *feedhistory.Document, m *merged) {
 	}
 }
 
-// headOf returns a document's head section as Atom.
-func headOf(doc *feedhistory.Document) string {
+// HeadOf returns a document's head section as Atom.
+func HeadOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
 	var b strings.Builder
@@ -111,7 +111,7 @@ func (p *poll) complete(m *merged) error {
 		p.count(r, before)
 		r.Change, r.Changed = p.next(), p.now
 		r.Content.Data = ""
-		m.change.Mark = append(m.change.Mark, r)
+		m.change.Touch = append(m.change.Touch, r)
 	}
 	return nil
 }

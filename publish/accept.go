@@ -46,15 +46,15 @@ func (p *Publisher) accept(s *state, c change) ([]item, error) {
 	return accepted, errors.Join(refused...)
 }
 
-// items returns a change's entries, settled, and deletions.
+// items returns a change's entries, normalized, and deletions.
 func (p *Publisher) items(c change) ([]item, error) {
 	given := make([]item, 0, len(c.entries)+len(c.deleted))
 	for _, e := range c.entries {
-		settled, err := p.settle(e)
+		normal, err := p.normalize(e)
 		if err != nil {
 			return nil, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 		}
-		given = append(given, entryItem(settled))
+		given = append(given, entryItem(normal))
 	}
 	for _, t := range c.deleted {
 		if t.Ref == "" || t.When.IsZero() {

@@ -51,11 +51,11 @@ func (p *Publisher) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
 	}
-	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
-	b.mark.before, b.mark.next, b.mark.erase = "", "", false
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
+	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", false
 	b.advance(items)
 	log, recent := p.supersede(s, items)
-	closed, open := p.cut(log, b.mark.archives, now)
+	closed, open := p.cut(log, b.ledger.archives, now)
 	for _, part := range closed {
 		if err := b.close(part); err != nil {
 			return errors.Join(err, b.undo())

@@ -13,7 +13,7 @@ type builder struct {
 	p       *Publisher
 	s       *state // what is published
 	head    *feedhistory.Document
-	mark    mark      // of the next subscription document
+	ledger  ledger    // of the next subscription document
 	updated time.Time // when the feed last changed
 	written []string  // archives that were not there before, and nothing refers to yet
 
@@ -60,7 +60,7 @@ func (p *Publisher) resolution(t time.Time) time.Time {
 
 // close closes an archive.
 func (b *builder) close(part part) error {
-	updated := b.mark.latest
+	updated := b.ledger.latest
 	for _, it := range part.items {
 		updated = later(updated, it.change())
 	}
@@ -68,14 +68,14 @@ func (b *builder) close(part part) error {
 	if err := b.add(stem, b.head, part.items, b.p.resolution(updated)); err != nil {
 		return err
 	}
-	b.mark.archives++
-	b.mark.latest = b.p.resolution(updated)
+	b.ledger.archives++
+	b.ledger.latest = b.p.resolution(updated)
 	return nil
 }
 
 // add renders an archive. It is written when its successor's name is known.
 func (b *builder) add(stem string, head *feedhistory.Document, items []item, updated time.Time) error {
-	name, text, err := b.p.renderArchive(stem, b.mark.prev, head, items, updated)
+	name, text, err := b.p.renderArchive(stem, b.ledger.prev, head, items, updated)
 	if err != nil {
 		return err
 	}
@@ -84,25 +84,25 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 			return err
 		}
 	} else {
-		b.mark.before, b.mark.next = b.mark.prev, name
+		b.ledger.before, b.ledger.next = b.ledger.prev, name
 	}
 	if err := b.flush(); err != nil {
 		return err
 	}
-	b.name, b.text, b.mark.prev = name, text, name
+	b.name, b.text, b.ledger.prev = name, text, name
 	return nil
 }
 
 // subscription renders the subscription document.
 func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string, error) {
 	entries := entriesOf(open)
-	b.mark.open = len(entries)
+	b.ledger.open = len(entries)
 	if more := b.p.recent() - len(entries); more > 0 {
 		entries = slices.Concat(entries, recent[:min(more, len(recent))])
 	}
-	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.mark.prev))
+	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
 	// As it is, as yet (5005#2): readers can tell that nothing is missing.
-	d.Complete = b.mark.prev == "" && (b.p.Complete == nil || b.p.Complete(d))
+	d.Complete = b.ledger.prev == "" && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)
 }

@@ -17,20 +17,20 @@ func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	if err != nil {
 		return errors.Join(err, b.undo())
 	}
-	done := b.mark
+	done := b.ledger
 	done.before, done.next, done.erase = "", "", false
-	final := withMark(text, done)
-	if final == b.s.text && !b.mark.erase {
+	final := withLedger(text, done)
+	if final == b.s.text && !b.ledger.erase {
 		return nil
 	}
 	s, err := newState(final)
 	if err != nil {
 		return errors.Join(err, b.undo())
 	}
-	if b.mark.before == "" && !b.mark.erase {
+	if b.ledger.before == "" && !b.ledger.erase {
 		err = b.p.Output.Put(b.p.name(), []byte(final))
 	} else {
-		err = b.p.note(withMark(text, b.mark))
+		err = b.p.note(withLedger(text, b.ledger))
 	}
 	if err != nil {
 		return err
@@ -67,14 +67,14 @@ func (p *Publisher) resume() error {
 	if err != nil {
 		return err
 	}
-	m, ok := readMark(text)
+	m, ok := readLedger(text)
 	if !ok {
 		return fmt.Errorf("%s: %w", p.noteName(), ErrForeign)
 	}
 	done := m
 	done.before, done.next, done.erase = "", "", false
 	link := func() error { return p.link(m.before, m.next) }
-	replace := func() error { return p.Output.Put(p.name(), []byte(withMark(text, done))) }
+	replace := func() error { return p.Output.Put(p.name(), []byte(withLedger(text, done))) }
 	steps := []func() error{link, replace}
 	if m.erase {
 		steps = []func() error{replace, link, func() error { return p.sweep(m.prev) }}

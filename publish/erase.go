@@ -82,14 +82,14 @@ func (p *Publisher) affected(s *state, chain, ids []string) (first int, err erro
 
 // erase writes the archives from the first affected one on anew.
 func (p *Publisher) erase(s *state, chain []string, first int, ids []string) error {
-	b := &builder{p: p, s: s, head: p.head(s), mark: s.mark, updated: s.updated()}
-	b.mark.before, b.mark.next, b.mark.erase = "", "", true
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
+	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", true
 	if first < len(chain) {
-		b.mark.prev = ""
+		b.ledger.prev = ""
 		if first > 0 {
-			b.mark.prev = chain[first-1]
+			b.ledger.prev = chain[first-1]
 		}
-		b.mark.before = b.mark.prev
+		b.ledger.before = b.ledger.prev
 	}
 	for _, name := range chain[first:] {
 		if err := b.replace(name, ids); err != nil {
@@ -126,7 +126,7 @@ func (b *builder) replace(name string, ids []string) error {
 // sweep removes the archives that the chain from the newest on does not have,
 // and what a crash has left of such.
 func (p *Publisher) sweep(newest string) error {
-	chain, err := p.chain(&state{mark: mark{prev: newest}})
+	chain, err := p.chain(&state{ledger: ledger{prev: newest}})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func ExamplePublisher_Update() {
 func ExamplePages() {
 	pages := &publish.Pages{
 		Head: &feedhistory.Document{ID: "urn:numbers", Title: "Numbers", Authors: []feedhistory.Person{{Name: "Ann"}}},
-		Older: func(_ context.Context, than publish.Cursor, limit int) (entries []*feedhistory.Entry, more bool, err error) {
+		Older: func(_ context.Context, than publish.Place, limit int) (entries []*feedhistory.Entry, more bool, err error) {
 			n := int64(1000)
 			if !than.IsZero() {
 				n = than.Updated.Unix()

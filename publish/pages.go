@@ -24,7 +24,7 @@ import (
 //
 //	pages := &publish.Pages{
 //		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
-//		Older: func(ctx context.Context, than publish.Cursor, limit int) ([]*feedhistory.Entry, bool, error) {
+//		Older: func(ctx context.Context, than publish.Place, limit int) ([]*feedhistory.Entry, bool, error) {
 //			return store.Older(ctx, than.Updated, than.ID, limit)
 //		},
 //	}
@@ -42,7 +42,7 @@ type Pages struct {
 	Head *feedhistory.Document
 
 	// Older returns the newest entries that are older than a place, newest
-	// first, up to the limit, and whether there are more; of the zero Cursor,
+	// first, up to the limit, and whether there are more; of the zero Place,
 	// the newest of all. It is required.
 	Older Query
 
@@ -60,7 +60,7 @@ type Pages struct {
 
 // A Query finds entries on one side of a place, but not the entry at it. It is
 // called from many goroutines.
-type Query func(ctx context.Context, than Cursor, limit int) (entries []*feedhistory.Entry, more bool, err error)
+type Query func(ctx context.Context, than Place, limit int) (entries []*feedhistory.Entry, more bool, err error)
 
 // The parameters of a page's URL. A page has one of them, or none.
 const (
@@ -78,7 +78,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, err := p.request(r)
 	if err != nil {
 		w.Header().Set("Cache-Control", "no-cache")
-		http.Error(w, err.Error()+": "+at.url("", Cursor{}), http.StatusBadRequest)
+		http.Error(w, err.Error()+": "+at.url("", Place{}), http.StatusBadRequest)
 		return
 	}
 	page, err := p.page(r.Context(), at)
@@ -86,7 +86,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		p.fail(w, r, err)
 	case page == nil:
-		http.Redirect(w, r, at.url("", Cursor{}), http.StatusTemporaryRedirect)
+		http.Redirect(w, r, at.url("", Place{}), http.StatusTemporaryRedirect)
 	default:
 		p.write(w, r, page)
 	}
@@ -94,10 +94,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A pageRequest is the place that a request asks for.
 type pageRequest struct {
-	param  string // "": the first page
-	cursor Cursor
-	base   string     // the feed's URL without its query
-	query  url.Values // the other parameters, which all pages keep
+	param string // "": the first page
+	place Place
+	base  string     // the feed's URL without its query
+	query url.Values // the other parameters, which all pages keep
 }
 
 // request reads a request's URL.
@@ -126,7 +126,7 @@ func (p *Pages) request(r *http.Request) (at pageRequest, err error) {
 	default:
 		at.param = paramNewer
 	}
-	at.cursor, err = parseToken(slices.Concat(older, newer)[0])
+	at.place, err = parseToken(slices.Concat(older, newer)[0])
 	return at, err
 }
 
@@ -141,14 +141,14 @@ func requestPath(r *http.Request) string {
 }
 
 // url returns a page's URL.
-func (at pageRequest) url(param string, cursor Cursor) string {
+func (at pageRequest) url(param string, place Place) string {
 	query := at.query
 	if param != "" {
 		query = make(url.Values, len(at.query)+1)
 		for name, values := range at.query {
 			query[name] = values
 		}
-		query.Set(param, cursor.token())
+		query.Set(param, place.token())
 	}
 	if len(query) == 0 {
 		return at.base
@@ -164,7 +164,7 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 	if at.param == paramNewer {
 		query = p.Newer
 	}
-	entries, more, err := query(ctx, at.cursor, p.size())
+	entries, more, err := query(ctx, at.place, p.size())
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +192,12 @@ func (p *Pages) head() *feedhistory.Document {
 // links finds a page's neighbours (5005#5, 5005#6). The last page is known only
 // where it has been reached.
 func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
-	links := feedhistory.Page{Self: at.url(at.param, at.cursor), First: at.url("", Cursor{})}
+	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Place{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
 	}
-	newest, oldest := cursorOf(entries[0]), cursorOf(entries[len(entries)-1])
+	newest, oldest := positionOf(entries[0]), positionOf(entries[len(entries)-1])
 	if at.param == paramNewer || more { // what is newer than something has that after it
 		links.Next = at.url(paramOlder, oldest)
 	} else {
@@ -209,7 +209,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 	return links
 }
 
-func cursorOf(e *feedhistory.Entry) Cursor { return Cursor{e.Updated, e.ID} }
+func positionOf(e *feedhistory.Entry) Place { return Place{e.Updated, e.ID} }
 
 // write renders the page and serves it: the ETag is that of its bytes, so an
 // unchanged page is not sent twice.

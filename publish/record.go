@@ -13,38 +13,44 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Record is an entry as one line of JSON. Its names are those that the
-// command prints an entry with, so what it fetches can be published; what makes
-// up a whole entry comes on top. Only the id is needed:
+// A Record is an entry as one line of JSON: the one that the command prints, and
+// reads again to publish or to import. Only the id is needed:
 //
 //	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
 //	 "links": [{"rel": "alternate", "href": "https://example.org/1"}],
 //	 "content": {"type": "html", "body": "<p>Some text.</p>"},
-//	 "authors": [{"name": "Ann"}], "categories": ["news"]}
+//	 "authors": [{"name": "Ann"}], "categories": ["news"],
+//	 "extensions": [{"name": "itunes:duration", "space": "http://www.itunes.com/dtds/podcast-1.0.dtd", "value": "42:00"}]}
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
 //
 // What else a line has is disregarded.
 type Record struct {
-	ID         string           `json:"id"`
-	Updated    string           `json:"updated,omitempty"`   // RFC 3339, or a date; absent: see Publisher.Update
-	Published  string           `json:"published,omitempty"` // likewise
-	Title      RecordText       `json:"title,omitzero"`
-	Summary    RecordText       `json:"summary,omitzero"`
-	Content    RecordText       `json:"content,omitzero"`
-	Links      []RecordLink     `json:"links,omitempty"`
-	Authors    []RecordAuthor   `json:"authors,omitempty"`
-	Categories []RecordCategory `json:"categories,omitempty"`
-	Deleted    RecordDeletion   `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Type       string            `json:"type,omitempty"` // "entry", or absent; lines of other types are no entries: see Records
+	Feed       string            `json:"feed,omitempty"` // the URL of the feed that has the entry
+	ID         string            `json:"id"`
+	WeakID     bool              `json:"weak_id,omitempty"`   // the feed gives none: see feedhistory.Entry
+	Updated    string            `json:"updated,omitempty"`   // RFC 3339, or a date; absent: see Publisher.Update
+	Published  string            `json:"published,omitempty"` // likewise
+	Title      RecordText        `json:"title,omitzero"`
+	Summary    RecordText        `json:"summary,omitzero"`
+	Content    RecordText        `json:"content,omitzero"`
+	Links      []RecordLink      `json:"links,omitempty"`
+	Authors    []RecordAuthor    `json:"authors,omitempty"`
+	Categories []RecordCategory  `json:"categories,omitempty"`
+	Extensions []RecordExtension `json:"extensions,omitempty"`
+	Deleted    RecordDeletion    `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Raw        *RecordRaw        `json:"raw,omitempty"`
 }
 
 // A RecordText is a text with its type: text, html, xhtml, or content's media
 // type. A string in its place is plain text.
 type RecordText struct {
-	Type string `json:"type,omitempty"`
-	Body string `json:"body,omitempty"`
-	Src  string `json:"src,omitempty"`  // where content is that stands elsewhere
-	Base string `json:"base,omitempty"` // what relative references in the body resolve against
-	Lang string `json:"lang,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Body   string `json:"body,omitempty"`
+	Base64 []byte `json:"base64,omitempty"` // the body, where it is not text
+	Src    string `json:"src,omitempty"`    // where content is that stands elsewhere
+	Base   string `json:"base,omitempty"`   // what relative references in the body resolve against
+	Lang   string `json:"lang,omitempty"`
 }
 
 // A RecordLink is a link; one without rel is alternate.
@@ -92,6 +98,30 @@ func (t *RecordText) UnmarshalJSON(data []byte) error {
 	return short(data, &t.Body, (*plain)(t))
 }
 
+// MarshalJSON implements json.Marshaler.
+func (t RecordText) MarshalJSON() ([]byte, error) {
+	if (t.Type == "" || t.Type == feedhistory.TextPlain) && t.Src+t.Base+t.Lang == "" && len(t.Base64) == 0 {
+		return unescaped(t.Body)
+	}
+	type plain RecordText
+	return unescaped(plain(t))
+}
+
+// unescaped is JSON in which markup stands as it is; who writes lines decides about
+// that.
+func unescaped(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// IsZero reports whether there is no text.
+func (t RecordText) IsZero() bool {
+	return t.Type+t.Body+t.Src+t.Base+t.Lang == "" && len(t.Base64) == 0
+}
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *RecordAuthor) UnmarshalJSON(data []byte) error {
 	type plain RecordAuthor
@@ -121,8 +151,9 @@ func (d RecordDeletion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d.When)
 }
 
-// Records reads entries from lines of JSON. An error, which says in which line
-// it is, ends the sequence.
+// Records reads entries from lines of JSON. Lines of another type, such as those
+// about feeds that the command exports, are passed over. An error, which says in
+// which line it is, ends the sequence.
 func Records(r io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		lines, seen := bufio.NewScanner(r), map[string]int{}
@@ -134,6 +165,9 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 				continue
 			}
 			record, err := readRecord(line)
+			if err == nil && record == nil {
+				continue
+			}
 			if err == nil && seen[record.ID] > 0 {
 				err = fmt.Errorf("the id %s stands in line %d already", record.ID, seen[record.ID])
 			}
@@ -152,16 +186,33 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
+// readRecord reads a line; nil if it is not about an entry.
 func readRecord(line []byte) (*Record, error) {
 	record := new(Record)
-	if err := json.Unmarshal(line, record); err != nil {
+	err := json.Unmarshal(line, record)
+	switch {
+	case err != nil && isOther(line):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("not an entry in JSON: %w", err)
-	}
-	if record.ID == "" {
+	case !record.isEntry():
+		return nil, nil
+	case record.ID == "":
 		return nil, errors.New("the entry has no id")
 	}
 	return record, nil
 }
+
+// isOther reports whether a line is of another type, and so may have what a Record
+// has in another form.
+func isOther(line []byte) bool {
+	var other struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(line, &other) == nil && !(&Record{Type: other.Type}).isEntry()
+}
+
+func (r *Record) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
 // Entry returns the entry that the record describes. One without update time
 // has that of its publication, or else the epoch's: so Publisher.Update knows
@@ -195,12 +246,24 @@ func (r *Record) Entry() (*feedhistory.Entry, error) {
 	for _, c := range r.Categories {
 		d.Categories = append(d.Categories, feedhistory.Category(c))
 	}
+	for _, x := range r.Extensions {
+		element, err := x.element()
+		if err != nil {
+			return nil, err
+		}
+		d.Extensions = append(d.Extensions, element)
+	}
 	return d.Entry()
 }
 
 var epoch = time.Unix(0, 0).UTC()
 
-func (t RecordText) text() feedhistory.Text { return feedhistory.Text(t) }
+func (t RecordText) text() feedhistory.Text {
+	if t.Body == "" && len(t.Base64) > 0 {
+		t.Body = string(t.Base64)
+	}
+	return feedhistory.Text{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
+}
 
 // recordTime reads a time: RFC 3339, or a date, whose time is midnight in UTC.
 func recordTime(what, value string) (t time.Time, err error) {

@@ -122,8 +122,8 @@ func (p *Publisher) restoreAll(s *state, all *publishedSet, u Update, report *Up
 	}
 	var given []item
 	for _, e := range u.Entries {
-		if settled, err := p.settle(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(settled))] {
-			given = append(given, entryItem(settled))
+		if normal, err := p.normalize(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
+			given = append(given, entryItem(normal))
 		}
 	}
 	slices.SortStableFunc(given, func(a, b item) int { return a.change().Compare(b.change()) })

@@ -17,7 +17,7 @@ import (
 type state struct {
 	text string
 	doc  *feedhistory.Document // nil: nothing is published yet
-	mark
+	ledger
 	log    []item               // what is not archived, the oldest first
 	recent []*feedhistory.Entry // what is, and is shown again, the newest first
 }
@@ -49,7 +49,7 @@ func parse(text string) (*feedhistory.Document, error) {
 
 // newState reads a subscription document.
 func newState(text string) (*state, error) {
-	m, ok := readMark(text)
+	m, ok := readLedger(text)
 	if !ok {
 		return nil, ErrForeign
 	}
@@ -60,7 +60,7 @@ func newState(text string) (*state, error) {
 	if m.open < 0 || m.open > len(doc.Entries) {
 		return nil, ErrForeign
 	}
-	s := &state{text: text, doc: doc, mark: m, recent: doc.Entries[m.open:]}
+	s := &state{text: text, doc: doc, ledger: m, recent: doc.Entries[m.open:]}
 	s.log = merge(doc.Entries[:m.open], doc.Deleted)
 	return s, nil
 }

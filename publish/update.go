@@ -166,31 +166,31 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 
 // revise returns what is to be published of an entry; no entry, if nothing is.
 func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
-	settled, err := p.settle(e)
+	normal, err := p.normalize(e)
 	if err != nil {
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
 	timed := isTimed(e)
-	newer := timed && settled.Updated.After(old.time)
+	newer := timed && normal.Updated.After(old.time)
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(string(settled.XML())) || old.words == words(string(settled.Signed().XML()))):
+	case !newer && (old.words == words(string(normal.XML())) || old.words == words(string(normal.Signed().XML()))):
 		report.Unchanged++
 		return item{}, nil
 	default:
 		report.Changed++
 	}
 	if newer {
-		return entryItem(settled), nil
+		return entryItem(normal), nil
 	}
 	report.Dated++
-	settled, err = p.dated(settled, later(now, old.time.Add(time.Second)))
+	normal, err = p.dated(normal, later(now, old.time.Add(time.Second)))
 	if err != nil {
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
-	return entryItem(settled), nil
+	return entryItem(normal), nil
 }
 
 // isTimed reports whether an entry says when it was written. The epoch stands
@@ -255,5 +255,5 @@ func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry
 	if err != nil || !again.Updated.Equal(t) {
 		return nil, ErrUnpublishable
 	}
-	return p.settle(again)
+	return p.normalize(again)
 }

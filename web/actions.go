@@ -76,7 +76,7 @@ func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
 	if err != nil {
 		return err
 	}
-	s.polls.forget(page.URL)
+	s.polls.Forget(page.URL)
 	return s.replace(ctx, page.URL, chosen)
 }
 
@@ -116,7 +116,7 @@ func (s *Server) add(ctx context.Context, address string) (added bool, err error
 	case err != nil:
 		return false, err
 	}
-	s.polls.ask(feed)
+	s.polls.Hurry(feed)
 	return true, nil
 }
 
@@ -153,7 +153,7 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.polls.ask(feed)
+	s.polls.Hurry(feed)
 	http.Redirect(w, r, "/feeds/"+r.PathValue("id"), http.StatusSeeOther)
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.polls.forget(feed.URL)
+	s.polls.Forget(feed.URL)
 	name, err := s.published.name(r.Context(), feed.URL)
 	if err != nil {
 		return err

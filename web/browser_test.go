@@ -45,7 +45,7 @@ func TestBrowser(t *testing.T) {
 	const says = "[data-says]"
 	require.Contains(t, b.text(says), "Shown below: ")
 	b.do(chromedp.Focus(chromedp.CSS(".timeline a[href='#gap-1']")))
-	require.Contains(t, b.text(says), "An archive document could not be retrieved: status 404")
+	require.Contains(t, b.text(says), "An archive document could not be retrieved: 404")
 	b.shoot("feed", "light", "dark")
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	require.Contains(t, b.text(says), "Archive blog/feed/10-")

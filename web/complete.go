@@ -46,7 +46,7 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, p *part) erro
 	if err != nil {
 		return err
 	}
-	m := newMaterial(p.feed, head, p.format)
+	m := newSource(p.feed, head, p.format)
 	doc := &stream{
 		tag: s.tagOf(p.feed, p.self), mediaType: mediaTypeOf(p.format),
 		write: func(w io.Writer) error {
@@ -88,7 +88,7 @@ func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 }
 
 // writeEntries writes the entries of a query as they are published again.
-func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *material, q mirror.Query) error {
+func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *source, q mirror.Query) error {
 	for record, err := range s.Store.Entries(ctx, q) {
 		if err != nil {
 			s.Logger.ErrorContext(ctx, "a document breaks off", "feed", q.Feed, "err", err)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // A directory finds feeds by their names.
@@ -178,8 +177,8 @@ var errNameTaken = &problem{
 
 // Figures are what is worth knowing of a feed's entries as a whole.
 type figures struct {
-	version int64            // of the feed
-	months  []sqlstore.Month // that have entries, the oldest first
+	version int64          // of the feed
+	months  []mirror.Month // that have entries, the oldest first
 	newest  time.Time
 }
 
@@ -212,16 +211,9 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 
 // monthsOf counts by month the entries of a feed that a query asks for: the
 // database does if it can.
-func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []sqlstore.Month, err error) {
-	counter, ok := store.(interface {
-		Months(ctx context.Context, feed string) ([]sqlstore.Month, error)
-		MonthsOf(ctx context.Context, q mirror.Query) ([]sqlstore.Month, error)
-	})
-	switch {
-	case ok && q == (mirror.Query{Feed: q.Feed}):
-		return counter.Months(ctx, q.Feed)
-	case ok:
-		return counter.MonthsOf(ctx, q)
+func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []mirror.Month, err error) {
+	if calendar, ok := store.(mirror.Calendar); ok {
+		return calendar.Months(ctx, q)
 	}
 	for r, err := range store.Entries(ctx, q) {
 		if err != nil {
@@ -229,7 +221,7 @@ func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months [
 		}
 		start := monthOf(r.Time())
 		if n := len(months); n == 0 || !months[n-1].Start.Equal(start) {
-			months = append(months, sqlstore.Month{Start: start})
+			months = append(months, mirror.Month{Start: start})
 		}
 		months[len(months)-1].Entries++
 	}

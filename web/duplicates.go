@@ -125,7 +125,7 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 	if came, _ := s.found.get(page.URL); came != nil {
 		return nil // was looked at, or came from another page: those who link in circles are not followed
 	}
-	client := s.polls.mirror.Client
+	client := s.polls.Mirror.Client
 	if client == nil {
 		client = &feedhistory.Client{}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 const entriesPerPage = 50
@@ -37,7 +36,7 @@ type entriesView struct {
 	Wrong  string    // why there is no answer
 	River  bool      // of all feeds
 
-	hits []sqlstore.Month // how many there are in each month, if not all are asked for
+	hits []mirror.Month // how many there are in each month, if not all are asked for
 }
 
 // Asked reports whether the list is a part of all entries.
@@ -159,7 +158,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			}
 		}
 		v.Items = append(v.Items, item)
-		query.Beyond = record.Cursor()
+		query.Beyond = record.Place()
 	}
 	return v, nil
 }
@@ -250,13 +249,13 @@ func isBeginning(search string) bool {
 }
 
 // token writes a place for a URL.
-func token(c *mirror.Cursor) string {
+func token(c *mirror.Place) string {
 	text := c.Time.UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
 // parseToken reads what token wrote; nil, the first page, if it is anything else.
-func parseToken(token string) *mirror.Cursor {
+func parseToken(token string) *mirror.Place {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	parts := strings.SplitN(string(text), "\n", 3)
 	if err != nil || len(parts) < 3 || !utf8.Valid(text) {
@@ -266,7 +265,7 @@ func parseToken(token string) *mirror.Cursor {
 	if err != nil {
 		return nil
 	}
-	return &mirror.Cursor{Time: at, Feed: parts[1], ID: parts[2]}
+	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
 }
 
 // What of an entry is looked at for a list, and shown there.

@@ -153,7 +153,7 @@ func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, e
 		return nil, err
 	}
 	if known := records[id]; known != nil {
-		beyond := known.Cursor()
+		beyond := known.Place()
 		beyond.ID += "\x01"
 		query := mirror.Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, Deleted: true, Limit: 1}
 		for r, err := range s.Store.Entries(ctx, query) {

@@ -33,9 +33,6 @@ func (v *feedView) Fresh() bool { return isFresh(v.Feed) }
 
 func isFresh(f *mirror.Feed) bool { return f.Known.URL == "" && f.Entries == 0 }
 
-// Failure is why the last poll failed.
-func (v *feedView) Failure() string { return reason(cmp.Or(v.Address, v.URL), v.Error) }
-
 // Due reports whether the feed will be polled as soon as its turn comes.
 func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }
 
@@ -47,7 +44,7 @@ func titleOf(f *mirror.Feed) string {
 // view returns a feed as a page shows it.
 func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figures, error) {
 	v := &feedView{Feed: feed, Name: ShortName(feed.URL)}
-	v.Waits, v.Runs = s.polls.isBusy(feed.URL)
+	v.Waits, v.Runs = s.polls.State(feed.URL)
 	f, err := s.feeds.figuresOf(ctx, feed)
 	v.Newest, v.Oldest = f.newest, f.oldest()
 	v.Missing = gapsOf(feed)

@@ -69,7 +69,7 @@ func FuzzSanitise(f *testing.F) {
 
 // A place that was written for a URL is read as it was; anything else is none.
 func FuzzToken(f *testing.F) {
-	f.Add(token(&mirror.Cursor{Feed: "https://example.org/", ID: "urn:1\n2"}))
+	f.Add(token(&mirror.Place{Feed: "https://example.org/", ID: "urn:1\n2"}))
 	f.Add("rubbish")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c := parseToken(text); c != nil {

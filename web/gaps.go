@@ -1,8 +1,6 @@
 package web
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -23,16 +21,11 @@ type gapView struct {
 	Reason  feedhistory.Reason
 }
 
-// reason returns an error's message without the URL, where that is said beside.
-func reason(url, message string) string {
-	return strings.TrimPrefix(message, fmt.Sprintf("fetch %q: ", url))
-}
-
 // gapsOf returns the gaps of a feed.
 func gapsOf(feed *mirror.Feed) (views []gapView) {
 	for i, gap := range feed.Missing() {
 		v := gapView{
-			Number: i + 1, What: "An archive document could not be retrieved", Message: reason(gap.URL, gap.Err.Error()), Advice: gap.Reason.Advice(),
+			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
 			URL: webLink(gap.URL), Shown: fetch.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
 		}
 		if i < len(feed.Pending) {

@@ -157,7 +157,7 @@ type yearChart struct {
 	Height, Base, Top float64
 	Bars              []bar
 	Ticks             []tick
-	Marks             []mark
+	Marks             []gridline
 	Root              bool // heights are as the square roots
 	Summary           string
 }

@@ -42,7 +42,7 @@ const (
 
 // tell tells once how far a poll is.
 func (s *Server) tell(w http.ResponseWriter, feed *mirror.Feed) error {
-	waits, runs := s.polls.isBusy(feed.URL)
+	waits, runs := s.polls.State(feed.URL)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
@@ -71,7 +71,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	defer tick.Stop()
 	var last progress
 	for said := time.Now(); ; {
-		waits, runs := s.polls.isBusy(feed.URL)
+		waits, runs := s.polls.State(feed.URL)
 		now, err := s.Store.Feed(r.Context(), feed.URL)
 		p := progress{"It is not there any more.", true}
 		if err == nil {

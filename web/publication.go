@@ -21,7 +21,7 @@ type publication struct {
 	format feedhistory.Format
 	out    *staged
 	base   string
-	make   *material
+	make   *source
 	head   *feedhistory.Document // without a verdict
 }
 
@@ -33,7 +33,7 @@ func (p *republisher) publication(feed *mirror.Feed, name string, format feedhis
 	return &publication{
 		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
 		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},
-		make: newMaterial(feed, head, format), head: head,
+		make: newSource(feed, head, format), head: head,
 	}, nil
 }
 

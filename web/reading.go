@@ -30,7 +30,7 @@ func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer
 		to     **neighbour
 		oldest bool
 	}{{&older, false}, {&newer, true}} {
-		for other, err := range s.Store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Cursor(), Oldest: n.oldest, Limit: 1}) {
+		for other, err := range s.Store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Place(), Oldest: n.oldest, Limit: 1}) {
 			if err != nil {
 				return nil, nil, err
 			}

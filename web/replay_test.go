@@ -160,7 +160,7 @@ func (w *replayWorld) step(kind string) {
 		if kind == "delete" {
 			r.State, w.gone[id] = mirror.Deleted, w.now
 			r.Content = mirror.Content{}
-			change.Mark = append(change.Mark, r)
+			change.Touch = append(change.Touch, r)
 		} else {
 			change.Put = append(change.Put, r)
 		}

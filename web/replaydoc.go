@@ -181,7 +181,7 @@ func (p *replaying) document(ctx context.Context, archive int) (*feedhistory.Doc
 
 // entries returns the entries of some releases, the newest first.
 func (p *replaying) entries(ctx context.Context, head *feedhistory.Document, releases []release) (entries []*feedhistory.Entry, err error) {
-	m := newMaterial(p.feed, head, p.format)
+	m := newSource(p.feed, head, p.format)
 	for _, r := range slices.Backward(releases) {
 		if r.empty {
 			continue

@@ -20,7 +20,7 @@ const (
 
 // released returns an entry as a replay has it: with the time of its release, and
 // its own date in its text and in its source.
-func (m *material) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
+func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
 	e, err := m.entry(r)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (m *material) released(r *mirror.Record, at time.Time) (*feedhistory.Entry,
 
 // A rewrite copies an entry's element but for what is new.
 type rewrite struct {
-	m        *material
+	m        *source
 	e        *feedhistory.Entry
 	element  string
 	original time.Time // zero: it is not known
@@ -113,9 +113,9 @@ func (x *rewrite) atomChild(local string, from, to int) {
 	case "summary":
 		text = x.e.Summary()
 	case "source":
-		if x.element[from:to] == x.m.source && !x.original.IsZero() {
-			end := strings.LastIndex(x.m.source, "</")
-			x.replace(from, to, x.m.source[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.source[end:])
+		if x.element[from:to] == x.m.element && !x.original.IsZero() {
+			end := strings.LastIndex(x.m.element, "</")
+			x.replace(from, to, x.m.element[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.element[end:])
 		}
 		return
 	default:

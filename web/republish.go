@@ -161,7 +161,7 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string
 		return nil
 	}
 	defer p.lock(name)()
-	if _, runs := p.s.polls.isBusy(feed.URL); runs {
+	if _, runs := p.s.polls.State(feed.URL); runs {
 		if p.isPublished(name, format) {
 			return nil // what was published last, until the poll has ended
 		}

@@ -119,6 +119,7 @@ func TestRepublished(t *testing.T) {
 	m := &mirror.Mirror{Store: second, Client: reader()}
 	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 	require.Equal(t, len(w.mirrored(feed)), changes.Added)
 	for r, err := range second.Entries(t.Context(), mirror.Query{}) {
@@ -225,6 +226,7 @@ func TestRepublishedGap(t *testing.T) {
 	m := &mirror.Mirror{Store: w.Store, Client: reader(), Revalidate: true}
 	changes, err := m.Update(t.Context(), feed)
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 	w.requireSame(page, feed)
 	_, index, _ = w.get(page + "/index.atom")

@@ -51,7 +51,7 @@ type Server struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	origin    *http.CrossOriginProtection
-	polls     *poller
+	polls     *mirror.Poller
 	feeds     *directory
 	published *republisher
 	streams   watchers
@@ -73,8 +73,7 @@ func (s *Server) setUp() {
 		m = &mirror.Mirror{Store: s.Store}
 	}
 	s.origin = http.NewCrossOriginProtection()
-	s.polls = newPoller(m, s.Store, s.Logger)
-	s.polls.polled = s.polled
+	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.Store}
 	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
 	s.published = newRepublisher(s)

@@ -94,7 +94,7 @@ func TestPages(t *testing.T) {
 	page := w.page(blog, http.StatusOK)
 	for _, word := range []string{
 		`<svg viewBox="0 0 960`, `class="block gap open"`, `class="block archive"`, `class="block subscription"`, `id="gap-1"`,
-		"What to do: try again later", "status 404 Not Found", `rel="next"`, " 2015: ", "archived, ",
+		"What to do: try again later", "404 Not Found", `rel="next"`, " 2015: ", "archived, ",
 	} {
 		require.Contains(t, page, word)
 	}
@@ -409,8 +409,9 @@ func TestDue(t *testing.T) {
 		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
 		require.NoError(t, w.Store.Commit(t.Context(), &mirror.Change{Feed: feed}))
 	}
-	w.polls.due(t.Context())
-	w.polls.rouse()
+	waiting, err := w.polls.AddAll(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, waiting)
 	first := w.settle(w.feedURL("/news.rss"), 0)
 	second := w.settle(w.feedURL("/tides.atom"), 0)
 	require.NotEqual(t, first.Polled, second.Polled)

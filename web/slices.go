@@ -87,7 +87,7 @@ func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (pla
 		return plan{}, err
 	}
 	overhead := int64(len(before)+len(after)) + 1000 // addresses and titles differ
-	m := newMaterial(feed, head, feedhistory.Atom)
+	m := newSource(feed, head, feedhistory.Atom)
 	var groups []slice // the entries of one time each, the newest first
 	for record, err := range s.Store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {

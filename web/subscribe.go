@@ -77,7 +77,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 		return errUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
-	_, reading := s.polls.isBusy(feed.URL)
+	_, reading := s.polls.State(feed.URL)
 	p := &subscribePage{
 		Feed: feed, Name: ShortName(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Reading: reading && feed.Polls == 0,

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // A timeline is the drawing of a feed's history, in units of its viewBox: bars
@@ -18,7 +17,7 @@ type timeline struct {
 	Axis          float64 // where the years are written
 	Chain, Lane   float64 // where the blocks are, and how high
 	Top           float64 // of the highest bar
-	Marks         []mark
+	Marks         []gridline
 	Root          bool // heights are as the square roots
 	Bars          []bar
 	Blocks        []block
@@ -43,8 +42,8 @@ type bar struct {
 	Chosen              bool // it is the list that is shown
 }
 
-// A mark says how many entries a height stands for.
-type mark struct {
+// A gridline says how many entries a height stands for.
+type gridline struct {
 	Y     float64
 	Label string
 }
@@ -98,7 +97,7 @@ func (s scale) x(t time.Time) float64 {
 }
 
 // newScale returns the scale that has room for all months, and the present.
-func newScale(months []sqlstore.Month, feed *mirror.Feed, left float64) scale {
+func newScale(months []mirror.Month, feed *mirror.Feed, left float64) scale {
 	now := time.Now()
 	if !feed.Polled.IsZero() {
 		now = feed.Polled
@@ -128,7 +127,7 @@ func (s scale) months() int {
 }
 
 // bins counts the entries of each bar.
-func (s scale) bins(months []sqlstore.Month) []int64 {
+func (s scale) bins(months []mirror.Month) []int64 {
 	bins := make([]int64, (s.months()+s.step-1)/s.step)
 	for _, m := range months {
 		at := clamp(m.Start, s.start, s.end.AddDate(0, -1, 0))
@@ -154,7 +153,7 @@ func clamp(t, from, to time.Time) time.Time {
 
 // newTimeline draws a feed's history, with the entries of each month that a list
 // is asked for.
-func newTimeline(feed *mirror.Feed, months []sqlstore.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
+func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {
@@ -226,14 +225,14 @@ func (h heights) of(n int64) float64 {
 }
 
 // marks names the highest bar and about half its height.
-func (h heights) marks(unit string) []mark {
+func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
 		return nil
 	}
-	at := func(n int64) mark {
-		return mark{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
+	at := func(n int64) gridline {
+		return gridline{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}
 	}
-	marks := []mark{at(h.most)}
+	marks := []gridline{at(h.most)}
 	half := h.most / 2
 	if h.root {
 		half = h.most / 4
@@ -244,7 +243,7 @@ func (h heights) marks(unit string) []mark {
 	return marks
 }
 
-func (t *timeline) drawBars(s scale, months []sqlstore.Month, list *entriesView) {
+func (t *timeline) drawBars(s scale, months []mirror.Month, list *entriesView) {
 	bins := s.bins(months)
 	h := newHeights(bins)
 	t.Root = h.root
@@ -270,7 +269,7 @@ func (t *timeline) drawBars(s scale, months []sqlstore.Month, list *entriesView)
 }
 
 // listYears lists the years that have entries.
-func (t *timeline) listYears(months []sqlstore.Month, list *entriesView) {
+func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
 	for _, m := range months {
 		if n := len(t.Years); n > 0 && t.Years[n-1].Year == m.Start.Year() {
 			t.Years[n-1].Entries += m.Entries

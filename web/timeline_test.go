@@ -10,7 +10,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 // Whatever a feed says of its dates, everything is drawn, in its place.
@@ -38,11 +37,11 @@ func TestTimeline(t *testing.T) {
 				Reason: feedhistory.Reason(rapid.IntRange(0, 12).Draw(t, "reason")),
 			})
 		}
-		var months []sqlstore.Month
+		var months []mirror.Month
 		total := int64(0)
 		at := rapid.IntRange(1, 9000).Draw(t, "first")
 		for range rapid.IntRange(0, 50).Draw(t, "months") {
-			m := sqlstore.Month{Start: time.Date(at/12+rapid.SampledFrom([]int{1, 1960, 2000}).Draw(t, "era"), time.Month(at%12+1), 1, 0, 0, 0, 0, time.UTC), Entries: 3}
+			m := mirror.Month{Start: time.Date(at/12+rapid.SampledFrom([]int{1, 1960, 2000}).Draw(t, "era"), time.Month(at%12+1), 1, 0, 0, 0, 0, time.UTC), Entries: 3}
 			if len(months) > 0 && !m.Start.After(months[len(months)-1].Start) {
 				continue
 			}

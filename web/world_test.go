@@ -156,7 +156,7 @@ func (w *world) settle(feed string, polls int64) *mirror.Feed {
 	require.Eventually(w.t, func() bool {
 		var err error
 		f, err = w.Store.Feed(w.t.Context(), feed)
-		waits, runs := w.polls.isBusy(feed)
+		waits, runs := w.polls.State(feed)
 		return err == nil && f.Polls > polls && !waits && !runs
 	}, 20*time.Second, 5*time.Millisecond)
 	return f

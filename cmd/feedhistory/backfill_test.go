@@ -79,7 +79,7 @@ func TestFetchBackfill(t *testing.T) {
 			if text := strings.Join(strings.Fields(stderr), " "); !strings.Contains(text, test.stderr) {
 				t.Errorf("%q is missing in %q", test.stderr, text)
 			}
-			if n := strings.Count(stdout, `"weak_id"`); n != test.entries {
+			if n := strings.Count(stdout, `"id":`); n != test.entries {
 				t.Errorf("%d entries, want %d", n, test.entries)
 			}
 			if test.name == "an archive" {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +22,8 @@ type checkCommand struct {
 	Base         string   `placeholder:"URL" help:"Where the first FILE will be served; or, with a slash at the end, its directory."`
 	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
 	Digests      string   `placeholder:"FILE" help:"With --chain: remember the archives in a file, and tell when one has changed since."`
+	Save         string   `placeholder:"FILE" help:"With --chain: write into a file what the archives have, for --against."`
+	Against      string   `placeholder:"FILE" help:"With --chain: tell which archives are not what they were when --save wrote the file."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
 	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
@@ -39,8 +43,10 @@ func (c *checkCommand) Validate() error {
 	switch u, err := url.Parse(c.Base); {
 	case c.Base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
 		return errors.New("--base: " + c.Base + " is not an absolute URL")
-	case c.Digests != "" && !c.Chain:
-		return errors.New("--digests is for --chain")
+	case (c.Digests != "" || c.Save != "" || c.Against != "") && !c.Chain:
+		return errors.New("--digests, --save and --against are for --chain")
+	case c.Digests != "" && (c.Save != "" || c.Against != ""):
+		return errors.New("--digests compares and saves in one: it excludes --save and --against")
 	case c.profile() == check.DataReplication && (!c.Chain || !allURLs(c.Sources)):
 		return errors.New("--profile: datareplication is for --chain and URLs, as its links are in HTTP header fields")
 	case c.MaxDocuments < 1:
@@ -76,11 +82,8 @@ func allURLs(sources []string) bool {
 // Run checks the sources, and prints what was found.
 func (c *checkCommand) Run(w *world) error {
 	run := &checkRun{checkCommand: c, world: w, ofPages: map[string]bool{}}
-	if c.Digests != "" {
-		var err error
-		if run.digests, err = check.ReadDigests(c.Digests); err != nil {
-			return err
-		}
+	if err := run.remembered(); err != nil {
+		return err
 	}
 	for _, source := range c.Sources {
 		if err := run.source(source); err != nil && run.documents == 0 {
@@ -92,8 +95,8 @@ func (c *checkCommand) Run(w *world) error {
 	if err := run.print(); err != nil {
 		return err
 	}
-	if run.digests != nil {
-		if err := run.digests.Write(c.Digests); err != nil {
+	if file := cmp.Or(c.Digests, c.Save); file != "" {
+		if err := run.digests.Write(file); err != nil {
 			return err
 		}
 	}
@@ -112,6 +115,22 @@ type checkRun struct {
 	documents int
 	failed    bool            // a file could not be read at all
 	ofPages   map[string]bool // feeds that pages name
+}
+
+// remembered reads what is known of an earlier run.
+func (r *checkRun) remembered() (err error) {
+	switch file := cmp.Or(r.Digests, r.Against); {
+	case file != "":
+		if r.Against != "" {
+			if _, err := os.Stat(r.Against); err != nil {
+				return err
+			}
+		}
+		r.digests, err = check.ReadDigests(file)
+	case r.Save != "":
+		r.digests = new(check.Digests)
+	}
+	return err
 }
 
 func (c *checkCommand) profile() check.Profile {

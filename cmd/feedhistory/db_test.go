@@ -20,7 +20,7 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 	}
 	server.Database(t) // skips without a server
 	params := scripts(func() string { return server.Database(t) })
-	for _, name := range []string{"sync", "syncevery", "synckill", "list", "entries", "export"} {
+	for _, name := range []string{"sync", "syncevery", "synckill", "list", "entries", "export", "move"} {
 		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	testscript.Run(t, params)

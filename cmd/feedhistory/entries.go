@@ -88,11 +88,11 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 		return err
 	}
 	if c.JSON {
-		line := jsonMirrored{jsonEntry: entryJSON(e), Deleted: deletionOf(r)}
-		if c.URL == "" {
-			line.Feed = r.Feed
+		record, err := recordOf(r)
+		if err != nil {
+			return err
 		}
-		return printLine(p.w, line)
+		return printLine(p.w, record)
 	}
 	p.entry(e)
 	if c.URL == "" {
@@ -103,13 +103,6 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 	}
 	p.line("")
 	return p.err
-}
-
-// jsonMirrored is an entry as inspect shows it, and what only a mirror knows.
-type jsonMirrored struct {
-	jsonEntry
-	Feed    string                 `json:"feed,omitempty"`   // where the entries of all are shown
-	Deleted publish.RecordDeletion `json:"deleted,omitzero"` // it is no longer part of its feed
 }
 
 // deletionOf says since when an entry is no longer part of its feed: as its

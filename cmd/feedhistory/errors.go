@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -19,80 +18,16 @@ import (
 
 // detail says what an error is about without the URL: that is named beside.
 func detail(err error) string {
-	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
-		if e.Line > 0 {
-			return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
-		}
-		return e.Err.Error()
-	}
-	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
-		return statusDetail(e)
-	}
-	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
-		return refusalDetail(e)
-	}
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
-		if e.Limit == "bytes" {
-			return "the document is larger than " + sizeText(e.Max)
-		}
-		return fmt.Sprintf("the limit on %s (%d) is exceeded", e.Limit, e.Max)
+	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
+		return "the document is larger than " + sizeText(e.Max)
 	}
 	if what, _ := tlsProblem(err); what != "" {
 		return what
 	}
-	if e, ok := errors.AsType[*feedhistory.TimeoutError](err); ok {
-		return fmt.Sprintf("%s took longer than %v", e.Step, e.Max)
-	}
-	if e, ok := errors.AsType[*feedhistory.TruncatedError](err); ok {
-		return fmt.Sprintf("it was cut short: %v", e.Err)
-	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		return "the host " + e.Name + " cannot be looked up: " + e.Err
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "before it was read"
-	case errors.Is(err, io.EOF):
-		return "the server hung up without an answer"
-	}
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err.Error()
-	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
-	return err.Error()
-}
-
-func statusDetail(e *feedhistory.StatusError) string {
-	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
-	if !e.At.IsZero() {
-		s += ", to be asked again after " + e.At.UTC().Format(time.RFC3339)
-	}
-	return s
-}
-
-func refusalDetail(e *feedhistory.RefusedError) string {
-	switch e.Rule {
-	case feedhistory.RuleAddress:
-		return "a loopback, private or special-purpose address"
-	case feedhistory.RuleScheme:
-		return "neither http nor https"
-	case feedhistory.RuleUserinfo:
-		return "a user or password in the URL"
-	case feedhistory.RuleDowngrade:
-		return "it redirects from https to http"
-	case feedhistory.RuleLoop:
-		return "it redirects in a circle"
-	case feedhistory.RuleRedirects:
-		return "it redirects too often"
-	case feedhistory.RuleLocation:
-		return "it redirects without saying where to"
-	}
-	if e.Err != nil {
-		return e.Err.Error()
-	}
-	return "refused by the rule on " + e.Rule
+	return feedhistory.Describe(err)
 }
 
 // advice says what to do about a gap, with the flag that does it.

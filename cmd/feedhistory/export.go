@@ -2,38 +2,49 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/handover"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The verb export.
 type exportCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
-	Format  string   `default:"jsonl" enum:"jsonl,atom,opml" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line, as publish reads them (the default); atom: one feed; opml: the list of feeds."`
+	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
+	Raw     bool     `help:"Of jsonl: all that the mirror knows, as import reads it."`
+	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Of greader and nextcloud: read (the default) or unread."`
 	Deleted bool     `help:"Of jsonl: also entries that are no longer part of their feed, as deletions."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *exportCommand) Help() string {
-	return "With atom there must be one URL. The feed is marked as complete where its history is whole; " +
-		"elsewhere entries of its own tell readers what is missing."
+	return "With json, atom and rss there must be one URL. A feed is marked as complete where its history is whole; " +
+		"elsewhere entries of its own tell readers what is missing.\n\n" +
+		"In csv, an apostrophe stands before what a spreadsheet would take for a formula."
 }
 
 // Validate refuses what no single document can have.
 func (c *exportCommand) Validate() error {
 	switch {
-	case c.Format == "atom" && len(c.URLs) != 1:
-		return errors.New("--format atom: give one feed's URL")
-	case c.Format != "jsonl" && c.Deleted:
-		return errors.New("--deleted is for jsonl: an Atom feed tells of deletions anyway, and a list of feeds has no entries")
+	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
+		return errors.New("--format " + c.Format + ": give one feed's URL")
+	case c.Format != "jsonl" && c.Format != "csv" && c.Deleted:
+		return errors.New("--deleted is for jsonl and csv: a feed tells of deletions anyway, a list of feeds has no entries, and readers import none")
+	case c.Format != "jsonl" && c.Raw:
+		return errors.New("--raw is for jsonl")
+	case c.Deleted && c.Raw:
+		return errors.New("--raw has what is deleted anyway")
 	}
 	return nil
 }
@@ -53,10 +64,20 @@ func (c *exportCommand) Run(w *world) (err error) {
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
+	case "greader":
+		err = (&handover.Export{Store: store, Status: c.Status}).GoogleReader(w.ctx, out, feeds)
+	case "nextcloud":
+		err = (&handover.Export{Store: store, Status: c.Status}).NextcloudNews(w.ctx, out, feeds)
+	case "json":
+		err = exportObject(w.ctx, out, store, feeds)
 	case "atom":
-		err = exportAtom(w.ctx, out, store, feeds)
+		err = exportFeed(w.ctx, out, store, feeds, feedhistory.Atom)
+	case "rss":
+		err = exportFeed(w.ctx, out, store, feeds, feedhistory.RSS)
+	case "csv":
+		err = printTable(out, c.records(w.ctx, store))
 	default:
-		err = c.exportJSON(w, out, store)
+		err = c.exportLines(w.ctx, out, store, feeds)
 	}
 	return errors.Join(c.failure(err), out.Flush())
 }
@@ -100,9 +121,25 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	return errors.Join(err, list.Close())
 }
 
-// exportJSON writes the entries, of the feeds that are given one after the
-// other.
-func (c *exportCommand) exportJSON(w *world, out io.Writer, store mirror.Store) error {
+// exportLines writes the entries as lines.
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+	if c.Raw {
+		return exportRaw(ctx, out, store, feeds)
+	}
+	for record, err := range c.records(ctx, store) {
+		if err == nil {
+			err = printLine(out, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records yields the entries, of the feeds that are given one after the other; of
+// one that is no longer part of its feed, the deletion.
+func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Record, error] {
 	queries := []mirror.Query{{Deleted: c.Deleted}}
 	if len(c.URLs) > 0 {
 		queries = nil
@@ -110,19 +147,56 @@ func (c *exportCommand) exportJSON(w *world, out io.Writer, store mirror.Store) 
 	for _, url := range c.URLs {
 		queries = append(queries, mirror.Query{Feed: feedName(url), Deleted: c.Deleted})
 	}
-	for _, query := range queries {
-		for r, err := range store.Entries(w.ctx, query) {
+	return func(yield func(*publish.Record, error) bool) {
+		for _, query := range queries {
+			for r, err := range store.Entries(ctx, query) {
+				var record *publish.Record
+				if err == nil {
+					record, err = exportRecord(r)
+				}
+				if !yield(record, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func exportRecord(r *mirror.Record) (*publish.Record, error) {
+	if d := deletionOf(r); d.Deleted {
+		return &publish.Record{Feed: r.Feed, ID: r.ID, Deleted: d}, nil
+	}
+	record, err := recordOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+	}
+	return record, nil
+}
+
+// exportObject writes the one feed as one object, which is in memory as a whole.
+func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+	for f, err := range feeds {
+		if err != nil {
+			return err
+		}
+		j := jsonHistory{URL: f.URL, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Documents: int(f.Documents),
+			Entries: []*publish.Record{}, Gaps: each(f.Missing(), gapJSON)}
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
 			if err != nil {
 				return err
 			}
 			record, err := recordOf(r)
 			if err != nil {
-				return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+				return fmt.Errorf("the entry %s: %w", r.ID, err)
 			}
-			if err := printLine(out, record); err != nil {
-				return err
-			}
+			j.Entries = append(j.Entries, record)
 		}
+		deleted, err := tombstones(ctx, store, f)
+		if err != nil {
+			return err
+		}
+		j.Deleted = each(deleted, tombstoneJSON)
+		return printJSON(w, j)
 	}
 	return nil
 }

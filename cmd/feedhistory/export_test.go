@@ -33,15 +33,15 @@ func mirrored(t *testing.T, feed string) (mirror.Store, string) {
 }
 
 // A feed that is written in many batches is one document all the same.
-func TestExportAtomInBatches(t *testing.T) {
-	for _, n := range []int{0, 1, atomBatch - 1, atomBatch, 2*atomBatch + 7} {
+func TestExportFeedInBatches(t *testing.T) {
+	for _, n := range []int{0, 1, feedBatch - 1, feedBatch, 2*feedBatch + 7} {
 		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 			t.Run(fmt.Sprintf("%v of %d", format, n), func(t *testing.T) {
 				store, url := mirrored(t, manyEntries(t, format, n))
 				var out bytes.Buffer
 				f, err := store.Feed(t.Context(), url)
 				require.NoError(t, err)
-				require.NoError(t, exportAtom(t.Context(), &out, store, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }))
+				require.NoError(t, exportFeed(t.Context(), &out, store, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }, format))
 				doc, err := feedhistory.Parse(&out, url)
 				require.NoError(t, err)
 				require.Empty(t, doc.Notes)

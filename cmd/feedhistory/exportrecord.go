@@ -1,49 +1,33 @@
 package main
 
 import (
+	"time"
+
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// recordOf is an entry as publish reads it, or its deletion.
+// recordOf is a mirrored entry as all verbs print it; of one that is no longer part
+// of its feed it is the deletion, with what is known of it.
 func recordOf(r *mirror.Record) (*publish.Record, error) {
-	if d := deletionOf(r); d.Deleted {
-		return &publish.Record{ID: r.ID, Deleted: d}, nil
-	}
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
 	}
-	record := &publish.Record{
-		ID: e.ID, Updated: timeJSON(e.Updated), Published: timeJSON(e.Published),
-		Title: textOf(e.Title()), Summary: textOf(e.Summary()), Content: textOf(e.Content()),
-		Links: each(e.Links, func(l feedhistory.Link) publish.RecordLink { return publish.RecordLink(l) }),
-	}
-	// Of an entry with more extensions than can be decoded, what could be is there.
-	if item, _ := e.Decode(); item != nil {
-		for _, a := range item.Authors {
-			record.Authors = append(record.Authors, publish.RecordAuthor{Name: a.Name, Email: a.Email})
-		}
-		for _, term := range item.Categories {
-			record.Categories = append(record.Categories, publish.RecordCategory{Term: term})
-		}
-	}
+	record := publish.NewRecord(e)
+	record.Feed, record.Deleted = r.Feed, deletionOf(r)
 	return record, nil
 }
 
-// textOf is a text as publish reads it. XHTML that is not well-formed any more,
-// after its references were made absolute or its errors repaired, is HTML:
-// publish would refuse it, and readers make the same of it.
-func textOf(t feedhistory.Text) publish.RecordText {
-	switch t.Type {
-	case feedhistory.TextPlain:
-		t.Base = "" // there is nothing to resolve
-	case feedhistory.TextXHTML:
-		probe := publish.Record{ID: "urn:probe", Content: publish.RecordText(t)}
-		if _, err := probe.Entry(); err != nil {
-			t.Type = feedhistory.TextHTML
-		}
+// deletionRecord is the deletion of an entry, as a history has it.
+func deletionRecord(feed string, t feedhistory.Tombstone) *publish.Record {
+	return &publish.Record{Feed: feed, ID: t.Ref, Deleted: publish.RecordDeletion{Deleted: true, When: utc(t.When)}}
+}
+
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
 	}
-	return publish.RecordText(t)
+	return t.UTC()
 }

@@ -14,8 +14,9 @@ type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit        int      `placeholder:"N" help:"Only the latest entries, as many at most of each feed."`
-	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed."`
+	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
+	Raw          bool     `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
 	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file, which is there once it is complete, instead of standard output."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
 	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
@@ -46,8 +47,10 @@ func (c *fetchCommand) Validate() error {
 		return errors.New("--json and --format " + c.Format + " exclude each other")
 	case c.Limit < 0:
 		return errors.New("--limit: at least 1")
-	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss"):
+	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
 		return errors.New("--format " + c.Format + ": one URL, as it is one feed")
+	case c.Raw && c.Format != "jsonl":
+		return errors.New("--raw is for jsonl")
 	}
 	return c.backfillFlags.Validate()
 }
@@ -74,7 +77,7 @@ func (c *fetchCommand) Run(w *world) error {
 	for _, url := range c.URLs {
 		f := &fetching{fetchCommand: c, world: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
 		became, err := f.feed(url)
-		if err != nil && (len(c.URLs) == 1 || errors.Is(err, errOutput)) {
+		if err != nil && (len(c.URLs) == 1 || isOutputError(err)) {
 			return err
 		}
 		if err != nil {
@@ -110,7 +113,7 @@ type fetching struct {
 	*world
 	client *feedhistory.Client
 	out    *bufio.Writer
-	of     string // the feed's address, as its entries have it
+	of     string // the feed's address, as its entries have it; "" before the first document
 
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by their ID; nil: nothing is printed before the end
@@ -128,13 +131,13 @@ func (f *fetching) feed(url string) (status int, err error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, errOutput):
+	case isOutputError(err):
 		return 0, err
 	case result == nil:
 		return 0, failure(url, err)
 	}
 	if err = errors.Join(f.print(result), f.out.Flush()); err != nil {
-		return 0, outputError(err)
+		return 0, &outputError{err}
 	}
 	p := &page{w: f.asides()}
 	p.outcome(result.History, result.Verdict(), f.meaning(result))
@@ -151,8 +154,8 @@ func (f *fetching) feed(url string) (status int, err error) {
 // damaged, what there is has a gap. The error, where there is no history, is that
 // of the first document, or the output's.
 func (f *fetching) history(url string) (*backfill.Result, error) {
-	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, url, map[string]bool{}, map[string]time.Time{}
-	if f.Format == "jsonl" && f.Limit == 0 { // else which are the latest is known in the end
+	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, "", map[string]bool{}, map[string]time.Time{}
+	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // else which are the latest is known in the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
 	walk := f.walk(f.ctx, f.client, url)
@@ -164,7 +167,7 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	for doc, err := range p.watch(walk.documents) {
 		more := f.merger.Add(doc, err)
 		if printErr := f.take(doc, err); printErr != nil {
-			return nil, outputError(printErr)
+			return nil, &outputError{printErr}
 		}
 		if !more || doc != nil && f.hasAll(doc) {
 			break
@@ -182,18 +185,13 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 
 // print writes what has not been written as it came.
 func (f *fetching) print(r *backfill.Result) error {
-	switch f.Format {
-	case "json":
-		if len(f.URLs) > 1 {
-			return printLine(f.out, recoveredJSON(r))
-		}
-		return printJSON(f.out, recoveredJSON(r))
-	case "atom":
-		return feedhistory.WriteAtom(f.out, documentOf(r))
-	case "rss":
-		return feedhistory.WriteRSS(f.out, documentOf(r))
+	switch {
+	case f.printed != nil:
+		return f.printRest(r.History)
+	case f.Format == "json" && len(f.URLs) > 1:
+		return printLine(f.out, recoveredJSON(r))
 	}
-	return f.printRest(r.History)
+	return printHistory(f.out, r, f.Format, f.Raw)
 }
 
 // An interruptedError ends the command with the status of an interrupt: there is
@@ -202,11 +200,7 @@ type interruptedError struct{ error }
 
 func (e interruptedError) Unwrap() error { return e.error }
 
-// errOutput is what nothing can be written to.
-var errOutput = errors.New("output")
-
-func outputError(err error) error { return &failedOutput{err} }
-
-type failedOutput struct{ error }
-
-func (e *failedOutput) Unwrap() []error { return []error{e.error, errOutput} }
+func isOutputError(err error) bool {
+	_, ok := errors.AsType[*outputError](err)
+	return ok
+}

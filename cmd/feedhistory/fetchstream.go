@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // How the entries of a fetch are printed as their documents come, and how those
@@ -25,6 +26,9 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 	}
 	if doc == nil || f.printed == nil {
 		return nil
+	}
+	if f.of == "" {
+		f.of = withoutUser(doc.URL)
 	}
 	for _, t := range doc.Deleted {
 		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {
@@ -54,13 +58,9 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	if f.printed != nil {
 		f.printed[e.ID] = e
 	}
-	return printLine(f.out, jsonFetched{f.of, entryJSON(e)})
-}
-
-// jsonFetched is an entry with the feed that it belongs to.
-type jsonFetched struct {
-	Feed string `json:"feed"`
-	jsonEntry
+	record := publish.NewRecord(e)
+	record.Feed = f.of
+	return printLine(f.out, record)
 }
 
 // printRest prints what the history has and was not printed as it came: entries
@@ -86,18 +86,11 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 			continue
 		}
 		f.twice++
-		if err := printLine(f.out, jsonDeleted{f.of, t.Ref, timeJSON(t.When)}); err != nil {
+		if err := printLine(f.out, deletionRecord(f.of, t)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// jsonDeleted is the deletion of an entry, as publish reads it.
-type jsonDeleted struct {
-	Feed    string `json:"feed"`
-	ID      string `json:"id"`
-	Deleted string `json:"deleted"`
 }
 
 // wants reports whether an entry is of the time that was asked for. One without

@@ -212,7 +212,7 @@ func pageOf(err error) string {
 	var malformed *datareplication.MalformedError
 	var reach *datareplication.ReachError
 	var cut *datareplication.CutShortError
-	var limit *datareplication.LimitError
+	var limit *datareplication.BudgetError
 	switch {
 	case errors.As(err, &link):
 		return link.URL
@@ -238,7 +238,7 @@ func replicationAdvice(err error) string {
 	var reach *datareplication.ReachError
 	var missing *datareplication.NotFoundError
 	var cut *datareplication.CutShortError
-	var limit *datareplication.LimitError
+	var limit *datareplication.BudgetError
 	var page *datareplication.PageError
 	switch {
 	case errors.As(err, &page):

@@ -20,7 +20,7 @@ func harvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
 	var ignored *modifiedrange.IgnoredError
 	var stamp *modifiedrange.StampError
-	var limit *modifiedrange.LimitError
+	var limit *modifiedrange.BudgetError
 	switch {
 	case errors.As(g, &loss) && loss.Stuck:
 		return "tell the server's operator that it sends the same items whatever end the range has"

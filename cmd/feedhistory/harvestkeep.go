@@ -95,17 +95,17 @@ func (c *harvestCommand) resources() (of datareplication.Resources) {
 // kept says what has come, on standard output as JSON and on standard error for
 // people.
 func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
-	o := outcome{turn: turn{feed: c.URL}, kind: polled, changes: changes}
+	o := outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // a harvest comes when it is asked for
 	if c.JSON {
 		if err := printLine(w.stdout, o.json(changes)); err != nil {
 			return err
 		}
 	}
-	p := &page{w: w.stderr}
+	p := &page{w: w.asides()}
 	p.line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
-		p.harvestGap(storedGap(g))
+		p.harvestGap(g)
 	}
 	if status := o.status(); status != exitOK {
 		return statusError(status)

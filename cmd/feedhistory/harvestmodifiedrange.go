@@ -7,6 +7,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A rangeState is where the next harvest by modified-range begins.
@@ -82,25 +83,25 @@ func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modi
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
-		err = errors.Join(err, printLine(out, utcEntry(e)))
+		err = errors.Join(err, printLine(out, publish.NewRecord(e)))
 	}
 	for _, t := range h.Deleted {
-		err = errors.Join(err, printLine(out, utcTombstone(t)))
+		err = errors.Join(err, printLine(out, deletionRecord("", t)))
 	}
 	return errors.Join(err, out.Flush())
 }
 
 // jsonRange is what a harvest brought, as one object.
 type jsonRange struct {
-	URL      string          `json:"url"`
-	Protocol string          `json:"protocol"`
-	Dialect  string          `json:"dialect"`
-	Requests int             `json:"requests"`
-	Since    string          `json:"since,omitempty"` // where the next begins
-	Whole    bool            `json:"whole"`
-	Entries  []jsonEntry     `json:"entries"`
-	Deleted  []jsonTombstone `json:"deleted"`
-	Gaps     []jsonGap       `json:"gaps"`
+	URL      string            `json:"url"`
+	Protocol string            `json:"protocol"`
+	Dialect  string            `json:"dialect"`
+	Requests int               `json:"requests"`
+	Since    string            `json:"since,omitempty"` // where the next begins
+	Whole    bool              `json:"whole"`
+	Entries  []*publish.Record `json:"entries"`
+	Deleted  []jsonTombstone   `json:"deleted"`
+	Gaps     []jsonGap         `json:"gaps"`
 }
 
 func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
@@ -108,16 +109,8 @@ func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.S
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
 		Since: timeJSON(next.Since), Whole: whole,
-		Entries: each(h.Entries, utcEntry), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, publish.NewRecord), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
 	}
-}
-
-// utcEntry is an entry with its times in UTC, so that lines can be sorted by
-// them.
-func utcEntry(e *feedhistory.Entry) jsonEntry {
-	j := entryJSON(e)
-	j.Updated, j.Published = timeJSON(e.Updated.UTC()), timeJSON(e.Published.UTC())
-	return j
 }
 
 func utcTombstone(t feedhistory.Tombstone) jsonTombstone {

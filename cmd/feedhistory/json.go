@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The shapes of the command's JSON. A value that the feed does not give is
@@ -29,15 +30,15 @@ type (
 		Notes    []jsonNote      `json:"notes"`
 	}
 	jsonHistory struct {
-		URL       string          `json:"url,omitempty"`
-		Kind      string          `json:"kind"`
-		Verdict   string          `json:"verdict"`
-		Documents int             `json:"documents"`
-		Entries   []jsonEntry     `json:"entries"`
-		Deleted   []jsonTombstone `json:"deleted"`
-		Gaps      []jsonGap       `json:"gaps"`
+		URL       string            `json:"url,omitempty"`
+		Kind      string            `json:"kind"`
+		Verdict   string            `json:"verdict"`
+		Documents int               `json:"documents"`
+		Entries   []*publish.Record `json:"entries"`
+		Deleted   []jsonTombstone   `json:"deleted"`
+		Gaps      []jsonGap         `json:"gaps"`
 	}
-	jsonEntry struct {
+	jsonEntry struct { // as inspect shows it; elsewhere entries are publish.Records
 		ID        string     `json:"id"`
 		WeakID    bool       `json:"weak_id"`
 		Updated   string     `json:"updated,omitempty"`
@@ -78,7 +79,7 @@ func documentJSON(d *feedhistory.Document) jsonDocument {
 func historyJSON(h *feedhistory.History) jsonHistory {
 	j := jsonHistory{
 		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
-		Entries: each(h.Entries, entryJSON), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, publish.NewRecord), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
 	}
 	if h.Head != nil {
 		j.URL = h.Head.URL

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -200,17 +198,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 
 // failuresOf says how a feed's last polls failed.
 func failuresOf(f *mirror.Feed) string {
-	return count(f.Failures, "poll", "polls") + " failed: " + brief(f.Error, f.URL, f.Address)
-}
-
-// brief is the text of a stored error, without the names that stand beside it.
-func brief(text string, names ...string) string {
-	for _, name := range names {
-		if name != "" {
-			text = strings.NewReplacer("fetch "+strconv.Quote(name)+": ", "", name+": ", "").Replace(text)
-		}
-	}
-	return strings.TrimPrefix(text, "status ")
+	return count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
 
 // feed shows a feed in full.
@@ -258,7 +246,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	p.line("")
 	p.line("  " + count(len(gaps), "gap", "gaps"))
 	for _, g := range gaps {
-		p.gap(storedGap(g))
+		p.gap(g)
 	}
 }
 
@@ -326,8 +314,8 @@ func feedJSON(f *mirror.Feed, newest time.Time) jsonFeed {
 		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: secondJSON(f.Changed), Polled: secondJSON(f.Polled), NextPoll: secondJSON(f.Next),
-		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: brief(f.Error, f.URL, f.Address),
-		Gaps: each(f.Missing(), storedGapJSON),
+		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
+		Gaps: each(f.Missing(), gapJSON),
 	}
 	j.AsOf = secondJSON(f.WholeAsOf())
 	if !newest.IsZero() {

@@ -52,7 +52,12 @@ type commandLine struct {
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
 	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
+	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
+	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
+	Erase   eraseCommand   `cmd:"" help:"Take entries out of a mirror, and of what is published."`
+
+	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
 	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`

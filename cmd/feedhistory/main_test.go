@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/feedhistory/feedhistory/internal/readertest"
 )
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")
@@ -38,6 +40,13 @@ func scripts(newDB func() string) testscript.Params {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			action, err := filepath.Abs("../../publish/action")
+			if err != nil {
+				return err
+			}
+			env.Setenv("ACTION", action)
+			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--link=https://example.org/{path}/\n")
+			env.Values["reader"] = new(readertest.Miniflux)
 			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second, after each command, is too long
 			for _, name := range []string{"DB", "DB2", "DB3"} {
 				env.Setenv(name, cmp.Or(newDB(), filepath.Join("feeds", name+".db")))
@@ -58,6 +67,7 @@ func scripts(newDB func() string) testscript.Params {
 			"get":    get,
 
 			"bookmarks": bookmarks,
+			"reader":    reader,
 
 			"collection": collection,
 			"entities":   entities,

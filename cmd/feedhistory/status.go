@@ -77,7 +77,7 @@ func (p *page) fleet(s *fleet.Status, late time.Duration, now time.Time) {
 	for _, f := range s.Errors {
 		p.line("")
 		p.line(clean(f.URL))
-		p.para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", brief(f.Error, f.URL), until(f.Next, now)))
+		p.para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, until(f.Next, now)))
 	}
 	for _, l := range s.Letters {
 		p.line("")

@@ -76,12 +76,12 @@ func (c *syncCommand) Run(w *world) error {
 		return err
 	}
 	defer store.Close()
-	s := c.newSyncing(w, store, store.Index)
+	s := c.newSyncing(w, store)
 	s.strays.named = c.named()
-	if s.keys, err = c.keep(&c.database, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
+	if s.strays.keys, err = c.keep(&c.database, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
 		return err
 	}
-	s.mirror.ClientFor = s.keys.clientFor(s.mirror.Client)
+	s.poller.Mirror.ClientFor = s.strays.keys.clientFor(s.poller.Mirror.Client)
 	err = s.subscribe(w.ctx, given)
 	if err == nil {
 		err = c.fill(w.ctx, s, given)
@@ -89,12 +89,12 @@ func (c *syncCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	if s.lanes.waiting == 0 && !c.Every {
+	if s.poller.Waiting() == 0 && !c.Every {
 		return c.nothing(w, store)
 	}
-	s.report.begin(w, c.Every, s.lanes.waiting)
+	s.report.begin(w, s.poller.Waiting())
 	err = s.run(w.ctx)
-	s.report.end(s.lanes.waiting)
+	s.report.end(s.poller.Waiting())
 	if err != nil {
 		return c.failure(err)
 	}
@@ -105,22 +105,25 @@ func (c *syncCommand) Run(w *world) error {
 }
 
 // newSyncing returns a sync that polls as the flags say.
-func (c *syncCommand) newSyncing(w *world, store mirror.Store, index func(context.Context) error) *syncing {
+func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	client := w.client(w.stderr)
 	client.Budget = c.budget()
-	counted := &countedStore{Store: store}
-	return &syncing{
-		mirror: &mirror.Mirror{
+	counted := &countedStore{Indexer: store}
+	s := &syncing{
+		backfill: c.backfill(client), every: c.Every,
+		report: &syncReport{
+			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr},
+			db: &c.database, counted: counted, told: map[string]int{},
+		},
+	}
+	s.poller = &mirror.Poller{
+		Mirror: &mirror.Mirror{
 			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
 			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
 		},
-		backfill: c.backfill(client),
-		lanes:    newLanes(max(time.Second, w.Pace)), parallel: c.Parallel, every: c.Every,
-		held: map[string]time.Time{}, quiet: map[string]time.Time{}, index: index,
-		report: &syncReport{
-			json: c.JSON, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
-		},
+		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.poll, Trouble: s.report.trouble,
 	}
+	return s
 }
 
 // results is where text for people goes: with --json that is no result.
@@ -188,42 +191,29 @@ func feedName(arg string) string {
 	return webAddress(arg)
 }
 
-// fill has the feeds wait that are to be polled at once. With --every that is
-// none of those that are not due.
+// fill has the feeds wait that are to be polled at once. With --every, those that
+// are due are looked for later.
 func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
-	now := time.Now()
+	if c.Every {
+		return nil
+	}
 	for _, url := range given {
-		f, err := s.mirror.Store.Feed(ctx, url)
+		f, err := s.poller.Mirror.Store.Feed(ctx, url)
 		switch {
 		case errors.Is(err, mirror.ErrNotFound): // it has just been removed
 			continue
 		case err != nil:
 			return err
-		case c.Every && s.dueAt(ctx, f, now).After(now):
-			continue
 		}
-		s.lanes.add(url, f.Host())
+		s.poller.Add(f)
 	}
-	if len(given) > 0 || len(c.OPML) > 0 || c.Every {
-		return nil // what is due is looked for later
+	if len(given) > 0 || len(c.OPML) > 0 {
+		return nil
 	}
-	var feeds []*mirror.Feed
-	for f, err := range s.mirror.Store.Feeds(ctx, mirror.FeedQuery{}) {
-		if err != nil {
-			return err
-		}
-		if f.Waits(now) {
-			s.quiet[f.Host()] = f.Wait
-		}
-		if c.All && !f.Gone && f.Alias == "" && !isHarvested(f) || f.Due(now) || s.isLost(ctx, f, now) {
-			feeds = append(feeds, &mirror.Feed{URL: f.URL, Address: f.Address, Next: f.Next})
-		}
-	}
-	slices.SortStableFunc(feeds, func(a, b *mirror.Feed) int { return a.Next.Compare(b.Next) })
-	for _, f := range feeds {
-		s.lanes.add(f.URL, f.Host())
-	}
-	return nil
+	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool {
+		return due || c.All && !f.Gone && f.Alias == "" && !isHarvested(f)
+	})
+	return err
 }
 
 // nothing says why no feed is polled.

@@ -85,21 +85,32 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, store,
-		func(context.Context) error { web.indexed++; return nil })
-	s.mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
-	s.report.every = every
-	sound := s
+	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, &indexedStore{store, web})
+	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
+	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
-		sound = &syncing{mirror: &mirror.Mirror{Store: faulty.Store}}
-	}
-	if err := sound.subscribe(context.Background(), feeds); err != nil {
-		panic(err)
+		sound = faulty.Store
 	}
 	for _, feed := range feeds {
-		s.lanes.add(feed, (&mirror.Feed{URL: feed}).Host())
+		if _, err := subscribe(context.Background(), sound, feed); err != nil {
+			panic(err)
+		}
+	}
+	for _, feed := range feeds {
+		s.poller.Add(&mirror.Feed{URL: feed})
 	}
 	return s, web, &stderr
+}
+
+// An indexedStore counts how often it is indexed.
+type indexedStore struct {
+	mirror.Store
+	web *testWeb
+}
+
+func (s *indexedStore) Index(context.Context) error {
+	s.web.indexed++
+	return nil
 }
 
 func exitStatus(err error) int {
@@ -134,7 +145,7 @@ func TestSyncInParallel(t *testing.T) {
 		began := time.Now()
 		s, web, _ := newTestSync(&mirror.Memory{}, false,
 			"http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
-		s.parallel = 2
+		s.poller.Parallel = 2
 		require.NoError(t, s.run(t.Context()))
 		require.Equal(t, 2, web.most)
 		require.Equal(t, 6*time.Second, time.Since(began))
@@ -192,7 +203,7 @@ func TestSyncInterrupted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		require.NoError(t, s.run(ctx))
-		s.report.end(s.lanes.waiting)
+		s.report.end(s.poller.Waiting())
 		require.Len(t, web.asked, 2)
 		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync goes on there\n")
 		require.Contains(t, stderr.String(), "1 feed was not polled")
@@ -250,7 +261,7 @@ func TestSyncEveryWithBudget(t *testing.T) {
 				`<link rel="prev-archive" href="/%d"/><entry><id>urn:%d</id></entry></feed>`, n-1, n)
 		}
 		web.body["http://a.example/0"] = strings.ReplaceAll(web.body["http://a.example/0"], "prev-archive", "alternate")
-		s.mirror.Client.Budget.Documents = 2
+		s.poller.Mirror.Client.Budget.Documents = 2
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
 		require.NoError(t, s.run(ctx))
@@ -321,38 +332,4 @@ func TestSyncRemoved(t *testing.T) {
 		require.Empty(t, stderr.String())
 		require.NoError(t, s.report.status())
 	})
-}
-
-// A feed that waits or is polled is not added again, and lanes do not pile up.
-func TestLanes(t *testing.T) {
-	l := newLanes(time.Second)
-	now := time.Unix(0, 0)
-	for range 2 {
-		l.add("a1", "a")
-		l.add("a2", "a")
-		l.add("b1", "b")
-	}
-	require.Equal(t, 3, l.waiting)
-	var order []string
-	var turns []turn
-	for t, ok := l.next(now); ok; t, ok = l.next(now) {
-		order, turns = append(order, t.feed), append(turns, t)
-		l.add(t.feed, t.lane.host)
-	}
-	require.Equal(t, []string{"a1", "b1"}, order)
-	_, ok := l.wake()
-	require.False(t, ok, "nobody rests")
-	l.done(turns[0], now)
-	at, ok := l.wake()
-	require.True(t, ok)
-	require.Equal(t, now.Add(time.Second), at)
-	l.done(turns[1], now)
-	last, ok := l.next(at)
-	require.True(t, ok)
-	require.Equal(t, "a2", last.feed)
-	l.done(last, at)
-	_, ok = l.next(at.Add(time.Second))
-	require.False(t, ok)
-	require.Empty(t, l.hosts)
-	require.Empty(t, l.known)
 }

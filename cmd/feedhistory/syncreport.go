@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 // A syncReport tells of a sync: a line for each feed as it is polled, a bar
 // meanwhile on a terminal, and what it all came to.
 type syncReport struct {
+	mu      sync.Mutex
 	json    bool
 	stdout  io.Writer
 	page    *page // results
@@ -30,6 +32,7 @@ type syncReport struct {
 	every   bool
 	feeds   int                      // to be polled, unless it goes on for ever
 	bar     *progressbar.ProgressBar // nil: not shown
+	stop    chan struct{}            // ends its drawing
 	counted *countedStore
 	told    map[string]int // the exit status that each feed's last poll stands for
 	last    string         // the trouble that was told last
@@ -39,52 +42,68 @@ type syncReport struct {
 	left                           int // feeds whose poll did not begin
 }
 
-func (r *syncReport) begin(w *world, every bool, feeds int) {
-	r.every, r.feeds = every, feeds
-	if every {
+func (r *syncReport) begin(w *world, feeds int) {
+	r.feeds = feeds
+	if r.every {
 		feeds = -1
 	}
-	r.bar = w.newBar(feeds, "polling")
+	if r.bar = w.newBar(feeds, "polling"); r.bar != nil {
+		r.stop = make(chan struct{})
+		go r.draw()
+	}
 }
 
-// tick is when the bar is to be drawn again.
-func (r *syncReport) tick() <-chan time.Time {
-	if r.bar == nil {
-		return nil
+// draw draws the bar again and again.
+func (r *syncReport) draw() {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+			r.describe()
+		}
 	}
+}
+
+func (r *syncReport) describe() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	done := count(r.polls, "poll", "polls")
 	if !r.every {
 		done = fmt.Sprintf("%d of %s", r.polls, count(r.feeds, "feed", "feeds"))
 	}
 	r.bar.Describe(fmt.Sprintf("%s · %s · %s", done, count(int(r.counted.documents.Load()), "document", "documents"),
 		count(int(r.counted.entries.Load()), "entry", "entries")))
-	return time.After(200 * time.Millisecond)
 }
 
 // tell tells what a poll came to. The error is that of the output.
 func (r *syncReport) tell(o outcome) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.bar != nil {
 		_ = r.bar.Clear()
 		defer func() { _ = r.bar.Add(1) }()
 	}
 	switch {
-	case o.kind == removed:
+	case o.kind == removed, o.kind == broken && !r.every: // which ends the sync
 		return nil
-	case o.kind == interrupted && o.changes == nil:
+	case o.kind == interrupted && o.Changes == nil:
 		r.left++
 		return nil
 	}
 	if o.kind == broken {
-		o.err = r.db.failure(o.err)
+		o.Err = r.db.failure(o.Err)
 	}
 	status := o.status()
-	before, again := r.told[o.feed]
-	r.told[o.feed] = status
+	before, again := r.told[o.URL]
+	r.told[o.URL] = status
 	r.polls++
 	if o.kind != interrupted {
 		r.ended++
 	}
-	c := cmp.Or(o.changes, &mirror.Changes{URL: o.feed, Verdict: feedhistory.Partial})
+	c := cmp.Or(o.Changes, &mirror.Changes{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.json {
 		if err := printLine(r.stdout, o.json(c)); err != nil {
@@ -114,6 +133,7 @@ func (r *syncReport) trouble(err error) {
 // end tells what the sync came to, and that so many more feeds were not polled.
 func (r *syncReport) end(left int) {
 	if r.bar != nil {
+		close(r.stop)
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
@@ -143,11 +163,24 @@ func (r *syncReport) end(left int) {
 }
 
 // found tells which feed takes the place of a page.
-func (r *syncReport) found(o outcome) {
-	r.asides.line(clean(withoutUser(o.feed) + ": a web page; its feed is " + o.found[0].Href))
-	for _, other := range o.found[1:] {
+func (r *syncReport) found(page string, feeds feedhistory.Links) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bar != nil {
+		_ = r.bar.Clear()
+	}
+	r.asides.line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	for _, other := range feeds[1:] {
 		r.asides.line("  " + clean(otherFeed(other)))
 	}
+}
+
+// hasTold reports whether a feed has been polled.
+func (r *syncReport) hasTold(feed string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, told := r.told[feed]
+	return told
 }
 
 // status is the exit status that the last polls come to.
@@ -169,9 +202,9 @@ func (r *syncReport) status() error {
 // and withdrawn since, is not a failure.
 func (o *outcome) status() int {
 	switch {
-	case o.kind == broken, o.kind == failed && (o.forget || !o.changes.Gone):
+	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
 		return exitFailed
-	case o.kind != busy && o.changes.Alias == "" && o.changes.Verdict == feedhistory.Partial:
+	case o.kind != busy && o.Changes.Alias == "" && o.Changes.Verdict == feedhistory.Partial:
 		return exitPartial
 	}
 	return exitOK
@@ -216,14 +249,14 @@ func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 // text says in a line what a poll came to.
 func (o *outcome) text(c *mirror.Changes) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
-	result := fmt.Sprintf("%s: %s · %s", o.feed, changes, c.Verdict)
+	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
 	if !c.AsOf.IsZero() {
 		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
 	}
 	switch o.kind {
 	case polled:
 		if c.Alias != "" {
-			return o.feed + ": it has become " + c.Alias + ", which is polled in its place; what it had is kept"
+			return o.URL + ": it has become " + c.Alias + ", which is polled in its place; what it had is kept"
 		}
 		if c.More {
 			result += " · the budget is spent; the next sync goes on there"
@@ -235,17 +268,17 @@ func (o *outcome) text(c *mirror.Changes) string {
 		}
 		return result + " · interrupted; the next sync goes on there"
 	case waiting:
-		return fmt.Sprintf("%s: its host asks to be left alone until %s", o.feed, timeText(o.until))
+		return fmt.Sprintf("%s: its host asks to be left alone until %s", o.URL, timeText(o.until))
 	case busy:
-		return o.feed + ": another process is at work on it"
+		return o.URL + ": another process is at work on it"
 	case broken:
-		return o.feed + ": " + o.err.Error()
+		return o.URL + ": " + o.Err.Error()
 	}
-	text := failure(o.feed, o.err).Error()
+	text := failure(o.URL, o.Changes.Failure).Error()
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}
-	if o.forget && !o.stray && isWrongAddress(o.err) {
+	if o.forget && !o.stray && isWrongAddress(o.Changes.Failure) {
 		text += "; feedhistory rm forgets it"
 	}
 	return text
@@ -270,19 +303,8 @@ func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 			p.para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
 			return
 		}
-		p.gap(storedGap(g))
+		p.gap(g)
 	}
-}
-
-// storedGap is a gap of a mirror for people: all that is stored of its error is
-// the text, which may begin with the URL that is named beside.
-func storedGap(g *feedhistory.Gap) *feedhistory.Gap {
-	if errors.Is(g.Err, mirror.ErrQuota) {
-		return g
-	}
-	shown := *g
-	shown.Err = errors.New(brief(g.Err.Error(), g.URL))
-	return &shown
 }
 
 // jsonSync is what a poll came to.
@@ -310,32 +332,30 @@ func (o *outcome) json(c *mirror.Changes) jsonSync {
 	j := jsonSync{
 		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: secondJSON(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
-		Gaps: each(c.Gaps, storedGapJSON), NextPoll: secondJSON(c.Next),
+		Gaps: each(c.Gaps, gapJSON), NextPoll: secondJSON(c.Next),
 		Moved: c.Moved, Alias: c.Alias, Wait: secondJSON(o.until), Gone: c.Gone, Busy: o.kind == busy,
 	}
 	switch o.kind {
 	case failed:
-		j.Error = detail(o.err)
+		j.Error = detail(o.Changes.Failure)
 	case broken:
-		j.Error = o.err.Error()
+		j.Error = o.Err.Error()
 	case interrupted:
 		j.Error = "interrupted"
 	}
 	return j
 }
 
-func storedGapJSON(g *feedhistory.Gap) jsonGap { return gapJSON(storedGap(g)) }
-
 // A countedStore counts what is committed while a poll is under way.
 type countedStore struct {
-	mirror.Store
+	mirror.Indexer
 	documents, entries atomic.Int64
 }
 
 // Commit implements mirror.Store.
 func (s *countedStore) Commit(ctx context.Context, c *mirror.Change) error {
-	err := s.Store.Commit(ctx, c)
-	if err == nil && len(c.Put)+len(c.Mark)+len(c.Documents) > 0 {
+	err := s.Indexer.Commit(ctx, c)
+	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
 		s.documents.Add(1)
 		s.entries.Add(int64(len(c.Put)))
 	}

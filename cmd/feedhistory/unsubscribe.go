@@ -33,7 +33,7 @@ func (c *unsubscribeCommand) Run(w *world) error {
 	if err != nil {
 		return c.database().failure(err)
 	}
-	p := &page{w: w.stderr}
+	p := &page{w: w.asides()}
 	p.para("", "  ", "unsubscribed from "+count(removed, "feed", "feeds"))
 	if missing := len(c.URLs) - removed; missing > 0 {
 		w.say(fmt.Sprintf("%s not subscribed to", count(missing, "was", "were")))

@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 		c := serve(out).client()
 		c.Limits = test.limits
 		got, err := collect(c.Harvest(t.Context(), Cursor{}))
-		var exceeded *LimitError
+		var exceeded *BudgetError
 		require.ErrorAs(t, err, &exceeded)
 		require.Equal(t, limit, exceeded.Limit)
 		require.Len(t, got, test.brings)

@@ -79,7 +79,7 @@ type Harvest struct {
 //
 // An error ends the harvest: a *NotFoundError, *ReachError, *PageError,
 // *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
-// *LimitError; that of the request for the feed's URL, as feedhistory.Client.Get
+// *BudgetError; that of the request for the feed's URL, as feedhistory.Client.Get
 // has it; or the context's. What was yielded before it is whole and in order, and
 // the next harvest goes on from Cursor. To range again starts again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {

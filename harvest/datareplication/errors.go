@@ -169,8 +169,8 @@ var (
 	ErrLength     = replication.ErrLength // Content-Length is not the length of the body
 )
 
-// A LimitError says that a harvest needs more than Limits allow.
-type LimitError struct {
+// A BudgetError says that a harvest needs more than Limits allow.
+type BudgetError struct {
 	URL    string
 	Limit  string // "requests" or "entity"
 	Max    int64  // what was allowed
@@ -178,7 +178,7 @@ type LimitError struct {
 }
 
 // Error names the limit.
-func (e *LimitError) Error() string {
+func (e *BudgetError) Error() string {
 	return fmt.Sprintf("%s: the limit on %s (%d) is exceeded (%s)", e.URL, e.Limit, e.Max, e.Clause)
 }
 

@@ -52,7 +52,7 @@ func (r *run) foreign(address string) error {
 // spend counts requests that are about to be made.
 func (r *run) spend(n int) error {
 	if n > r.limits.Requests-r.requests {
-		return &LimitError{URL: r.c.URL, Limit: "requests", Max: int64(r.limits.Requests), Clause: clauseBounded}
+		return &BudgetError{URL: r.c.URL, Limit: "requests", Max: int64(r.limits.Requests), Clause: clauseBounded}
 	}
 	r.requests += n
 	return nil
@@ -81,7 +81,7 @@ func (r *run) interrupted(page *replication.Page, whole int, err error) error {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
 	case errors.Is(err, replication.ErrTooLarge):
-		return &LimitError{URL: page.URL, Limit: "entity", Max: r.limits.Entity, Clause: clauseBounded}
+		return &BudgetError{URL: page.URL, Limit: "entity", Max: r.limits.Entity, Clause: clauseBounded}
 	case cut:
 		return &CutShortError{URL: page.URL, Whole: whole, Err: truncated.Err, Clause: clauseTorn}
 	case err == io.EOF || err == io.ErrUnexpectedEOF || timeout:

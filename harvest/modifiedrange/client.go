@@ -81,7 +81,7 @@ type Sync struct {
 // An error on the first document is yielded as it is, as is the context's. What
 // is missing later is a nil document and a *feedhistory.Gap: after one that wraps
 // a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
-// *StampError, a *LimitError or the error of a request ends it. So
+// *StampError, a *BudgetError or the error of a request ends it. So
 // feedhistory.Merge takes it as it takes a walk. To range again starts again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {

@@ -86,7 +86,7 @@ func TestLimits(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
 		assert.Equal(t, feedhistory.ReasonBudget, h.Gaps[0].Reason)
-		var exceeded *LimitError
+		var exceeded *BudgetError
 		require.ErrorAs(t, h.Gaps[0], &exceeded)
 		assert.Equal(t, limit, exceeded.Limit)
 	}

@@ -72,8 +72,8 @@ func (e *StampError) Error() string {
 		e.URL, clip(e.ID), e.Clause)
 }
 
-// A LimitError says that a sync needs more than Limits allow.
-type LimitError struct {
+// A BudgetError says that a sync needs more than Limits allow.
+type BudgetError struct {
 	URL    string
 	Limit  string // "requests", "items" or "bytes"
 	Max    int64  // what was allowed
@@ -81,7 +81,7 @@ type LimitError struct {
 }
 
 // Error names the limit.
-func (e *LimitError) Error() string {
+func (e *BudgetError) Error() string {
 	return fmt.Sprintf("%s: the sync takes more %s than the %d that are allowed (%s)", e.URL, e.Limit, e.Max, e.Clause)
 }
 
@@ -100,7 +100,7 @@ func gap(url string, err error) *feedhistory.Gap {
 	var loss *PossibleLossError
 	var ignored *IgnoredError
 	var stamp *StampError
-	var limit *LimitError
+	var limit *BudgetError
 	switch {
 	case errors.As(err, &loss):
 		g.Reason = feedhistory.ReasonBarren

@@ -168,5 +168,5 @@ func (r *run) ignored(id string) error {
 }
 
 func (r *run) limit(name string, most int64) error {
-	return &LimitError{URL: r.c.URL, Limit: name, Max: most, Clause: clauseBounded}
+	return &BudgetError{URL: r.c.URL, Limit: name, Max: most, Clause: clauseBounded}
 }

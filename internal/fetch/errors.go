@@ -4,8 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
+
+func text(url, kind string, e interface{ Detail() string }) string {
+	return fmt.Sprintf("fetch %q: %s%s", url, kind, e.Detail())
+}
 
 // The rules a RefusedError names.
 const (
@@ -31,8 +36,18 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	s := fmt.Sprintf("fetch %q: refused: %s", e.URL, cmp.Or(refusals[e.Rule], e.Rule))
-	if e.Err != nil {
+	s := text(e.URL, "refused: ", e)
+	if e.Rule == RuleAddress && e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Detail is the error without the URL. Which address was refused is
+// left out: the URL says it, or only its resolver knows.
+func (e *RefusedError) Detail() string {
+	s := cmp.Or(refusals[e.Rule], e.Rule)
+	if e.Rule != RuleAddress && e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
 	return s
@@ -41,16 +56,16 @@ func (e *RefusedError) Error() string {
 // refusals are the rules in words.
 var refusals = map[string]string{
 	RuleURL:       "not an absolute URL with a host",
-	RuleLength:    "URL too long",
+	RuleLength:    "the URL is too long",
 	RuleScheme:    "unsupported scheme",
-	RuleUserinfo:  "user or password in the URL",
+	RuleUserinfo:  "a user or password in the URL",
 	RuleMethod:    "unsupported method",
 	RuleHeader:    "invalid header field",
-	RuleDowngrade: "redirect from https to http",
-	RuleLocation:  "redirect without a target",
-	RuleLoop:      "redirect loop",
-	RuleRedirects: "too many redirects",
-	RuleAddress:   "private or special-purpose address",
+	RuleDowngrade: "it redirects from https to http",
+	RuleLocation:  "it redirects without saying where to",
+	RuleLoop:      "it redirects in a circle",
+	RuleRedirects: "it redirects too often",
+	RuleAddress:   "a loopback, private or special-purpose address",
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -75,8 +90,11 @@ type StatusError struct {
 	Gone bool
 }
 
-func (e *StatusError) Error() string {
-	s := fmt.Sprintf("fetch %q: status %d %s", e.URL, e.Status, http.StatusText(e.Status))
+func (e *StatusError) Error() string { return text(e.URL, "status ", e) }
+
+// Detail is the error without the URL.
+func (e *StatusError) Detail() string {
+	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
 	if !e.At.IsZero() {
 		s += ", to be asked again after " + e.At.UTC().Format(time.RFC3339)
 	}
@@ -93,8 +111,11 @@ type LimitError struct {
 	Max   int64  // what was allowed
 }
 
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("fetch %q: limit on %s (%d) exceeded", e.URL, e.Limit, e.Max)
+func (e *LimitError) Error() string { return text(e.URL, "", e) }
+
+// Detail is the error without the URL.
+func (e *LimitError) Detail() string {
+	return fmt.Sprintf("the limit on %s (%d) is exceeded", e.Limit, e.Max)
 }
 
 // A TimeoutError reports a step that took longer than Timeouts allow.
@@ -104,8 +125,11 @@ type TimeoutError struct {
 	Max  time.Duration // what was allowed
 }
 
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("fetch %q: timeout: %s took longer than %v", e.URL, e.Step, e.Max)
+func (e *TimeoutError) Error() string { return text(e.URL, "timeout: ", e) }
+
+// Detail is the error without the URL.
+func (e *TimeoutError) Detail() string {
+	return fmt.Sprintf("%s took longer than %v", e.Step, e.Max)
 }
 
 // Timeout is true, as [net.Error] has it.
@@ -117,9 +141,10 @@ type TruncatedError struct {
 	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
 }
 
-func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("fetch %q: body cut short: %v", e.URL, e.Err)
-}
+func (e *TruncatedError) Error() string { return text(e.URL, "", e) }
+
+// Detail is the error without the URL.
+func (e *TruncatedError) Detail() string { return fmt.Sprintf("the body was cut short: %v", e.Err) }
 
 func (e *TruncatedError) Unwrap() error { return e.Err }
 
@@ -130,11 +155,14 @@ type EncodingError struct {
 	Err      error  // what is corrupt; nil: the encoding is stacked or unknown
 }
 
-func (e *EncodingError) Error() string {
+func (e *EncodingError) Error() string { return text(e.URL, "", e) }
+
+// Detail is the error without the URL.
+func (e *EncodingError) Detail() string {
 	if e.Err != nil {
-		return fmt.Sprintf("fetch %q: corrupt %s: %v", e.URL, e.Encoding, e.Err)
+		return fmt.Sprintf("corrupt %s: %v", e.Encoding, e.Err)
 	}
-	return fmt.Sprintf("fetch %q: content encoding %q is not understood", e.URL, e.Encoding)
+	return fmt.Sprintf("content encoding %q is not understood", e.Encoding)
 }
 
 func (e *EncodingError) Unwrap() error { return e.Err }

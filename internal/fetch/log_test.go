@@ -68,8 +68,8 @@ msg=answer url=http://a/z status=200 duration=0s
 msg=body url=http://a/z bytes=7 wire=`+strconv.Itoa(len(packed)+1)+` duration=0s trailing=true
 msg=request url=http://a/d method=GET conditional=false
 msg=answer url=http://a/d status=200 duration=0s
-msg=body url=http://a/d bytes=5 wire=5 duration=0s error="fetch \"http://a/d\": body cut short: unexpected EOF"
-msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused: user or password in the URL"
+msg=body url=http://a/d bytes=5 wire=5 duration=0s error="fetch \"http://a/d\": the body was cut short: unexpected EOF"
+msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused: a user or password in the URL"
 `, "\n"), buf.String())
 
 		assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c.Credentials, c.Credentials, c.Credentials), "SECRET")
@@ -100,9 +100,9 @@ func TestErrors(t *testing.T) {
 		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused: not an absolute URL with a host: ` + assert.AnError.Error()},
 		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
 		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
-		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": limit on ratio (200) exceeded`},
+		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": the limit on ratio (200) is exceeded`},
 		{&TimeoutError{URL: "u", Step: "idle", Max: time.Second}, `fetch "u": timeout: idle took longer than 1s`},
-		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": body cut short: ` + assert.AnError.Error()},
+		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": the body was cut short: ` + assert.AnError.Error()},
 		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": content encoding "br" is not understood`},
 		{&EncodingError{URL: "u", Encoding: "gzip", Err: assert.AnError}, `fetch "u": corrupt gzip: ` + assert.AnError.Error()},
 	} {

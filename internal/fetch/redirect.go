@@ -113,7 +113,7 @@ func (x *exchange) statusError(now time.Time, settled bool) error {
 	status := x.resp.StatusCode
 	err := &StatusError{URL: x.url, Status: status, Gone: status == http.StatusGone && settled}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		if wait, ok := retryAfter(x.resp.Header, now); ok {
+		if wait, ok := RetryAfter(x.resp.Header, now); ok {
 			err.RetryAfter, err.At = wait, now.Add(wait)
 			x.client.shared().hosts.leaveAlone(x.host, err.At, status)
 		}

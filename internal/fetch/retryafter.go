@@ -11,8 +11,8 @@ import (
 // not lose a feed for a year.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter reads how long the host asks to be left alone (RFC 9110, 10.2.3).
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+// RetryAfter reads how long the host asks to be left alone (RFC 9110, 10.2.3).
+func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if v == "" {
 		return 0, false

@@ -46,14 +46,14 @@ func TestRetryAfterForms(t *testing.T) {
 		"-5":                             -1,
 		"1.5":                            -1,
 	} {
-		got, ok := retryAfter(header("Retry-After: "+value), now)
+		got, ok := RetryAfter(header("Retry-After: "+value), now)
 		if !ok {
 			got = -1
 		}
 		assert.Equal(t, want, got, value)
 	}
 	// The clock of the host counts.
-	got, _ := retryAfter(header("Retry-After: Mon, 05 Jan 2026 10:01:00 GMT", "Date: Mon, 05 Jan 2026 10:00:30 GMT"), now)
+	got, _ := RetryAfter(header("Retry-After: Mon, 05 Jan 2026 10:01:00 GMT", "Date: Mon, 05 Jan 2026 10:00:30 GMT"), now)
 	assert.Equal(t, 30*time.Second, got)
 }
 

@@ -152,7 +152,7 @@ func BenchmarkLarge(b *testing.B) {
 		ask("all", mirror.Query{Feed: url})
 		b.Run("months", func(b *testing.B) {
 			for b.Loop() {
-				months, err := s.Months(b.Context(), url)
+				months, err := s.Months(b.Context(), mirror.Query{Feed: url})
 				require.NoError(b, err)
 				require.Len(b, months, 69)
 			}

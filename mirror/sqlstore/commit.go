@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/feedhistory/feedhistory/mirror"
@@ -8,8 +9,9 @@ import (
 
 // Commit implements mirror.Store.
 func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+	version := cmp.Or(c.Version, c.Feed.Version+1)
 	err := s.transact(ctx, func(t transaction) error {
-		feed, err := t.feed(c.Feed) // locks the feed
+		feed, err := t.feed(c.Feed, version) // locks the feed
 		if err != nil {
 			return err
 		}
@@ -19,14 +21,14 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 		return t.documents(feed, c)
 	})
 	if err == nil {
-		c.Feed.Version++
+		c.Feed.Version = version
 	}
 	return err
 }
 
 // entries stores the entries of a change and their versions.
 func (t transaction) entries(feed int64, c *mirror.Change) error {
-	touched := make([]string, 0, len(c.Put)+len(c.Mark)+len(c.Versions))
+	touched := make([]string, 0, len(c.Put)+len(c.Touch)+len(c.Versions))
 	begin := func(values []any, id string) []any {
 		n := nameOf(id)
 		touched = append(touched, n.key)
@@ -36,7 +38,7 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 	for _, r := range c.Put {
 		puts = appendContent(appendRecord(begin(puts, r.ID), r), &r.Content)
 	}
-	for _, r := range c.Mark {
+	for _, r := range c.Touch {
 		marked = appendRecord(begin(marked, r.ID), r)
 	}
 	for _, v := range c.Versions {

@@ -39,7 +39,7 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	query := func(after *mirror.Record) (_ *question, err error) {
 		beyond := q.Beyond
 		if after != nil {
-			beyond = after.Cursor()
+			beyond = after.Place()
 		} else if found, err = s.begin(ctx, &q); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ const (
 
 // entriesQuery returns the statement for a query, from beyond a place, with what a
 // search adds to its conditions.
-func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Cursor, found condition) *question {
+func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Place, found condition) *question {
 	ask := ask(columns + " FROM entries")
 	if q.Feed == "" && found.sql == "" {
 		ask.add(s.newest)
@@ -124,6 +124,8 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Cur
 // narrow adds the conditions that a query has but for the feed and the place.
 func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 	switch {
+	case q.Bare:
+		ask.add(" AND state <> 'live' AND format = ''")
 	case q.Gone:
 		ask.add(" AND state <> 'live' AND format <> ''")
 	case q.Deleted:

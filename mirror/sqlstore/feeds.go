@@ -115,10 +115,11 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// feed stores the state of a feed, which it locks, and returns its key.
-func (t transaction) feed(f *mirror.Feed) (key int64, err error) {
+// feed stores the state of a feed, which it locks, at a version, and returns its
+// key.
+func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
 	next := inUTC(f)
-	next.Version++
+	next.Version = version
 	state, err := json.Marshal(next)
 	if err != nil {
 		return 0, err
@@ -151,3 +152,28 @@ const (
 	updateFeed = "UPDATE feeds SET (" + feedColumns + ") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
 		" WHERE url = ? AND version = ? RETURNING key"
 )
+
+// Move gives a feed another URL, and stores its state, at the version that it was
+// read at. All that belongs to it stays. The error matches mirror.ErrConflict if the
+// feed has changed since it was read.
+func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
+	from := f.URL
+	version := f.Version + 1
+	err := s.transact(ctx, func(t transaction) error {
+		if _, err := t.feed(f, version); err != nil {
+			return err
+		}
+		moved := inUTC(f)
+		moved.URL, moved.Version = to, version
+		state, err := json.Marshal(moved)
+		if err != nil {
+			return err
+		}
+		url := nameOf(to)
+		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, string(state), keyOf(from))
+	})
+	if err == nil {
+		f.URL, f.Version = to, version
+	}
+	return err
+}

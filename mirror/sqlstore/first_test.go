@@ -99,6 +99,7 @@ func BenchmarkFirstMirror(b *testing.B) {
 				begun := time.Now()
 				changes, err := newMirror(b, store).Update(b.Context(), fmt.Sprintf("%s/%d", site.URL, archives))
 				require.NoError(b, err)
+				require.NoError(b, changes.Failure)
 				spent += time.Since(begun)
 				require.NoError(b, store.Index(b.Context()))
 				indexing += time.Since(begun)
@@ -222,6 +223,7 @@ func BenchmarkUnchangedPoll(b *testing.B) {
 			for range b.N {
 				changes, err := m.Update(b.Context(), site.URL+"/20")
 				require.NoError(b, err)
+				require.NoError(b, changes.Failure)
 				require.Zero(b, changes.Documents)
 			}
 		})

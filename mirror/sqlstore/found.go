@@ -32,7 +32,7 @@ const few = 2000
 var strides = []int{64, 256}
 
 // prepare chooses how the next page is found.
-func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor) error {
+func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
 	if f == nil || f.settled {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (f *search) count(ctx context.Context) error {
 // walk goes through entries from beyond a place, and adds the keys of those that
 // are found until there are as many as wanted. It returns where it has come to;
 // nil at the end of all.
-func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Cursor, stride, want int) (*mirror.Cursor, error) {
+func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place, stride, want int) (*mirror.Place, error) {
 	is := f.with(f.probe, f.words)
 	ask := f.entriesQuery("SELECT key, "+is.sql+", time, feed_url, coalesce(long_id, id)", q, beyond, condition{})
 	ask.add(" LIMIT " + strconv.Itoa(stride))
@@ -103,7 +103,7 @@ func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Curso
 		return nil, err
 	}
 	defer rows.Close()
-	n, last := 0, &mirror.Cursor{}
+	n, last := 0, &mirror.Place{}
 	for ; len(f.keys) < want && rows.Next(); n++ {
 		var key int64
 		var isFound bool

@@ -99,14 +99,14 @@ func TestNewest(t *testing.T) {
 
 // expected lists the entries that a query should find.
 func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) (found []string) {
-	var all []mirror.Cursor
+	var all []mirror.Place
 	for n := range entries {
-		c := mirror.Cursor{Time: start.Add(time.Duration(n/3) * time.Minute), Feed: []string{"a", "b"}[n%2], ID: fmt.Sprint(n)}
+		c := mirror.Place{Time: start.Add(time.Duration(n/3) * time.Minute), Feed: []string{"a", "b"}[n%2], ID: fmt.Sprint(n)}
 		if has(n) && (q.Feed == "" || c.Feed == q.Feed) && (q.Until.IsZero() || c.Time.Before(q.Until)) {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b mirror.Cursor) int {
+	slices.SortFunc(all, func(a, b mirror.Place) int {
 		if q.Oldest {
 			a, b = b, a
 		}

@@ -7,42 +7,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A Month says how many entries of a feed fall into a calendar month.
-type Month struct {
-	Start   time.Time // its first instant, in UTC
-	Entries int64     // that are live, by mirror.Record.Time
-}
-
-// Months returns the months of a feed that have entries, the oldest first.
-// Entries without any time are left out.
-func (s *Store) Months(ctx context.Context, feed string) (months []Month, err error) {
-	key := keyOf(feed)
-	return s.months(ctx, s.countMonths(), key, key, key)
-}
-
-func (s *Store) months(ctx context.Context, query string, values ...any) (months []Month, err error) {
-	rows, err := s.query(ctx, query, values...)
-	if err != nil {
-		return nil, failure(ctx, err)
+// Months implements mirror.Calendar.
+func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
+	if q.Search == "" && !q.Deleted && !q.Gone {
+		key := keyOf(q.Feed)
+		return s.months(ctx, s.countMonths(), key, key, key)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var start string
-		var m Month
-		if err := rows.Scan(&start, &m.Entries); err != nil {
-			return nil, failure(ctx, err)
-		}
-		if m.Start, err = time.Parse("2006-01", start); err != nil {
-			return nil, failure(ctx, err)
-		}
-		months = append(months, m)
-	}
-	return months, failure(ctx, rows.Err())
-}
-
-// MonthsOf returns the months that have entries which a query asks for, the
-// oldest first. Of the query, Feed, Search, Prefix, Deleted and Gone count.
-func (s *Store) MonthsOf(ctx context.Context, q mirror.Query) (months []Month, err error) {
 	found, err := s.begin(ctx, &q)
 	if err != nil {
 		return nil, err
@@ -52,6 +22,26 @@ func (s *Store) MonthsOf(ctx context.Context, q mirror.Query) (months []Month, e
 	s.narrow(ask, &q, found.condition())
 	ask.add(" AND time > '' GROUP BY 1 ORDER BY 1")
 	return s.months(ctx, ask.sql.String(), ask.args...)
+}
+
+func (s *Store) months(ctx context.Context, query string, values ...any) (months []mirror.Month, err error) {
+	rows, err := s.query(ctx, query, values...)
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var start string
+		var m mirror.Month
+		if err := rows.Scan(&start, &m.Entries); err != nil {
+			return nil, failure(ctx, err)
+		}
+		if m.Start, err = time.Parse("2006-01", start); err != nil {
+			return nil, failure(ctx, err)
+		}
+		months = append(months, m)
+	}
+	return months, failure(ctx, rows.Err())
 }
 
 // countMonths goes from month to month along the index, and counts what lies

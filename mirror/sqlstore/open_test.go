@@ -123,13 +123,13 @@ func TestMonths(t *testing.T) {
 		for _, url := range []string{"feed", "other"} {
 			require.NoError(t, s.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: url}, Put: put}))
 		}
-		months, err := s.Months(t.Context(), "feed")
+		months, err := s.Months(t.Context(), mirror.Query{Feed: "feed"})
 		require.NoError(t, err)
-		require.Equal(t, []sqlstore.Month{
+		require.Equal(t, []mirror.Month{
 			{Start: day(1, 1, 1), Entries: 1}, {Start: day(2023, 12, 1), Entries: 1}, {Start: day(2024, 1, 1), Entries: 2},
 			{Start: day(2024, 2, 1), Entries: 1}, {Start: day(9999, 12, 1), Entries: 1},
 		}, months)
-		months, err = s.Months(t.Context(), "unknown")
+		months, err = s.Months(t.Context(), mirror.Query{Feed: "unknown"})
 		require.NoError(t, err)
 		require.Empty(t, months)
 	})

@@ -140,6 +140,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 	m := &mirror.Mirror{Store: s, Client: &feedhistory.Client{HTTP: &http.Client{Transport: feedtest.Direct{Handler: mux}}}}
 	changes, err := m.Update(t.Context(), url)
 	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 	require.Equal(t, map[string]string{"urn:hole:1": "One", "urn:hole:2": "Two, edited"}, held(t, s, url))
 	require.Len(t, collect(t, s.Versions(t.Context(), url, "urn:hole:2")), 1)

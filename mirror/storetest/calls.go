@@ -135,7 +135,7 @@ func testNested(t *testing.T, w world) {
 	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: "a"}) { // each is changed while they are ranged over
 		require.NoError(t, err)
 		r.Added = at(1)
-		w.commit("a", mirror.Change{Mark: []*mirror.Record{r}})
+		w.commit("a", mirror.Change{Touch: []*mirror.Record{r}})
 	}
 }
 
@@ -282,7 +282,7 @@ func testWhole(t *testing.T, w world) {
 			r := live(id, at(int(n)))
 			r.Change, r.Copy.Digest = n, fmt.Sprint(n)
 			if i%3 == 0 {
-				c.Mark = append(c.Mark, r)
+				c.Touch = append(c.Touch, r)
 			} else {
 				c.Put = append(c.Put, r)
 			}

@@ -137,12 +137,28 @@ func testFeedsDue(t *testing.T, w world) {
 	require.Equal(t, []string{"e", "a", "b"}, due(mirror.FeedQuery{Due: at(2)}))
 }
 
+// A feed that comes from another store keeps its version.
+func testVersion(t *testing.T, w world) {
+	f := &mirror.Feed{URL: feedURL}
+	for _, version := range []int64{0, 7, 0, 3} {
+		want := version
+		if want == 0 {
+			want = f.Version + 1
+		}
+		require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: f, Version: version}))
+		require.Equal(t, want, f.Version)
+		got, err := w.other.Feed(w.ctx, feedURL)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Version)
+	}
+}
+
 func testConflict(t *testing.T, w world) {
 	refused := func(store mirror.Store, version int64) {
 		t.Helper()
 		f := &mirror.Feed{URL: feedURL, Version: version, Title: "refused"}
 		err := store.Commit(w.ctx, &mirror.Change{
-			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Mark: []*mirror.Record{live("marked", at(0))},
+			Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
 			Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
 			Documents: []*mirror.Document{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 		})

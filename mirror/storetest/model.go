@@ -106,7 +106,7 @@ func (m *model) change(url string) *mirror.Change {
 			r.State, r.Copy = mirror.Unseen, mirror.Copy{}
 			fallthrough
 		default:
-			c.Mark = append(c.Mark, r)
+			c.Touch = append(c.Touch, r)
 		}
 	}
 	return c
@@ -145,7 +145,7 @@ func (m *model) compare(changed string) {
 	m.compareFeed(changed)
 	for _, url := range []string{"", changed} {
 		q.Feed = url
-		beyond := &mirror.Cursor{Time: drawTime.Draw(m.t, "time"), Feed: "a", Change: 2, ID: drawID.Draw(m.t, "id")}
+		beyond := &mirror.Place{Time: drawTime.Draw(m.t, "time"), Feed: "a", Change: 2, ID: drawID.Draw(m.t, "id")}
 		list := []mirror.Query{{Feed: url, Deleted: true}, {Feed: url, Beyond: beyond}, q, {Feed: url, Search: word}}
 		if url != "" {
 			list = append(list, mirror.Query{Feed: url, Changes: &changes, Deleted: true}, mirror.Query{Feed: url, Changes: &changes, Beyond: beyond})

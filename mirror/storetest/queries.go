@@ -83,35 +83,35 @@ func testOrder(t *testing.T, w world) {
 func testOrderOfPlaces(t *testing.T, w world) {
 	want := w.stocked()
 	for i := 0; i < len(want); i += 17 {
-		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Beyond: want[i].Cursor(), Limit: 9})
+		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Beyond: want[i].Place(), Limit: 9})
 	}
-	w.yields(want[300:], mirror.Query{Beyond: want[299].Cursor()})
+	w.yields(want[300:], mirror.Query{Beyond: want[299].Place()})
 	of := ofFeed(want, "b")
-	w.yields(of[100:], mirror.Query{Feed: "b", Beyond: of[99].Cursor()})
+	w.yields(of[100:], mirror.Query{Feed: "b", Beyond: of[99].Place()})
 
 	// A place that no record has.
-	between := want[50].Cursor()
+	between := want[50].Place()
 	between.ID += " "
 	w.yields(want[50:], mirror.Query{Beyond: between})
-	between = &mirror.Cursor{Time: want[50].Time(), Feed: "0"}
+	between = &mirror.Place{Time: want[50].Time(), Feed: "0"}
 	next := slices.IndexFunc(want, func(r *mirror.Record) bool { return r.Time().Before(between.Time) })
 	w.yields(want[next:], mirror.Query{Beyond: between})
-	w.yields(want, mirror.Query{Beyond: &mirror.Cursor{Time: at(9999)}})
+	w.yields(want, mirror.Query{Beyond: &mirror.Place{Time: at(9999)}})
 
 	// The same the other way round.
-	between = want[50].Cursor()
+	between = want[50].Place()
 	slices.Reverse(want)
 	w.yields(want, mirror.Query{Oldest: true})
 	for i := 0; i < len(want); i += 17 {
-		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Oldest: true, Beyond: want[i].Cursor(), Limit: 9})
+		w.yields(want[i+1:min(len(want), i+10)], mirror.Query{Oldest: true, Beyond: want[i].Place(), Limit: 9})
 	}
-	w.yields(want[300:], mirror.Query{Oldest: true, Beyond: want[299].Cursor()})
+	w.yields(want[300:], mirror.Query{Oldest: true, Beyond: want[299].Place()})
 	of = ofFeed(want, "b")
-	w.yields(of[100:], mirror.Query{Oldest: true, Feed: "b", Beyond: of[99].Cursor()})
+	w.yields(of[100:], mirror.Query{Oldest: true, Feed: "b", Beyond: of[99].Place()})
 	at50 := len(want) - 51
 	between.ID += " "
 	w.yields(want[at50+1:], mirror.Query{Oldest: true, Beyond: between})
-	w.yields(want[:0], mirror.Query{Oldest: true, Beyond: &mirror.Cursor{Time: at(9999)}})
+	w.yields(want[:0], mirror.Query{Oldest: true, Beyond: &mirror.Place{Time: at(9999)}})
 }
 
 func testInterval(t *testing.T, w world) {
@@ -132,7 +132,7 @@ func testInterval(t *testing.T, w world) {
 	w.yields(within(time.Time{}, at(40)), mirror.Query{Until: at(40)})
 	w.yields(within(at(20).Add(1), at(40).Add(1)), mirror.Query{Since: at(20).Add(1), Until: at(40).Add(1)})
 	w.yields(ofFeed(want, "c"), mirror.Query{Feed: "c", Since: at(20), Until: at(40)})
-	w.yields(want[5:9], mirror.Query{Since: at(20), Until: at(40), Beyond: want[4].Cursor(), Limit: 4})
+	w.yields(want[5:9], mirror.Query{Since: at(20), Until: at(40), Beyond: want[4].Place(), Limit: 4})
 	w.yields(nil, mirror.Query{Since: at(20), Until: at(20)})
 }
 
@@ -155,11 +155,11 @@ func testChanges(t *testing.T, w world) {
 	w.yields(nil, mirror.Query{Feed: "a", Changes: &none})
 	w.yields(want[:3], mirror.Query{Feed: "a", Changes: &all, Limit: 3})
 	for i := 0; i < len(want); i += 13 {
-		beyond := &mirror.Cursor{Change: want[i].Change, ID: want[i].ID}
+		beyond := &mirror.Place{Change: want[i].Change, ID: want[i].ID}
 		w.yields(want[i+1:], mirror.Query{Feed: "a", Changes: &all, Beyond: beyond})
 	}
 	three := int64(3)
-	w.yields(after(3), mirror.Query{Feed: "a", Changes: &three, Beyond: &mirror.Cursor{Change: 1, ID: "x"}})
+	w.yields(after(3), mirror.Query{Feed: "a", Changes: &three, Beyond: &mirror.Place{Change: 1, ID: "x"}})
 	var recent []*mirror.Record
 	for _, r := range after(3) {
 		if !r.Time().Before(at(30)) {
@@ -178,7 +178,7 @@ func testDeleted(t *testing.T, w world) {
 		want = append(want, r)
 	}
 	w.put(feedURL, want...)
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{{ID: "unseen", State: mirror.Unseen, Change: 9, Added: at(1)}}})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{{ID: "unseen", State: mirror.Unseen, Change: 9, Added: at(1)}}})
 	zero := int64(0)
 	living := []*mirror.Record{want[0], want[3]}
 	w.yields(living, mirror.Query{})
@@ -190,11 +190,15 @@ func testDeleted(t *testing.T, w world) {
 	w.yields(want[1:3], mirror.Query{Gone: true})
 	w.yields(want[2:3], mirror.Query{Gone: true, Deleted: true, Search: "conten", Prefix: true, Until: want[1].Time()})
 	w.yields(want[1:3], mirror.Query{Gone: true, Feed: feedURL, Changes: &zero})
-	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Cursor()})
+	w.yields(want[1:3], mirror.Query{Deleted: true, Limit: 2, Beyond: want[0].Place()})
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Deleted: true, Feed: feedURL, Oldest: true}))
+	require.Equal(t, []string{"unseen"}, w.ids(mirror.Query{Bare: true, Feed: feedURL, Changes: &zero}))
+	require.Empty(t, w.ids(mirror.Query{Bare: true, Feed: "another feed"}))
 
 	back := *want[2]
 	back.State = mirror.Live
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{&back}})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{&back}})
 	require.Equal(t, []string{"live0", "absent2", "live3"}, w.ids(mirror.Query{}))
 }
 
@@ -242,7 +246,7 @@ func testSearch(t *testing.T, w world) {
 		require.ErrorIs(t, failure(t, w.Entries(w.ctx, mirror.Query{Search: search})), errors.ErrUnsupported, "%q", search)
 	}
 	require.Equal(t, []string{"rss"}, w.ids(mirror.Query{Search: "gazelle", Limit: 1}))
-	require.Equal(t, []string{"json", "damaged"}, w.ids(mirror.Query{Search: "gazelle", Beyond: &mirror.Cursor{Time: at(0), Feed: "other", ID: "rss"}}))
+	require.Equal(t, []string{"json", "damaged"}, w.ids(mirror.Query{Search: "gazelle", Beyond: &mirror.Place{Time: at(0), Feed: "other", ID: "rss"}}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Feed: feedURL}))
 	require.Empty(t, w.ids(mirror.Query{Search: "gazelle", Until: at(0)}))
 

@@ -20,7 +20,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 		Tombstone: mirror.Tombstone{When: at(1), Rank: mirror.Rank{Time: at(2), Place: -3}},
 	}
 	bare := &mirror.Record{Feed: feedURL, ID: "bare", State: mirror.Live}
-	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{&full, bare}, Mark: []*mirror.Record{unseen}})
+	w.commit(feedURL, mirror.Change{Put: []*mirror.Record{&full, bare}, Touch: []*mirror.Record{unseen}})
 
 	got, err := w.other.Records(w.ctx, feedURL, []string{"unseen", "unknown", "full", "bare", "full"})
 	require.NoError(t, err)
@@ -77,10 +77,10 @@ func testRecordIDs(t *testing.T, w world) {
 	descending := reversed(sorted(ids))
 	require.Equal(t, descending, w.ids(mirror.Query{}), "of one time, by ID")
 	for i, id := range descending {
-		require.Equal(t, none(descending[i+1:]), w.ids(mirror.Query{Beyond: &mirror.Cursor{Time: at(0), Feed: feedURL, ID: id}}))
+		require.Equal(t, none(descending[i+1:]), w.ids(mirror.Query{Beyond: &mirror.Place{Time: at(0), Feed: feedURL, ID: id}}))
 		zero := int64(0)
 		require.Equal(t, none(reversed(descending[:i])),
-			w.ids(mirror.Query{Feed: feedURL, Changes: &zero, Beyond: &mirror.Cursor{Change: 1, ID: id}}))
+			w.ids(mirror.Query{Feed: feedURL, Changes: &zero, Beyond: &mirror.Place{Change: 1, ID: id}}))
 	}
 	for i, id := range ids {
 		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
@@ -117,9 +117,9 @@ func testRecordTimes(t *testing.T, w world) {
 		if i > 0 {
 			require.Len(t, w.entries(mirror.Query{Since: instant}), 1)
 			require.Empty(t, w.entries(mirror.Query{Until: instant}), "%v", instant)
-			require.Len(t, w.entries(mirror.Query{Beyond: &mirror.Cursor{Time: instant, Feed: feedURL, ID: "b"}}), 1, "%v", instant)
-			require.Empty(t, w.entries(mirror.Query{Beyond: &mirror.Cursor{Time: last}}), "%v", instant)
-			require.Empty(t, w.entries(mirror.Query{Beyond: got[0].Cursor()}))
+			require.Len(t, w.entries(mirror.Query{Beyond: &mirror.Place{Time: instant, Feed: feedURL, ID: "b"}}), 1, "%v", instant)
+			require.Empty(t, w.entries(mirror.Query{Beyond: &mirror.Place{Time: last}}), "%v", instant)
+			require.Empty(t, w.entries(mirror.Query{Beyond: got[0].Place()}))
 		}
 		last = instant
 	}
@@ -145,7 +145,7 @@ func testMark(t *testing.T, w world) {
 	var mark mirror.Record
 	fill(&mark)
 	mark.Feed, mark.ID, mark.State = "disregarded", "a", mirror.Absent
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{&mark}, Keep: 3})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{&mark}, Keep: 3})
 	require.Empty(t, w.entries(mirror.Query{}))
 	want := mark
 	want.Feed, want.Content = feedURL, a.Content
@@ -158,7 +158,7 @@ func testMark(t *testing.T, w world) {
 	bare := live("bare", time.Time{})
 	w.put(feedURL, bare)
 	bare.Added = at(7)
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{bare}})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{bare}})
 	require.Equal(t, []string{"bare"}, w.ids(mirror.Query{Since: at(7)}))
 	require.Equal(t, []string{"bare"}, w.ids(mirror.Query{Search: "content"}), "content that was only marked is found")
 }
@@ -210,7 +210,7 @@ func testVersions(t *testing.T, w world) {
 
 	// Nothing but a tombstone is no version.
 	unseen := &mirror.Record{ID: "c", State: mirror.Unseen}
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{unseen}, Keep: 9})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{unseen}, Keep: 9})
 	w.put(feedURL, live("c", at(1)))
 	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "c")))
 
@@ -247,7 +247,7 @@ func testKeep(t *testing.T, w world) {
 	has("a", "3", "2", "1")
 	mark := live("b", at(4))
 	mark.Copy.Digest = "4"
-	w.commit(feedURL, mirror.Change{Mark: []*mirror.Record{mark}, Keep: 2})
+	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{mark}, Keep: 2})
 	has("b", "3", "2")
 	has("c", "3", "2", "1", "0")
 	put("b", 5, 0)

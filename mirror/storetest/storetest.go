@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 		{"FeedsByURL", testFeedsByURL},
 		{"FeedsDue", testFeedsDue},
 		{"Conflict", testConflict},
+		{"Version", testVersion},
 		{"Remove", testRemove},
 		{"RecordRoundTrip", testRecordRoundTrip},
 		{"RecordIDs", testRecordIDs},

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The verb erase.
+type eraseCommand struct {
+	database
+	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
+	Feed string   `placeholder:"URL" help:"The mirrored feed that has them, if several do."`
+	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory; and from the mirror, if --db is given."`
+	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom or feed.rss)."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *eraseCommand) Help() string {
+	return "For when the law wants it: the entries are gone then with all their versions, for good. " +
+		"The mirror keeps their ids, so that it never stores them again; the database is written anew, without their bytes.\n\n" +
+		"Published archives that have one of them get other addresses, and so do all that follow. Nobody is told: " +
+		"to tell readers who keep copies, publish the deletion first. Backups are yours to look after."
+}
+
+// Validate refuses flags that do not go together.
+func (c *eraseCommand) Validate() error {
+	if c.Name != "" && c.Out == "" {
+		return errors.New("--name is for --out")
+	}
+	if c.Feed != "" && c.Out != "" && c.DB == "" {
+		return errors.New("--feed is for the mirror: give --db")
+	}
+	return nil
+}
+
+// Run erases the entries: first where they are published.
+func (c *eraseCommand) Run(w *world) error {
+	p := &page{w: w.asides()}
+	if c.Out != "" {
+		if err := c.published(p); err != nil {
+			return err
+		}
+		if c.DB == "" {
+			return p.err
+		}
+	}
+	return errors.Join(c.mirrored(w, p), p.err)
+}
+
+// mirrored erases them from the mirror.
+func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
+	store, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	of := map[string][]string{} // ids by feed
+	for _, id := range c.IDs {
+		feed, err := c.feedOf(w, store, id)
+		if err != nil {
+			return c.failure(err)
+		}
+		of[feed] = append(of[feed], id)
+	}
+	m := &mirror.Mirror{Store: store}
+	for feed, ids := range of {
+		if err := m.Erase(w.ctx, feed, ids...); err != nil {
+			return c.failure(err)
+		}
+	}
+	if err := store.Scrub(w.ctx); err != nil {
+		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; do the same again", c.failure(err))
+	}
+	p.para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
+	return nil
+}
+
+// feedOf is the mirrored feed that has an entry.
+func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed string, err error) {
+	has := func(url string) (bool, error) {
+		records, err := store.Records(w.ctx, url, []string{id})
+		return records[id] != nil, err
+	}
+	var found []string
+	if c.Feed != "" {
+		if _, err := store.Feed(w.ctx, feedName(c.Feed)); err != nil {
+			return "", c.unknown(c.Feed, err)
+		}
+		if ok, err := has(feedName(c.Feed)); ok || err != nil {
+			return feedName(c.Feed), err
+		}
+	} else {
+		for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{}) {
+			if err != nil {
+				return "", err
+			}
+			ok, err := has(f.URL)
+			if err != nil {
+				return "", err
+			}
+			if ok {
+				found = append(found, f.URL)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no entry with the id %s; feedhistory entries --json shows the ids", id)
+	case 1:
+		return found[0], nil
+	}
+	return "", usageError("several feeds have the entry " + id + ": say which by --feed: " + strings.Join(found, " "))
+}
+
+// published erases them from what is published.
+func (c *eraseCommand) published(p *page) error {
+	to, err := c.publisher()
+	if err != nil {
+		return err
+	}
+	before, err := documentsIn(c.Out)
+	if err != nil {
+		return err
+	}
+	err = to.Erase(c.IDs...)
+	var entry *publish.EntryError
+	switch {
+	case errors.As(err, &entry) && errors.Is(err, publish.ErrNotPublished):
+		return fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
+	case errors.Is(err, publish.ErrLocked):
+		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
+	case err != nil:
+		return err
+	}
+	after, err := documentsIn(c.Out)
+	if err != nil {
+		return err
+	}
+	p.para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
+	tell := func(what string, names, without []string) {
+		for _, name := range names {
+			if !slices.Contains(without, name) {
+				p.para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
+			}
+		}
+	}
+	tell("is gone: remove it where the site is deployed, and from caches", before, after)
+	tell("is new", after, before)
+	return nil
+}
+
+// publisher returns the Publisher of what is in the directory: where it is served
+// stands in the subscription document.
+func (c *eraseCommand) publisher() (*publish.Publisher, error) {
+	out := publish.Dir{Path: c.Out}
+	names := []string{"feed.atom", "feed.rss"}
+	if c.Name != "" {
+		names = []string{c.Name}
+	}
+	for _, name := range names {
+		doc, err := publishedHead(out, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if doc == nil {
+			continue
+		}
+		self, _ := doc.Links.Rel(feedhistory.RelSelf)
+		base, ok := strings.CutSuffix(self.Href, "/"+name)
+		if !ok {
+			return nil, fmt.Errorf("%s: it does not say where it is served (a link rel=self)", path.Join(c.Out, name))
+		}
+		return &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format}, nil
+	}
+	return nil, fmt.Errorf("%s: nothing is published there: no %s", c.Out, strings.Join(names, ", no "))
+}
+
+// documentsIn returns the names of a directory's documents.
+func documentsIn(dir string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(cmp.Or(dir, ".")), ".", func(name string, d fs.DirEntry, err error) error {
+		switch ext := path.Ext(name); {
+		case err != nil:
+			return err
+		case !d.IsDir() && (ext == ".atom" || ext == ".rss") && !strings.HasPrefix(d.Name(), "."):
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+)
+
+// holds reports whether any file of a directory has a text, in any case.
+func holds(t *testing.T, dir, text string) (in []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if bytes.Contains(bytes.ToLower(data), []byte(text)) {
+			in = append(in, filepath.Base(name))
+		}
+		return err
+	}))
+	return in
+}
+
+const feedWithSecret = `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><id>urn:f</id><updated>2003-12-13T18:30:02Z</updated>
+<entry><id>urn:1</id><title>Xylosecret %d</title><updated>2003-01-0%dT00:00:00Z</updated><link href="http://example.org/xylosecret"/><content>Of Xylosecret</content></entry>
+<entry><id>urn:2</id><title>Two</title><updated>2003-01-02T00:00:00Z</updated><content>Of something else</content></entry></feed>`
+
+// What was erased is in no file of the database, in no version and no index.
+func TestEraseFromFiles(t *testing.T) {
+	dir, url := serveDirectory(t)
+	data := t.TempDir()
+	db := filepath.Join(data, "feeds.db")
+	for n := 1; n < 4; n++ {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, n, n), 0o600))
+		done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	}
+	require.Len(t, contentsOf(t, db).Versions, 2)
+	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "xylosecret"), "urn:1")
+	require.NotEmpty(t, holds(t, data, "xylosecret"))
+
+	status, _, stderr := call(t.Context(), "", "erase", "--db", db, "urn:none")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "there is no entry with the id urn:none")
+	done(t, "", "erase", "--db", db, "urn:1")
+	require.Empty(t, holds(t, data, "xylosecret"))
+	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "xylosecret"), "no such entry")
+	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "something"), "urn:2")
+
+	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	require.Empty(t, holds(t, data, "xylosecret"))
+	lines := done(t, "", "export", "--raw", "--db", db)
+	require.Contains(t, lines, `"id":"urn:1","deleted":`)
+	require.NotContains(t, lines, "ylosecret")
+	copied := filepath.Join(data, "copy.db")
+	done(t, lines, "import", "--db", copied)
+	done(t, "", "sync", "--allow-private", "--all", "--db", copied)
+	require.Empty(t, holds(t, data, "xylosecret"))
+}
+
+func TestEraseFromPostgreSQL(t *testing.T) {
+	server, err := pgtest.Start()
+	if !errors.Is(err, pgtest.ErrMissing) {
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	}
+	db := server.Database(t)
+	dir, url := serveDirectory(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	done(t, "", "erase", "--db", db, "urn:1")
+	require.Len(t, contentsOf(t, db).Records, 2)
+	require.NotContains(t, done(t, "", "export", "--raw", "--db", db), "ylosecret")
+	done(t, "", "sync", "--allow-private", "--all", "--db", db)
+	require.NotContains(t, done(t, "", "export", "--raw", "--db", db), "ylosecret")
+}
+
+// In what is published no document has it any more, and those that did have other
+// addresses, which are said.
+func TestErasePublished(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "feeds")
+	var lines strings.Builder
+	for n := range 9 {
+		title := fmt.Sprint("Entry ", n)
+		if n == 4 {
+			title = "Xylosecret"
+		}
+		fmt.Fprintf(&lines, `{"id":"urn:%d","title":"%s","updated":"2003-01-0%dT00:00:00Z"}`+"\n", n, title, n+1)
+	}
+	done(t, lines.String(), "publish", "--out", out, "--base", "https://example.org/feeds/", "--size", "2")
+	before, err := documentsIn(out)
+	require.NoError(t, err)
+	require.Len(t, before, 5)
+	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:none")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "there is no entry with the id urn:none; nothing is erased")
+
+	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "urn:4")
+	require.Equal(t, exitOK, status, stderr)
+	require.Empty(t, holds(t, out, "xylosecret"))
+	require.Empty(t, holds(t, out, "urn:4"))
+	after, err := documentsIn(out)
+	require.NoError(t, err)
+	require.Len(t, after, 5)
+	text := strings.Join(strings.Fields(stderr), " ")
+	gone := 0
+	for _, name := range before {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			require.Contains(t, text, "https://example.org/feeds/"+name+" is gone")
+			gone++
+		}
+	}
+	require.Equal(t, 2, gone)
+	require.Equal(t, 2, strings.Count(text, " is new"))
+	status, _, stderr = call(t.Context(), "", "erase", "--out", t.TempDir(), "urn:4")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "nothing is published there: no feed.atom, no feed.rss")
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/handover"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The verb handover.
+type handoverCommand struct {
+	database
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds; without any: all that the reader is subscribed to."`
+	To   string   `required:"" placeholder:"URL" help:"The address of a Miniflux, 2.2.16 or later."`
+
+	TokenEnv  string `placeholder:"VARIABLE" help:"Environment variable with an API key of the reader (default: MINIFLUX_TOKEN)."`
+	TokenFile string `placeholder:"FILE" help:"File with the API key."`
+	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
+
+	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number of the feed, if it has it under another address."`
+	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"read (the default) or unread."`
+	Starred bool   `help:"Star the entries: Miniflux does not delete those."`
+	Gone    bool   `help:"The feed does not answer any more: hand over all that it had."`
+	DryRun  bool   `help:"Change nothing; print what would be handed over."`
+	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+
+	networkFlags
+}
+
+// Help is what --help says beyond the flags.
+func (c *handoverCommand) Help() string {
+	return "The reader gets those entries of the mirror that the feed no longer shows and that the reader does not have. " +
+		"Another run goes on where one ended, and adds nothing twice.\n\n" +
+		"Miniflux deletes entries by itself: those that are read after 60 days, the others after 180, counted from the handover. " +
+		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 where it runs, or give --starred."
+}
+
+// Validate refuses what contradicts itself.
+func (c *handoverCommand) Validate() error {
+	given := 0
+	for _, flag := range []string{c.TokenEnv, c.TokenFile, c.User} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return errors.New("--token-env, --token-file and --user exclude each other")
+	case strings.Contains(c.User, ":"):
+		return errors.New("--user: a name without a colon; the password is in " + passwordVariable)
+	case c.FeedID != 0 && len(c.URLs) != 1:
+		return errors.New("--feed-id: give one feed's URL")
+	}
+	return nil
+}
+
+// Run hands over the feeds.
+func (c *handoverCommand) Run(w *world) (err error) {
+	reader, err := c.reader(w)
+	if err != nil {
+		return err
+	}
+	defer reader.CloseIdle()
+	store, err := c.read(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for _, url := range c.URLs {
+		if _, err := store.Feed(w.ctx, feedName(url)); err != nil {
+			return c.unknown(url, err)
+		}
+	}
+	if err := reader.Check(w.ctx); err != nil {
+		return c.failure(err)
+	}
+	subscribed, err := reader.Feeds(w.ctx)
+	if err != nil {
+		return c.failure(err)
+	}
+	client := w.client(w.stderr)
+	defer client.CloseIdle()
+	run := &handingOver{
+		handoverCommand: c, w: w, subscribed: subscribed, page: &page{w: w.stderr},
+		Handover: handover.Handover{
+			Reader: reader, Store: store, Client: client,
+			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
+		},
+	}
+	return run.all(store)
+}
+
+// reader returns the reader, with the credentials that the flags name.
+func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
+	m := &handover.Miniflux{URL: c.To, User: c.User, UserAgent: cmp.Or(w.UserAgent, "feedhistory/"+feedhistory.Version)}
+	switch {
+	case c.User != "":
+		password, ok := os.LookupEnv(passwordVariable)
+		if !ok {
+			return nil, usageError("--user: there is no password in " + passwordVariable)
+		}
+		m.Password = password
+	case c.TokenFile != "":
+		text, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		if m.Token = strings.TrimSpace(string(text)); m.Token == "" {
+			return nil, usageError("--token-file: there is nothing in " + c.TokenFile)
+		}
+	default:
+		variable := cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")
+		if m.Token = strings.TrimSpace(os.Getenv(variable)); m.Token == "" {
+			return nil, usageError("there is no API key in the environment variable " + variable +
+				"; Miniflux makes one at Settings, API Keys")
+		}
+	}
+	return m, nil
+}
+
+// A handingOver is a run of the verb.
+type handingOver struct {
+	*handoverCommand
+	handover.Handover
+	w          *world
+	page       *page
+	subscribed []handover.ReaderFeed
+
+	bar     *progressbar.ProgressBar // nil: not shown
+	refused []jsonRefusal            // of the current feed
+	toAdd   []jsonEntry
+	worst   int
+}
+
+// all hands over the feeds that are asked for. What is wrong with one feed does
+// not keep the others; what is wrong with the reader does.
+func (h *handingOver) all(store mirror.Store) error {
+	elsewhere := 0
+	feeds := (&exportCommand{database: h.database, URLs: h.URLs})
+	list, err := feeds.feeds(h.w, store)
+	if err != nil {
+		return err
+	}
+	for f, err := range list {
+		if err != nil {
+			return h.failure(err)
+		}
+		to, err := h.find(f)
+		if errors.Is(err, handover.ErrNotSubscribed) && len(h.URLs) == 0 {
+			elsewhere++
+			continue
+		}
+		if err == nil {
+			err = h.feed(f, to)
+		}
+		if _, ok := errors.AsType[*handover.UnreadableError](err); err != nil && !ok && !errors.Is(err, handover.ErrNotSubscribed) {
+			return h.failure(err)
+		}
+		h.trouble(f, err)
+	}
+	if elsewhere > 0 {
+		h.page.para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
+	}
+	switch {
+	case h.page.err != nil:
+		return h.page.err
+	case h.worst != exitOK:
+		return statusError(h.worst)
+	}
+	return nil
+}
+
+// trouble says what is wrong with a feed, and what to do.
+func (h *handingOver) trouble(f *mirror.Feed, err error) {
+	if err == nil {
+		return
+	}
+	advice := "; with --gone nothing is taken as shown"
+	if errors.Is(err, handover.ErrNotSubscribed) {
+		advice = "; subscribe to it there first, or say which of the reader's feeds it is: --feed-id"
+	}
+	h.w.say(f.URL + ": " + err.Error() + advice)
+	h.worst = exitFailed
+}
+
+// find returns the reader's feed that a mirrored one is.
+func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
+	if h.FeedID == 0 {
+		return handover.Match(f, h.subscribed)
+	}
+	for _, to := range h.subscribed {
+		if to.ID == h.FeedID {
+			return to, nil
+		}
+	}
+	return handover.ReaderFeed{}, usageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
+}
+
+// feed hands over one feed, and tells what was done of it, also if not all was.
+func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
+	h.refused, h.toAdd = []jsonRefusal{}, nil
+	h.bar = h.w.newBar(int(f.Entries), "asking the reader what it has")
+	h.Each = h.each
+	report, err := h.Handover.Run(h.w.ctx, f.URL, to)
+	if h.bar != nil {
+		_ = h.bar.Finish()
+	}
+	if report == nil || report.Entries == 0 && err != nil {
+		return err
+	}
+	return errors.Join(h.tell(report), err)
+}
+
+func (h *handingOver) each(r *mirror.Record, o handover.Outcome, err error) {
+	if h.bar != nil {
+		h.bar.Describe("handing over")
+		_ = h.bar.Add(1)
+	}
+	switch {
+	case o == handover.Refused:
+		h.refused = append(h.refused, jsonRefusal{r.ID, err.Error()})
+	case o == handover.Added && h.handoverCommand.DryRun:
+		if e, err := r.Entry(); err == nil {
+			h.toAdd = append(h.toAdd, entryJSON(e))
+		}
+	}
+}

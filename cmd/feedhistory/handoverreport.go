@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/handover"
+)
+
+// mostRefused is how many entries are named that the reader does not take.
+const mostRefused = 10
+
+// tell tells what was done of one feed.
+func (h *handingOver) tell(r *handover.Report) error {
+	if h.worst != exitFailed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
+		h.worst = exitPartial
+	}
+	if h.JSON {
+		return printLine(h.w.stdout, jsonHandover{
+			URL: r.Feed, FeedID: r.ID, Verdict: r.Verdict.String(), DryRun: h.handoverCommand.DryRun,
+			Entries: r.Entries, Shown: r.Shown, Had: r.Had, Added: r.Added, Removed: r.Removed,
+			Refused: h.refused, ToAdd: h.toAdd,
+		})
+	}
+	if err := h.list(h.w.stdout); err != nil {
+		return err
+	}
+	h.page.line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	for i, refusal := range h.refused {
+		if i == mostRefused {
+			h.page.para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			break
+		}
+		h.page.para("  ", "    ", refusal.ID+": "+refusal.Error)
+	}
+	if r.Verdict != feedhistory.Whole {
+		h.page.para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+	}
+	return nil
+}
+
+// list prints what would be handed over.
+func (h *handingOver) list(out io.Writer) error {
+	p := &page{w: out}
+	for _, e := range h.toAdd {
+		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
+		p.line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
+	}
+	return p.err
+}
+
+func outcomes(r *handover.Report, dry bool) string {
+	added := "%d handed over"
+	if dry {
+		added = "%d to hand over"
+	}
+	text := fmt.Sprintf(added, r.Added)
+	for _, part := range []struct {
+		n    int
+		says string
+	}{
+		{r.Had, "there already"}, {r.Shown, "still in the feed"},
+		{r.Removed, "deleted in the reader"}, {r.Refused, "refused"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(" · %d %s", part.n, part.says)
+		}
+	}
+	return text
+}
+
+// The shapes of the verb's JSON.
+type (
+	jsonHandover struct {
+		URL     string        `json:"url"`
+		FeedID  int64         `json:"feed_id"`
+		Verdict string        `json:"verdict"`
+		DryRun  bool          `json:"dry_run"`
+		Entries int           `json:"entries"`
+		Shown   int           `json:"shown"`
+		Had     int           `json:"had"`
+		Added   int           `json:"added"`
+		Removed int           `json:"removed"`
+		Refused []jsonRefusal `json:"refused"`
+		ToAdd   []jsonEntry   `json:"to_add,omitempty"` // of a dry run
+	}
+	jsonRefusal struct {
+		ID    string `json:"id"`
+		Error string `json:"error"`
+	}
+)

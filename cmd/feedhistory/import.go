@@ -1,0 +1,384 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The verb import.
+type importCommand struct {
+	database
+	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
+	Replace bool     `help:"Put feeds that are imported in the place of those that are mirrored already."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *importCommand) Help() string {
+	return "Feeds come back as they were, with earlier versions of entries and all that is known of them: " +
+		"so a mirror moves from one database to another, and to PostgreSQL and back.\n\n" +
+		"A feed that is there already, just as it is to be imported, is left alone. So after an error, or an interruption, " +
+		"import the same once more: it goes on with the feed that it had come to."
+}
+
+// Run imports the feeds.
+func (c *importCommand) Run(w *world) (err error) {
+	store, err := c.create(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	in := &importing{ctx: w.ctx, store: store, replace: c.Replace, db: &c.database}
+	files := c.Files
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	for _, file := range files {
+		if err := in.file(w, file); err != nil {
+			return err
+		}
+	}
+	if err := store.Index(w.ctx); err != nil {
+		return c.failure(err)
+	}
+	what := count(in.feeds, "feed", "feeds") + " · " + count(in.entries, "entry", "entries") + " imported"
+	if in.same > 0 {
+		what += fmt.Sprintf(" · %d there already", in.same)
+	}
+	p := &page{w: w.asides()}
+	p.para("", "", what)
+	return p.err
+}
+
+// An importing is an import under way.
+type importing struct {
+	ctx     context.Context
+	store   mirror.Store
+	replace bool
+	db      *database
+
+	feeds, entries, same int // so far
+	feed                 *importedFeed
+}
+
+// An importedFeed is the feed that the lines are about.
+type importedFeed struct {
+	line    feedLine
+	skipped bool           // it is there already
+	stored  *mirror.Feed   // as it is stored until all of it has come
+	change  mirror.Change  // what is to be committed next
+	size    int            // in bytes
+	lines   map[string]int // where each entry stands
+
+	entries, deleted, documents int64 // so far
+}
+
+// importSource is the Source of a feed whose import has not ended.
+const importSource = "import"
+
+func isImporting(f *mirror.Feed) bool { return f.Source == importSource && f.Polls == 0 }
+
+// The most that is committed at once, and that a line may have.
+const (
+	importBatch = 500
+	importBytes = 4 << 20
+	importLine  = 256 << 20
+)
+
+// A lineError is a line that cannot be imported.
+type lineError struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *lineError) Error() string {
+	file := e.File
+	if file == "-" {
+		file = "standard input"
+	}
+	return fmt.Sprintf("%s: line %d: %v", file, e.Line, e.Err)
+}
+
+func (e *lineError) Unwrap() error { return e.Err }
+
+// file imports the lines of a file. A feed's lines end with the file.
+func (in *importing) file(w *world, name string) error {
+	f, err := w.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines, n := bufio.NewScanner(f), 0
+	lines.Buffer(make([]byte, 0, 64<<10), importLine)
+	for lines.Scan() {
+		n++
+		line := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
+		if len(line) == 0 {
+			continue
+		}
+		if err := in.add(line, n); err != nil {
+			return in.failure(&lineError{name, n, err})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return in.failure(&lineError{name, n + 1, err})
+	}
+	if err := in.end(); err != nil {
+		return in.failure(&lineError{name, n, err})
+	}
+	return nil
+}
+
+// failure says what to do about the feed that an error leaves unfinished.
+func (in *importing) failure(err *lineError) error {
+	if problem := in.db.failure(err.Err); problem != err.Err { // the database's, and not the line's
+		return fmt.Errorf("%w; import the same once more to go on", problem)
+	}
+	return err
+}
+
+// add imports a line.
+func (in *importing) add(line []byte, n int) error {
+	var what struct{ Type, Feed string }
+	if err := json.Unmarshal(line, &what); err != nil {
+		return fmt.Errorf("not a line of export --raw: %w", err)
+	}
+	if what.Type == "feed" {
+		return in.begin(line)
+	}
+	if in.feed == nil || in.feed.line.Feed != what.Feed {
+		return errors.New("there is no line about its feed before it; export --raw and fetch --raw write such")
+	}
+	if in.feed.skipped {
+		return nil
+	}
+	switch what.Type {
+	case "gap":
+		return in.feed.gap(line)
+	case "document":
+		return in.document(line)
+	case "entry", "":
+		return in.entry(line, n)
+	}
+	return nil // of a later feedhistory
+}
+
+// begin begins a feed. Until all of it has come, what is stored says so.
+func (in *importing) begin(line []byte) error {
+	if err := in.end(); err != nil {
+		return err
+	}
+	f := &importedFeed{lines: map[string]int{}}
+	if err := json.Unmarshal(line, &f.line); err != nil {
+		return fmt.Errorf("not a line about a feed: %w", err)
+	}
+	if f.line.State == nil || f.line.Feed == "" || f.line.State.URL != f.line.Feed {
+		return errors.New("the line about the feed has no state of it")
+	}
+	in.feed = f
+	old, err := in.store.Feed(in.ctx, f.line.Feed)
+	switch {
+	case errors.Is(err, mirror.ErrNotFound):
+	case err != nil:
+		return err
+	case isImporting(old), in.replace && !f.isSame(old):
+		if err := in.store.Remove(in.ctx, old.URL); err != nil {
+			return err
+		}
+	case f.isSame(old):
+		in.same++
+		f.skipped = true
+		return nil
+	default:
+		return fmt.Errorf("%s is in %s already, and differs: --replace puts the imported feed in its place",
+			withoutUser(old.URL), in.db.name())
+	}
+	f.stored = &mirror.Feed{
+		URL: f.line.Feed, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: importSource, Next: never,
+		Error: "its import has not ended: import the same once more",
+	}
+	return in.commit()
+}
+
+// isSame reports whether a feed is stored just as it is to be imported.
+func (f *importedFeed) isSame(old *mirror.Feed) bool {
+	if old.Version != f.line.Version {
+		return false
+	}
+	state := *old
+	state.Gaps, state.Pending = nil, nil
+	a, errA := json.Marshal(state)
+	b, errB := json.Marshal(f.line.State)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+func (f *importedFeed) gap(line []byte) error {
+	var l gapLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return fmt.Errorf("not a line about a gap: %w", err)
+	}
+	switch {
+	case l.Gap != nil:
+		f.line.State.Gaps = append(f.line.State.Gaps, *l.Gap)
+	case l.Pending != nil:
+		f.line.State.Pending = append(f.line.State.Pending, *l.Pending)
+	}
+	return nil
+}
+
+func (in *importing) document(line []byte) error {
+	var l documentLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return fmt.Errorf("not a line about a document: %w", err)
+	}
+	if l.Document.URL == "" {
+		return errors.New("the document has no url")
+	}
+	in.feed.documents++
+	in.feed.change.Documents = append(in.feed.change.Documents, l.Document.document())
+	return in.filled(len(line))
+}
+
+func (in *importing) entry(line []byte, n int) error {
+	var l entryLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return fmt.Errorf("not a line about an entry: %w", err)
+	}
+	f := in.feed
+	switch {
+	case l.ID == "":
+		return errors.New("the entry has no id")
+	case f.lines[l.ID] > 0:
+		return fmt.Errorf("the id %s stands in line %d already", l.ID, f.lines[l.ID])
+	}
+	f.lines[l.ID] = n
+	r, err := f.record(&l)
+	if err != nil {
+		return fmt.Errorf("the entry %s: %w", l.ID, err)
+	}
+	bare := r.Content.Format == 0
+	if bare {
+		f.change.Touch = append(f.change.Touch, r)
+	} else {
+		f.change.Put = append(f.change.Put, r)
+	}
+	switch {
+	case r.State == mirror.Live:
+		f.entries++
+	case !bare:
+		f.deleted++
+	}
+	for _, v := range l.Versions {
+		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: v.Content.content()})
+	}
+	return in.filled(len(line))
+}
+
+// record returns what a line says is to be stored of an entry: what a mirror had
+// stored or, of an entry from elsewhere, what it would have after one poll.
+func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
+	if l.Mirror != nil {
+		r := l.record()
+		if l.Mirror.Content != nil && l.Raw == nil {
+			return nil, errors.New("what was published is not in its line (raw)")
+		}
+		if !slices.Contains([]mirror.State{mirror.Live, mirror.Deleted, mirror.Absent, mirror.Unseen, mirror.Erased}, r.State) {
+			return nil, fmt.Errorf("%q is no state of an entry", r.State)
+		}
+		return r, nil
+	}
+	state := f.line.State
+	at := state.Polled
+	rank := mirror.Rank{Time: at, Place: state.Polls << 32}
+	r := &mirror.Record{Feed: l.Feed, ID: l.ID, State: mirror.Live, Copy: mirror.Copy{At: at, Rank: rank}, First: 1, Change: 1, Added: at, Changed: at}
+	if l.Deleted.Deleted {
+		r.State, r.Copy, r.First, r.Added = mirror.Unseen, mirror.Copy{}, 0, time.Time{}
+		r.Tombstone = mirror.Tombstone{When: l.Deleted.When, Rank: rank}
+		state.Usage.Tombstones++
+		state.Usage.Refs += int64(len(l.ID))
+		return r, nil
+	}
+	e, err := entryOf(&l.Record)
+	if err != nil {
+		return nil, err
+	}
+	r.Content = mirror.ContentOf(e)
+	if r.Copy.Digest = e.Digest(); l.Raw != nil && l.Raw.Digest != "" {
+		r.Copy.Digest = l.Raw.Digest
+	}
+	if !e.Updated.IsZero() {
+		r.Copy.At = e.Updated
+	}
+	state.Usage.Contents += r.Content.Size
+	return r, nil
+}
+
+// entryOf is the entry that a record describes: as it was published, if it says
+// so.
+func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
+	if r.Raw == nil {
+		return r.Entry()
+	}
+	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.WeakID = r.ID, r.WeakID
+	return e, nil
+}
+
+// filled commits what has come, if that is enough.
+func (in *importing) filled(size int) error {
+	f := in.feed
+	if f.size += size; f.size < importBytes && len(f.change.Put)+len(f.change.Touch)+len(f.change.Documents) < importBatch {
+		return nil
+	}
+	return in.commit()
+}
+
+func (in *importing) commit() error {
+	f := in.feed
+	f.change.Feed, f.change.Keep = f.stored, math.MaxInt32
+	err := in.store.Commit(in.ctx, &f.change)
+	f.change, f.size = mirror.Change{}, 0
+	return err
+}
+
+// end ends a feed: with its last lines it becomes what it was.
+func (in *importing) end() error {
+	f := in.feed
+	in.feed = nil
+	if f == nil || f.skipped {
+		return nil
+	}
+	state := f.line.State
+	for _, missing := range []struct {
+		what      string
+		got, want int64
+	}{{"entries", f.entries, state.Entries}, {"deleted entries", f.deleted, state.Deleted}, {"documents", f.documents, state.Documents}} {
+		if missing.got < missing.want {
+			return fmt.Errorf("%s: of %d %s only %d have come: the lines are not all here", withoutUser(state.URL), missing.want, missing.what, missing.got)
+		}
+	}
+	state.Version = f.stored.Version
+	f.stored, f.change.Version = state, f.line.Version
+	in.feed = f
+	err := in.commit()
+	in.feed = nil
+	if err == nil {
+		in.feeds++
+		in.entries += len(f.lines)
+	}
+	return err
+}

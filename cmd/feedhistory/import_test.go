@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+)
+
+// everything is all that a store has.
+type everything struct {
+	Feeds     []*mirror.Feed
+	Documents []*mirror.Document
+	Records   []*mirror.Record
+	Versions  []*mirror.Version
+}
+
+func contentsOf(t *testing.T, db string) (all everything) {
+	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
+	require.NoError(t, err)
+	defer store.Close()
+	for f, err := range store.Feeds(t.Context(), mirror.FeedQuery{}) {
+		require.NoError(t, err)
+		all.Feeds = append(all.Feeds, f)
+		for d, err := range store.Documents(t.Context(), f.URL) {
+			require.NoError(t, err)
+			all.Documents = append(all.Documents, d)
+		}
+		for _, bare := range []bool{false, true} {
+			for r, err := range store.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true, Bare: bare}) {
+				require.NoError(t, err)
+				all.Records = append(all.Records, r)
+				for v, err := range store.Versions(t.Context(), f.URL, r.ID) {
+					require.NoError(t, err)
+					all.Versions = append(all.Versions, v)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// filled sets each field of a value to something of its own: none is forgotten.
+func filled(t *testing.T, v reflect.Value, n *int) {
+	switch v.Interface().(type) {
+	case time.Time:
+		*n++
+		v.Set(reflect.ValueOf(time.Unix(1e9+int64(*n), int64(*n)).UTC()))
+		return
+	case json.RawMessage:
+		v.Set(reflect.ValueOf(json.RawMessage(`{"a":1}`)))
+		return
+	}
+	switch *n++; v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text <&> \x00\x01 %d", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Uint8, reflect.Uint32:
+		v.SetUint(1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(t, v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			filled(t, v.Index(i), n)
+		}
+	default:
+		require.Fail(t, "not filled", "%v", v.Type())
+	}
+}
+
+// fullStore makes a database in which every field has a value.
+func fullStore(t *testing.T, db string) {
+	store, err := (&database{DB: db}).create(&world{ctx: t.Context()})
+	require.NoError(t, err)
+	defer store.Close()
+	n := 0
+	for _, url := range []string{"https://example.org/a", "https://example.org/b"} {
+		change := &mirror.Change{Feed: &mirror.Feed{}, Keep: 100}
+		filled(t, reflect.ValueOf(change.Feed).Elem(), &n)
+		change.Feed.URL, change.Feed.Version, change.Feed.Alias = url, 0, ""
+		for i := range 3 {
+			d := &mirror.Document{}
+			filled(t, reflect.ValueOf(d).Elem(), &n)
+			change.Documents = append(change.Documents, d)
+			r := &mirror.Record{}
+			filled(t, reflect.ValueOf(r).Elem(), &n)
+			r.Feed, r.State = url, []mirror.State{mirror.Live, mirror.Deleted, mirror.Absent}[i]
+			change.Put = append(change.Put, r)
+			for range i {
+				v := &mirror.Version{}
+				filled(t, reflect.ValueOf(v).Elem(), &n)
+				v.ID = r.ID
+				change.Versions = append(change.Versions, v)
+			}
+		}
+		for _, state := range []mirror.State{mirror.Unseen, mirror.Erased} {
+			r := &mirror.Record{}
+			filled(t, reflect.ValueOf(r).Elem(), &n)
+			r.Feed, r.State, r.Content, r.Copy = url, state, mirror.Content{}, mirror.Copy{}
+			change.Touch = append(change.Touch, r)
+		}
+		change.Feed.Entries, change.Feed.Deleted, change.Feed.Documents = 1, 2, 3
+		require.NoError(t, store.Commit(t.Context(), change))
+		for range 3 {
+			require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: change.Feed}))
+		}
+	}
+}
+
+// A mirror moves from SQLite to PostgreSQL and back, and is equal in every field.
+func TestImportToPostgreSQLAndBack(t *testing.T) {
+	server, err := pgtest.Start()
+	if !errors.Is(err, pgtest.ErrMissing) {
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	}
+	dir := t.TempDir()
+	dbs := []string{filepath.Join(dir, "a.db"), server.Database(t), filepath.Join(dir, "b.db")}
+	fullStore(t, dbs[0])
+	all, lines := contentsOf(t, dbs[0]), done(t, "", "export", "--raw", "--db", dbs[0])
+	require.Len(t, all.Records, 10)
+	require.Len(t, all.Versions, 6)
+	for _, db := range dbs[1:] {
+		done(t, lines, "import", "--db", db)
+		again := contentsOf(t, db)
+		require.Equal(t, all, again)
+		require.Equal(t, lines, done(t, "", "export", "--raw", "--db", db))
+		_, _, stderr := call(t.Context(), lines, "import", "--db", db)
+		require.Equal(t, "0 feeds · 0 entries imported · 2 there already\n", stderr)
+		require.Equal(t, all, contentsOf(t, db))
+	}
+}
+
+// Wherever an import is cut short, another one mends it.
+func TestImportCutShort(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "a.db")
+	fullStore(t, from)
+	lines := strings.SplitAfter(done(t, "", "export", "--raw", "--db", from), "\n")
+	for n := 1; n < len(lines)-1; n++ {
+		db := filepath.Join(dir, fmt.Sprint(n, ".db"))
+		cut := strings.Join(lines[:n], "") + lines[n][:len(lines[n])/2]
+		status, _, stderr := call(t.Context(), cut, "import", "--db", db)
+		require.Equal(t, exitFailed, status)
+		require.Contains(t, stderr, fmt.Sprintf("standard input: line %d: not a line of export --raw", n+1))
+		done(t, strings.Join(lines, ""), "import", "--db", db)
+		require.Equal(t, contentsOf(t, from), contentsOf(t, db))
+	}
+}
+
+// What was cut off between two lines is missed, and so is what was cut off by
+// somebody who counted on nobody counting.
+func TestImportMissesLines(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "a.db")
+	fullStore(t, from)
+	var less []string
+	for line := range strings.Lines(done(t, "", "export", "--raw", "--db", from, "https://example.org/a")) {
+		if !strings.Contains(line, `"state":"live"`) {
+			less = append(less, line)
+		}
+	}
+	db := filepath.Join(dir, "b.db")
+	status, _, stderr := call(t.Context(), strings.Join(less, ""), "import", "--db", db)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "of 1 entries only 0 have come: the lines are not all here")
+	status, stdout, stderr := call(t.Context(), "", "export", "--raw", "--db", db)
+	require.Equal(t, exitFailed, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "its import has not ended")
+}
+
+// A feed that differs from that in the mirror is left alone, unless it is to be
+// replaced.
+func TestImportReplaces(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
+	fullStore(t, a)
+	lines := done(t, "", "export", "--raw", "--db", a)
+	file := filepath.Join(dir, "lines.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	done(t, "", "import", "--db", b, file)
+	store, err := (&database{DB: b}).open(&world{ctx: t.Context()})
+	require.NoError(t, err)
+	f, err := store.Feed(t.Context(), "https://example.org/b")
+	require.NoError(t, err)
+	f.Title = "Changed"
+	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	require.NoError(t, store.Close())
+	status, _, stderr := call(t.Context(), "", "import", "--db", b, file)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, file+": line 14: https://example.org/b is in "+b+" already, and differs: --replace puts")
+	done(t, "", "import", "--db", b, "--replace", file)
+	require.Equal(t, contentsOf(t, a), contentsOf(t, b))
+}
+
+func TestImportErrors(t *testing.T) {
+	const feed = `{"type":"feed","feed":"https://example.org/","version":1,"state":{"url":"https://example.org/","kind":"plain","verdict":"window","polls":1}}` + "\n"
+	for text, want := range map[string]string{
+		"x":                                      "line 1: not a line of export --raw",
+		`{"id":"1"}`:                             "line 1: there is no line about its feed before it",
+		`{"type":"feed"}`:                        "line 1: the line about the feed has no state of it",
+		`{"type":"feed","state":7}`:              "line 1: not a line about a feed",
+		feed + `{"id":"1"}`:                      "line 2: there is no line about its feed before it",
+		feed + `{"feed":"https://example.org/"}`: "line 2: the entry has no id",
+		feed + `{"feed":"https://example.org/","id":"1","updated":"yesterday"}`:                                 "line 2: the entry 1: updated is not a time",
+		feed + `{"feed":"https://example.org/","id":"1","raw":{"format":"atom","data":"x"}}`:                    "line 2: the entry 1: ",
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"odd"}}`:                              `line 2: the entry 1: "odd" is no state`,
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"live","content":{"format":"atom"}}}`: "line 2: the entry 1: what was published is not in its line",
+		feed + `{"feed":"https://example.org/","id":"1"}` + "\n" + `{"feed":"https://example.org/","id":"1"}`:   "line 3: the id 1 stands in line 2 already",
+		feed + `{"feed":"https://example.org/","type":"document","document":{}}`:                                "line 2: the document has no url",
+		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":"odd"}}`:                            "line 2: not a line about a gap",
+	} {
+		status, _, stderr := call(t.Context(), text, "import", "--db", filepath.Join(t.TempDir(), "x.db"))
+		require.Equal(t, exitFailed, status, text)
+		require.Contains(t, stderr, "feedhistory: standard input: "+want, text)
+	}
+}
+
+// Passwords do not get into lines.
+func TestExportRawWithoutPasswords(t *testing.T) {
+	store := &mirror.Memory{}
+	const url = "https://ann:s%2Fecret@example.org/feed"
+	f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved", Gaps: []mirror.Gap{{URL: url}}}
+	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: url, Names: []string{url}}}}))
+	var out bytes.Buffer
+	require.NoError(t, exportRaw(t.Context(), &out, store, store.Feeds(t.Context(), mirror.FeedQuery{})))
+	require.NotContains(t, out.String(), "ecret")
+	require.NotContains(t, out.String(), "other")
+	require.Contains(t, out.String(), `"feed":"https://example.org/feed"`)
+	require.Contains(t, out.String(), `"names":["https://example.org/feed"]`)
+}
+
+// What was fetched is a mirror that polls go on with: they find nothing changed.
+func TestImportFetched(t *testing.T) {
+	dir, url := serveDirectory(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod.rss"), []byte(richFeed), 0o600))
+	db := filepath.Join(dir, "feeds.db")
+	lines := done(t, "", "fetch", "--allow-private", "--raw", url+"/pod.rss")
+	done(t, lines, "import", "--db", db)
+	fetched := done(t, "", "fetch", "--allow-private", url+"/pod.rss")
+	require.ElementsMatch(t, linesOf(t, fetched), linesOf(t, done(t, "", "export", "--db", db)))
+	var report struct{ Added, Changed, Deleted int }
+	require.NoError(t, json.Unmarshal([]byte(done(t, "", "sync", "--allow-private", "--json", "--all", "--db", db)), &report))
+	require.Zero(t, report)
+	require.ElementsMatch(t, linesOf(t, fetched), linesOf(t, done(t, "", "export", "--db", db)))
+	require.Empty(t, contentsOf(t, db).Versions)
+}

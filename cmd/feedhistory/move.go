@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The verb move.
+type moveCommand struct {
+	database
+	Old string `arg:"" name:"OLD" help:"The feed's address as the mirror has it."`
+	New string `arg:"" name:"NEW" help:"Its address from now on."`
+}
+
+// Help is what --help says beyond the flags.
+func (c *moveCommand) Help() string {
+	return "All entries stay, with what is known of them. The next sync asks for the feed at its new address. " +
+		"Where a feed redirects to its new address for good, sync follows by itself."
+}
+
+// Run moves the feed.
+func (c *moveCommand) Run(w *world) (err error) {
+	if err := checkURL(c.New); err != nil {
+		return err
+	}
+	store, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	from, to := feedName(c.Old), feedName(withoutUser(c.New))
+	f, err := store.Feed(w.ctx, from)
+	if err != nil {
+		return c.unknown(c.Old, err)
+	}
+	if from == to {
+		return usageError("OLD and NEW are the same address")
+	}
+	if _, err := store.Feed(w.ctx, to); err == nil {
+		return fmt.Errorf("%s is mirrored already; feedhistory rm removes one of the two", to)
+	} else if !errors.Is(err, mirror.ErrNotFound) {
+		return c.failure(err)
+	}
+	if isImporting(f) {
+		return fmt.Errorf("%s: its import has not ended; import it again first", withoutUser(from))
+	}
+	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
+	f.Next, f.Wait = time.Time{}, time.Time{}
+	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // which are of the old address
+	if err := store.Move(w.ctx, f, to); err != nil {
+		return c.failure(err)
+	}
+	keys, err := c.keyring()
+	if err == nil {
+		err = keys.replace(from, to) // they go with it only to the same origin
+	}
+	if err != nil {
+		return err
+	}
+	for other, err := range store.Feeds(w.ctx, mirror.FeedQuery{}) {
+		if err == nil && other.Alias == from {
+			other.Alias = to
+			err = store.Commit(w.ctx, &mirror.Change{Feed: other})
+		}
+		if err != nil {
+			return c.failure(err)
+		}
+	}
+	p := &page{w: w.asides()}
+	p.para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	return p.err
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/csv"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The formats of entries, for the verbs that write histories out.
+
+// printHistory writes a history in a format. Raw lines have the entries as they
+// were published, too, and what there is to say of the feed, as import reads them.
+func printHistory(w io.Writer, r *backfill.Result, format string, raw bool) error {
+	switch format {
+	case "json":
+		return printJSON(w, recoveredJSON(r))
+	case "atom":
+		return feedhistory.WriteAtom(w, documentOf(r))
+	case "rss":
+		return feedhistory.WriteRSS(w, documentOf(r))
+	case "csv":
+		return printTable(w, recordsOf(r))
+	}
+	if raw {
+		return printRaw(w, r)
+	}
+	for record := range recordsOf(r) {
+		if err := printLine(w, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordsOf yields a history's entries.
+func recordsOf(r *backfill.Result) iter.Seq2[*publish.Record, error] {
+	return func(yield func(*publish.Record, error) bool) {
+		feed := feedOf(r.History)
+		for _, e := range r.History.Entries {
+			record := publish.NewRecord(e)
+			if record.Feed = feed; !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// feedOf is the URL of the feed that a history is of; "" if that is unknown.
+func feedOf(h *feedhistory.History) string {
+	if h.Head == nil {
+		return ""
+	}
+	return withoutUser(h.Head.URL)
+}
+
+// The columns of a table of entries.
+var tableColumns = []string{"feed", "id", "published", "updated", "title", "link", "authors", "categories", "enclosure", "deleted", "text"}
+
+// printTable writes entries as CSV (RFC 4180), with a line of headings.
+func printTable(w io.Writer, records iter.Seq2[*publish.Record, error]) error {
+	table := csv.NewWriter(w)
+	table.UseCRLF = true
+	err := table.Write(tableColumns)
+	for r, e := range records {
+		if e != nil {
+			return e
+		}
+		if err == nil {
+			err = table.Write(tableRow(r))
+		}
+	}
+	if table.Flush(); err == nil {
+		err = table.Error()
+	}
+	return err
+}
+
+func tableRow(r *publish.Record) []string {
+	var authors, categories []string
+	for _, a := range r.Authors {
+		authors = append(authors, a.Name)
+	}
+	for _, c := range r.Categories {
+		categories = append(categories, c.Term)
+	}
+	text := plainText(r.Content)
+	if text == "" {
+		text = plainText(r.Summary)
+	}
+	row := []string{
+		r.Feed, r.ID, r.Published, r.Updated, plainText(r.Title), hrefOf(r, feedhistory.RelAlternate),
+		strings.Join(authors, "; "), strings.Join(categories, "; "), hrefOf(r, feedhistory.RelEnclosure), deletedText(r.Deleted), text,
+	}
+	for i, cell := range row {
+		row[i] = inert(cell)
+	}
+	return row
+}
+
+func deletedText(d publish.RecordDeletion) string {
+	switch {
+	case !d.Deleted:
+		return ""
+	case d.When.IsZero():
+		return "true"
+	}
+	return d.When.UTC().Format(time.RFC3339Nano)
+}
+
+// plainText is a text without its markup.
+func plainText(t publish.RecordText) string {
+	return feedhistory.Text{Type: t.Type, Body: t.Body, Base: t.Base, Src: t.Src}.Plain()
+}
+
+func hrefOf(r *publish.Record, rel string) string {
+	for _, l := range r.Links {
+		if l.Rel == rel {
+			return l.Href
+		}
+	}
+	return ""
+}
+
+// inert keeps a spreadsheet from taking a feed's text for a formula, by the
+// apostrophe that spreadsheets take for "this is text".
+func inert(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {
+		return "'" + cell
+	}
+	return cell
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// The lines that import reads. Each has a type: "feed", "gap", "document" or, as
+// where there is none, "entry". Those of one feed stand together, the feed's first.
+type (
+	feedLine struct {
+		Type    string       `json:"type"`
+		Feed    string       `json:"feed"`
+		Version int64        `json:"version,omitempty"` // how often it has changed in the mirror
+		State   *mirror.Feed `json:"state"`             // without gaps: they have lines of their own
+	}
+	gapLine struct {
+		Type    string          `json:"type"`
+		Feed    string          `json:"feed"`
+		Gap     *mirror.Gap     `json:"gap,omitempty"`
+		Pending *mirror.Pending `json:"pending,omitempty"` // a document that is still to be read
+	}
+	documentLine struct {
+		Type     string      `json:"type"`
+		Feed     string      `json:"feed"`
+		Document rawDocument `json:"document"`
+	}
+	entryLine struct {
+		publish.Record
+		Mirror   *rawRecord   `json:"mirror,omitempty"` // as it is mirrored; absent: it comes from elsewhere
+		Versions []rawVersion `json:"versions,omitempty"`
+	}
+)
+
+// What a mirror has, with the names that lines have.
+type (
+	rawDocument struct {
+		URL     string            `json:"url"`
+		Names   []string          `json:"names,omitempty"`
+		Known   feedhistory.Known `json:"known,omitzero"`
+		Rank    rawRank           `json:"rank,omitzero"`
+		First   int64             `json:"first,omitempty"`
+		Last    int64             `json:"last,omitempty"`
+		Read    time.Time         `json:"read,omitzero"`
+		Entries int               `json:"entries,omitempty"`
+		Digest  string            `json:"digest,omitempty"`
+		Oldest  time.Time         `json:"oldest,omitzero"`
+		Newest  time.Time         `json:"newest,omitzero"`
+	}
+	rawRank struct {
+		Time  time.Time `json:"time,omitzero"`
+		Place int64     `json:"place,omitempty"`
+	}
+	rawCopy struct {
+		At     time.Time `json:"at,omitzero"`
+		Rank   rawRank   `json:"rank,omitzero"`
+		Digest string    `json:"digest,omitempty"`
+	}
+	rawTombstone struct {
+		When time.Time `json:"when,omitzero"`
+		Rank rawRank   `json:"rank,omitzero"`
+	}
+	rawRecord struct {
+		State     mirror.State `json:"state"`
+		Copy      rawCopy      `json:"copy,omitzero"`
+		Archived  bool         `json:"archived,omitempty"`
+		Tombstone rawTombstone `json:"tombstone,omitzero"`
+		Absence   int64        `json:"absence,omitempty"`
+		First     int64        `json:"first,omitempty"`
+		Change    int64        `json:"change,omitempty"`
+		Added     time.Time    `json:"added,omitzero"`
+		Changed   time.Time    `json:"changed,omitzero"`
+		Content   *rawContent  `json:"content,omitempty"` // absent: nothing but this is known of it
+	}
+	rawVersion struct {
+		Copy    rawCopy    `json:"copy"`
+		Content rawContent `json:"content"`
+	}
+	rawContent struct {
+		Format    feedhistory.Format `json:"format"`
+		Data      string             `json:"data,omitempty"` // of the current version: see raw
+		Base      string             `json:"base,omitempty"`
+		WeakID    bool               `json:"weak_id,omitempty"`
+		Title     string             `json:"title,omitempty"`
+		Link      string             `json:"link,omitempty"`
+		Updated   time.Time          `json:"updated,omitzero"`
+		Published time.Time          `json:"published,omitzero"`
+		Size      int64              `json:"size,omitempty"`
+	}
+)
+
+// printRaw writes a history that was fetched, as if it had been mirrored by one
+// poll.
+func printRaw(w io.Writer, r *backfill.Result) error {
+	h := r.History
+	feed, now := feedOf(h), time.Now().UTC()
+	state := &mirror.Feed{
+		URL: feed, Kind: h.Kind, Verdict: r.Verdict(), Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now,
+	}
+	if h.Head != nil {
+		state.Title, state.Head = h.Head.Title, mirror.HeadOf(h.Head)
+	}
+	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, State: state})
+	for _, g := range h.Gaps {
+		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
+		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: feed, Gap: &gap}))
+	}
+	for _, e := range h.Entries {
+		record := publish.NewRecord(e)
+		record.Type, record.Feed, record.Raw = "entry", feed, publish.NewRaw(e)
+		err = firstOf(err, printLine(w, record))
+	}
+	for _, t := range h.Deleted {
+		record := deletionRecord(feed, t)
+		record.Type = "entry"
+		err = firstOf(err, printLine(w, record))
+	}
+	return err
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportRaw writes all that a mirror knows of feeds, one after the other.
+func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+	for f, err := range feeds {
+		if err == nil {
+			err = exportRawFeed(ctx, w, store, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) error {
+	if isImporting(f) {
+		return fmt.Errorf("%s: its import has not ended; import it again", f.URL)
+	}
+	w = withoutPasswords(w, f)
+	state := *f
+	state.Gaps, state.Pending = nil, nil
+	err := printLine(w, feedLine{Type: "feed", Feed: f.URL, Version: f.Version, State: &state})
+	for _, p := range f.Pending {
+		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Pending: &p}))
+	}
+	for _, g := range f.Gaps {
+		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Gap: &g}))
+	}
+	for d, e := range store.Documents(ctx, f.URL) {
+		if err = firstOf(err, e); err != nil {
+			return err
+		}
+		err = printLine(w, documentLine{Type: "document", Feed: f.URL, Document: newRawDocument(d)})
+	}
+	for _, q := range []mirror.Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
+		for r, e := range store.Entries(ctx, q) {
+			if err = firstOf(err, e); err != nil {
+				return err
+			}
+			err = exportRawEntry(ctx, w, store, r)
+		}
+	}
+	if now, e := store.Feed(ctx, f.URL); err == nil && (e != nil || now.Version != f.Version) {
+		return fmt.Errorf("%s: it has changed meanwhile, so that its lines do not belong together: do it again", f.URL)
+	}
+	return err
+}
+
+// withoutPasswords returns a writer that leaves out of lines the user and password
+// which a feed's addresses have.
+func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
+	var pairs []string
+	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			if end := strings.IndexByte(address, '@'); end > 0 {
+				start := strings.Index(address, "//")
+				pairs = append(pairs, address[start:end+1], "//")
+			}
+		}
+	}
+	if pairs == nil {
+		return w
+	}
+	return &replacer{w, strings.NewReplacer(pairs...)}
+}
+
+// A replacer writes lines, each by one call, with something replaced.
+type replacer struct {
+	w  io.Writer
+	by *strings.Replacer
+}
+
+func (r *replacer) Write(line []byte) (int, error) {
+	if _, err := r.by.WriteString(r.w, string(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mirror.Record) error {
+	line := entryLine{Record: publish.Record{ID: r.ID}, Mirror: newRawRecord(r)}
+	if r.Content.Format != 0 {
+		if e, err := r.Entry(); err == nil { // of one that is damaged, there is what is stored
+			line.Record = *publish.NewRecord(e)
+		}
+		line.Raw = &publish.RecordRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
+	}
+	line.Type, line.Feed, line.Deleted = "entry", r.Feed, deletionOf(r)
+	for v, err := range store.Versions(ctx, r.Feed, r.ID) {
+		if err != nil {
+			return err
+		}
+		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), newRawContent(&v.Content)})
+	}
+	return printLine(w, line)
+}
+
+func newRawDocument(d *mirror.Document) rawDocument {
+	return rawDocument{
+		URL: d.URL, Names: d.Names, Known: d.Known, Rank: rawRank(d.Rank), First: d.First, Last: d.Last, Read: utc(d.Read),
+		Entries: d.Entries, Digest: d.Digest, Oldest: utc(d.Oldest), Newest: utc(d.Newest),
+	}
+}
+
+func (d *rawDocument) document() *mirror.Document {
+	return &mirror.Document{
+		URL: d.URL, Names: d.Names, Known: d.Known, Rank: mirror.Rank(d.Rank), First: d.First, Last: d.Last, Read: d.Read,
+		Entries: d.Entries, Digest: d.Digest, Oldest: d.Oldest, Newest: d.Newest,
+	}
+}
+
+func newRawCopy(c mirror.Copy) rawCopy { return rawCopy{c.At, rawRank(c.Rank), c.Digest} }
+
+func (c rawCopy) copy() mirror.Copy {
+	return mirror.Copy{At: c.At, Rank: mirror.Rank(c.Rank), Digest: c.Digest}
+}
+
+func newRawContent(c *mirror.Content) rawContent {
+	return rawContent{
+		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
+		Updated: c.Updated, Published: c.Published, Size: c.Size,
+	}
+}
+
+func (c *rawContent) content() mirror.Content {
+	return mirror.Content{
+		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
+		Updated: c.Updated, Published: c.Published, Size: c.Size,
+	}
+}
+
+// newRawRecord leaves out of a record what its line has as raw.
+func newRawRecord(r *mirror.Record) *rawRecord {
+	raw := &rawRecord{
+		State: r.State, Copy: newRawCopy(r.Copy), Archived: r.Archived, Absence: r.Absence, First: r.First, Change: r.Change,
+		Tombstone: rawTombstone{r.Tombstone.When, rawRank(r.Tombstone.Rank)}, Added: utc(r.Added), Changed: utc(r.Changed),
+	}
+	if r.Content.Format != 0 {
+		content := newRawContent(&r.Content)
+		content.Data, content.Base = "", ""
+		raw.Content = &content
+	}
+	return raw
+}
+
+// record is what newRawRecord was made of.
+func (l *entryLine) record() *mirror.Record {
+	m := l.Mirror
+	r := &mirror.Record{
+		Feed: l.Feed, ID: l.ID, State: m.State, Copy: m.Copy.copy(), Archived: m.Archived, Absence: m.Absence, First: m.First,
+		Change: m.Change, Tombstone: mirror.Tombstone{When: m.Tombstone.When, Rank: mirror.Rank(m.Tombstone.Rank)},
+		Added: m.Added, Changed: m.Changed,
+	}
+	if m.Content != nil && l.Raw != nil {
+		r.Content = m.Content.content()
+		r.Content.Data, r.Content.Base = l.Raw.Data, l.Raw.Base
+	}
+	return r
+}

@@ -1,0 +1,174 @@
+package handover
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/fnv"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The traces of an entry are what it can be recognised by in a reader, which does
+// not keep ids but hashes of them.
+type traces struct {
+	hashes []string
+	url    string
+	title  string
+	at     time.Time
+}
+
+// tracesOf returns the traces that an entry leaves in Miniflux: the SHA-256 of its
+// id where Miniflux has read it in the feed, or of its link if it has no id; the
+// FNV-128a of its id where it was handed over.
+func tracesOf(e *feedhistory.Entry) traces {
+	t := traces{url: linkOf(e), title: e.Title().Plain(), at: timeOf(e), hashes: []string{importHash(e.ID)}}
+	parsed := []string{e.ID, strings.TrimSpace(e.ID)}
+	if e.WeakID {
+		parsed = []string{t.url}
+	}
+	for _, id := range parsed {
+		if id != "" {
+			sum := sha256.Sum256([]byte(id))
+			t.hashes = append(t.hashes, hex.EncodeToString(sum[:]))
+		}
+	}
+	return t
+}
+
+// importHash is Miniflux's hash of the external_id that an entry is handed over
+// with.
+func importHash(id string) string {
+	h := fnv.New128a()
+	h.Write([]byte(id))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// A moment is a title and a time, to the second: what an entry may be recognised
+// by whose address was changed.
+type moment struct {
+	title string
+	at    int64
+}
+
+func (t *traces) moment() (m moment, ok bool) {
+	m = moment{strings.Join(strings.Fields(t.title), " "), t.at.Unix()}
+	return m, m.title != "" && !t.at.IsZero()
+}
+
+// A list has the traces of all entries that some place has.
+type list struct {
+	hashes  map[string]bool
+	urls    map[string][]moment // what has this address
+	moments map[moment]bool
+}
+
+func newList() *list {
+	return &list{map[string]bool{}, map[string][]moment{}, map[moment]bool{}}
+}
+
+func (l *list) add(t traces) {
+	for _, hash := range t.hashes {
+		l.hashes[hash] = true
+	}
+	m, ok := t.moment()
+	if u := addressKey(t.url); u != "" {
+		l.urls[u] = append(l.urls[u], m)
+	}
+	if ok {
+		l.moments[m] = true
+	}
+}
+
+// A known is what need not be handed over. Where an id does not say whether two
+// entries are the same, their address does if only one entry of the mirror has it,
+// and so do title and time together; otherwise all three must agree.
+type known struct {
+	shown, reader *list
+	urls          map[string]int // how many entries of the mirror have it
+	moments       map[moment]int
+}
+
+func newKnown() *known {
+	return &known{newList(), newList(), map[string]int{}, map[moment]int{}}
+}
+
+// count counts an entry of the mirror.
+func (k *known) count(r *mirror.Record) {
+	t := traces{url: r.Content.Link, title: r.Content.Title, at: r.Content.Published}
+	if t.at.IsZero() {
+		t.at = r.Content.Updated
+	}
+	if u := addressKey(t.url); u != "" {
+		k.urls[u]++
+	}
+	if m, ok := t.moment(); ok {
+		k.moments[m]++
+	}
+}
+
+func (k *known) has(l *list, t traces) bool {
+	if slices.ContainsFunc(t.hashes, func(hash string) bool { return l.hashes[hash] }) {
+		return true
+	}
+	u := addressKey(t.url)
+	same, m := l.urls[u], moment{}
+	m, ok := t.moment()
+	switch {
+	case u != "" && len(same) > 0 && (k.urls[u] <= 1 || slices.Contains(same, m)):
+		return true
+	case ok && k.moments[m] <= 1:
+		return l.moments[m]
+	}
+	return false
+}
+
+// addressKey is a URL without what readers change in it: the scheme, the case of
+// the host, a last slash, and what is there for tracking.
+func addressKey(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return raw
+	}
+	var query []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if part != "" && !strings.HasPrefix(strings.ToLower(part), "utm_") {
+			query = append(query, part)
+		}
+	}
+	text := strings.ToLower(u.Host) + strings.TrimSuffix(u.EscapedPath(), "/")
+	if len(query) > 0 {
+		text += "?" + strings.Join(query, "&")
+	}
+	if u.Fragment != "" {
+		text += "#" + u.EscapedFragment()
+	}
+	return text
+}
+
+// linkOf returns where an entry can be read: its alternate link, an id that is an
+// address, or what is enclosed; "" if it has none.
+func linkOf(e *feedhistory.Entry) string {
+	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != "" {
+		return link.Href
+	}
+	if !e.WeakID && isWeb(e.ID) {
+		return e.ID
+	}
+	if link, ok := e.Links.Rel(feedhistory.RelEnclosure); ok {
+		return link.Href
+	}
+	return ""
+}
+
+// timeOf returns when an entry was published, or else updated, as readers date it.
+func timeOf(e *feedhistory.Entry) time.Time {
+	if e.Published.IsZero() {
+		return e.Updated
+	}
+	return e.Published
+}

@@ -1,0 +1,54 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Erase takes entries out of a feed, with all their versions: for when the law
+// wants it. Their IDs are kept, so that nothing is stored of them again, however
+// long the publisher shows them. An ID that the feed does not have is an error that
+// matches ErrNotFound; nothing is erased then.
+//
+// A database may keep the bytes in its files all the same, until it is told to give
+// up what is free: see sqlstore.Store.Scrub.
+func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
+	f, err := m.Store.Feed(ctx, withoutFragment(url))
+	if err != nil {
+		return err
+	}
+	records, err := m.Store.Records(ctx, f.URL, ids)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	change := &Change{Feed: f}
+	for _, id := range ids {
+		r := records[id]
+		if r == nil {
+			return fmt.Errorf("entry %s: %w", id, ErrNotFound)
+		}
+		for v, err := range m.Store.Versions(ctx, f.URL, id) {
+			if err != nil {
+				return err
+			}
+			f.Usage.Contents = max(0, f.Usage.Contents-v.Content.Size)
+		}
+		f.Usage.Contents = max(0, f.Usage.Contents-r.Content.Size)
+		switch {
+		case r.State == Live:
+			f.Entries--
+		case r.Content.Format != 0:
+			f.Deleted--
+		}
+		f.Shown = slices.DeleteFunc(f.Shown, func(shown string) bool { return shown == id })
+		f.Sought = slices.DeleteFunc(f.Sought, func(sought string) bool { return sought == id })
+		change.Put = append(change.Put, &Record{
+			Feed: f.URL, ID: id, State: Erased, First: r.First, Change: f.Version + 1, Added: r.Added, Changed: now,
+		})
+	}
+	f.Changed = now
+	return m.Store.Commit(ctx, change)
+}

@@ -1,0 +1,77 @@
+package mirror_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// What was erased does not come back, however often the feed shows it and in
+// whatever words; the other entries are not affected.
+func TestErase(t *testing.T) {
+	const head = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0"><title>F</title><id>urn:f</id><updated>2003-12-13T18:30:02Z</updated>`
+	entry := func(id, updated, title string) string {
+		return `<entry><id>` + id + `</id><title>` + title + `</title><updated>` + updated + `</updated></entry>`
+	}
+	feed := head + entry("urn:1", "2003-01-01T00:00:00Z", "secret") + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(feed)) }))
+	defer server.Close()
+	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
+	defer m.Client.CloseIdle()
+	update := func() *mirror.Changes {
+		c, err := m.Update(t.Context(), server.URL)
+		require.NoError(t, err)
+		return c
+	}
+	update()
+	feed = strings.Replace(feed, "secret", "secret again", 1)
+	feed = strings.Replace(feed, "2003-01-01", "2003-02-01", 1)
+	update()
+	before, err := m.Store.Feed(t.Context(), server.URL)
+	require.NoError(t, err)
+
+	require.ErrorIs(t, m.Erase(t.Context(), server.URL, "urn:2", "urn:none"), mirror.ErrNotFound)
+	require.ErrorIs(t, m.Erase(t.Context(), "http://none.example/", "urn:2"), mirror.ErrNotFound)
+	require.NoError(t, m.Erase(t.Context(), server.URL, "urn:1"))
+	check := func() {
+		t.Helper()
+		f, err := m.Store.Feed(t.Context(), server.URL)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, f.Entries)
+		require.Less(t, f.Usage.Contents, before.Usage.Contents/2)
+		n := 0
+		for r, err := range m.Store.Entries(t.Context(), mirror.Query{Deleted: true}) {
+			require.NoError(t, err)
+			require.Equal(t, "urn:2", r.ID)
+			n++
+		}
+		require.Equal(t, 1, n)
+		for range m.Store.Versions(t.Context(), server.URL, "urn:1") {
+			require.Fail(t, "a version is left")
+		}
+		for r, err := range m.Store.Entries(t.Context(), mirror.Query{Bare: true}) {
+			require.NoError(t, err)
+			require.Equal(t, mirror.Erased, r.State)
+		}
+	}
+	check()
+	for _, now := range []string{
+		entry("urn:1", "2003-02-01T00:00:00Z", "secret again"), entry("urn:1", "2004-02-01T00:00:00Z", "secret still"),
+		`<at:deleted-entry ref="urn:1" when="2005-01-01T00:00:00Z"/>`,
+	} {
+		feed = head + now + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
+		changes := update()
+		require.Zero(t, changes.Added+changes.Changed+changes.Deleted)
+		check()
+	}
+	feed = strings.Replace(head, "<title>", `<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/><title>`, 1) +
+		entry("urn:1", "2004-02-01T00:00:00Z", "secret still") + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
+	update()
+	check()
+}

@@ -1,0 +1,171 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+)
+
+// A Poller polls the feeds of a Mirror: those that are given to it, and those that
+// fall due. Of one host it polls one feed at a time. A host that asks to be left
+// alone is, for all its feeds. What another mirror is at work on waits. Only Mirror
+// must be set.
+//
+// A Poller must not be copied or changed after its first use. Many goroutines may
+// use its methods at the same time, except for Run and Drain, of which one may run.
+type Poller struct {
+	Mirror *Mirror
+
+	// Parallel is the number of feeds, each of another host, that are polled at the
+	// same time. Zero means 8.
+	Parallel int
+
+	// Pause is the time between two polls of one host. Zero means a second.
+	Pause time.Duration
+
+	// Poll polls a feed, whose state it is given as it was before; several at the
+	// same time. Nil means Mirror.Update.
+	Poll func(ctx context.Context, before *Feed) (*Changes, error)
+
+	// Polled is told of the end of each poll, one at a time. Nil: nobody is.
+	Polled func(Polled)
+
+	// Trouble is told of an error of the Store that Run has met. Run goes on, and
+	// begins no poll for a minute. Nil: nobody is.
+	Trouble func(error)
+
+	once    sync.Once
+	mu      sync.Mutex
+	queue   *queue
+	changed chan struct{}        // the queue has
+	added   bool                 // an entry was, since the Store was last told to index them
+	broken  int                  // polls in a row that the Store has ended
+	quiet   map[string]time.Time // hosts that ask to be left alone until then
+	held    map[string]time.Time // feeds that are not polled before then, due or not
+	look    time.Time            // when to look for what is due
+	scan    time.Time            // when to look at all feeds
+	rest    time.Time            // no poll begins before that
+}
+
+// Polled is what a poll came to.
+type Polled struct {
+	URL    string // of the feed, as it was subscribed to
+	Before *Feed  // its state before the poll; nil if that could not be read
+
+	// Changes are those of Mirror.Update; nil if the poll did not come that far.
+	Changes *Changes
+
+	// Err is that of Mirror.Update: ErrConflict if another mirror is at work on the
+	// feed, ErrNotFound if the feed was removed before its turn came, the context's
+	// if the poll was interrupted, else the Store's.
+	Err error
+}
+
+const (
+	lookEvery  = 5 * time.Second // for feeds that another process has added, or asks for
+	scanEvery  = time.Hour       // for feeds that are due though their time has not come
+	holdFor    = time.Minute     // a feed that another mirror is at work on, or all if the Store fails
+	mostToLook = 10_000          // feeds that a look has wait
+)
+
+func (p *Poller) setUp() {
+	p.queue = newQueue(cmp.Or(p.Pause, time.Second))
+	p.changed = make(chan struct{}, 1)
+	p.quiet, p.held = map[string]time.Time{}, map[string]time.Time{}
+}
+
+// lock locks the Poller, which is ready from then on.
+func (p *Poller) lock() {
+	p.once.Do(p.setUp)
+	p.mu.Lock()
+}
+
+// Add has a feed wait for its turn, unless it does already or is being polled. It
+// need not be due.
+func (p *Poller) Add(f *Feed) {
+	p.lock()
+	defer p.mu.Unlock()
+	p.queue.add(f.URL, f.Host())
+	p.rouse()
+}
+
+// AddAll has the feeds of the Store wait that a function accepts, those first that
+// have been due for longest. It is told of each whether it is due; nil accepts
+// those. AddAll returns how many feeds wait now. The error is the Store's.
+func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
+	now := time.Now()
+	var feeds []candidate
+	for f, err := range p.Mirror.Store.Feeds(ctx, FeedQuery{}) {
+		if err != nil {
+			return p.Waiting(), err
+		}
+		c := candidateOf(f, now)
+		due := f.Due(now) || p.isLost(ctx, f, now)
+		if accept == nil && due || accept != nil && accept(f, due) {
+			c.at = now
+		} else {
+			c.at = never
+		}
+		feeds = append(feeds, c)
+	}
+	p.lock()
+	defer p.mu.Unlock()
+	p.enqueue(feeds, now)
+	p.rouse()
+	return p.queue.waiting, nil
+}
+
+// Hurry has a feed polled at once: before all that wait, and without a pause.
+func (p *Poller) Hurry(f *Feed) {
+	p.lock()
+	defer p.mu.Unlock()
+	delete(p.held, f.URL)
+	p.queue.add(f.URL, f.Host())
+	p.queue.hurry(f.URL)
+	p.rouse()
+}
+
+// Forget ends what is under way with a feed, and takes it out of the queue.
+func (p *Poller) Forget(url string) {
+	p.lock()
+	defer p.mu.Unlock()
+	delete(p.held, url)
+	switch t := p.queue.turns[url]; {
+	case t == nil:
+	case t.cancel == nil:
+		p.queue.drop(t)
+	default:
+		t.cancel()
+	}
+}
+
+// State reports whether a feed waits for its turn, or is being polled.
+func (p *Poller) State(url string) (waits, runs bool) {
+	p.lock()
+	defer p.mu.Unlock()
+	t := p.queue.turns[url]
+	return t != nil && t.cancel == nil, t != nil && t.cancel != nil
+}
+
+// Waiting returns how many feeds wait for their turn.
+func (p *Poller) Waiting() int {
+	p.lock()
+	defer p.mu.Unlock()
+	return p.queue.waiting
+}
+
+// Run polls the feeds that wait, and those of the Store as they fall due, until the
+// context ends. The polls under way then come to a proper end.
+func (p *Poller) Run(ctx context.Context) { _ = p.run(ctx, true) }
+
+// Drain polls the feeds that wait, until none does or the context ends. The polls
+// under way then come to a proper end. The error is the Store's, which ends Drain.
+func (p *Poller) Drain(ctx context.Context) error { return p.run(ctx, false) }
+
+func (p *Poller) rouse() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,160 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A polls notes when which feed is polled, each poll taking two seconds.
+type polls struct {
+	mu    sync.Mutex
+	began time.Time
+	order []string
+	ends  []mirror.Polled
+}
+
+func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Changes, error) {
+	p.mu.Lock()
+	p.order = append(p.order, fmt.Sprintf("%s %v", f.URL, time.Since(p.began)))
+	p.mu.Unlock()
+	select {
+	case <-time.After(2 * time.Second):
+	case <-ctx.Done():
+		return nil, errors.New("the database has been interrupted")
+	}
+	return &mirror.Changes{URL: f.URL, Next: time.Now().Add(time.Hour)}, nil
+}
+
+func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
+	store := &mirror.Memory{}
+	for _, f := range feeds {
+		f.Verdict = feedhistory.Partial
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	}
+	log := &polls{began: time.Now()}
+	return &mirror.Poller{
+		Mirror: &mirror.Mirror{Store: store}, Poll: log.poll,
+		Polled: func(p mirror.Polled) { log.ends = append(log.ends, p) },
+	}, log
+}
+
+// Whoever is in a hurry comes first, and does not wait for its host's pause; but
+// of one host one feed is polled at a time.
+func TestPollerHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://a/2"}, &mirror.Feed{URL: "http://a/3"}, &mirror.Feed{URL: "http://b/1"})
+		p.Parallel = 1
+		waiting, err := p.AddAll(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, 4, waiting)
+		time.AfterFunc(time.Second, func() { p.Hurry(&mirror.Feed{URL: "http://a/3"}) })
+		require.NoError(t, p.Drain(t.Context()))
+		require.Equal(t, []string{"http://a/1 0s", "http://a/3 2s", "http://b/1 4s", "http://a/2 6s"}, log.order)
+		waits, runs := p.State("http://a/3")
+		require.False(t, waits || runs)
+	})
+}
+
+// What is forgotten is not polled, and a poll of it ends; the others go on.
+func TestPollerForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://a/2"}, &mirror.Feed{URL: "http://a/3"})
+		_, err := p.AddAll(t.Context(), nil)
+		require.NoError(t, err)
+		time.AfterFunc(time.Second, func() {
+			_, runs := p.State("http://a/1")
+			waits, _ := p.State("http://a/2")
+			require.True(t, runs && waits)
+			p.Forget("http://a/1")
+			p.Forget("http://a/2")
+			p.Forget("http://a/unknown")
+		})
+		require.NoError(t, p.Drain(t.Context()))
+		require.Equal(t, []string{"http://a/1 0s", "http://a/3 2s"}, log.order)
+		require.ErrorIs(t, log.ends[0].Err, context.Canceled)
+		require.NoError(t, log.ends[1].Err)
+	})
+}
+
+// A host that asks to be left alone is, for all its feeds, until then.
+func TestPollerLeavesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until := time.Now().Add(90 * time.Minute)
+		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1", Wait: until, Next: until}, &mirror.Feed{URL: "http://a/2"}, &mirror.Feed{URL: "http://b/1"})
+		ctx, cancel := context.WithTimeout(t.Context(), 91*time.Minute)
+		defer cancel()
+		p.Run(ctx)
+		slices.Sort(log.order)
+		require.Contains(t, log.order, "http://a/2 1h30m0s")
+		require.Contains(t, log.order, "http://b/1 0s")
+		for _, end := range log.ends {
+			if waiting, ok := errors.AsType[*mirror.WaitError](end.Changes.Failure); ok {
+				require.Equal(t, "http://a/2", end.URL)
+				require.Equal(t, until, waiting.Until)
+				require.Equal(t, "http://a/2", end.Before.URL)
+				return
+			}
+		}
+		require.Fail(t, "nobody says that a/2 waits")
+	})
+}
+
+// One feed that the store cannot take does not stop the others.
+func TestPollerOneIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://b/1"})
+		p.Parallel = 1
+		p.Poll = func(ctx context.Context, f *mirror.Feed) (*mirror.Changes, error) {
+			changes, err := log.poll(ctx, f)
+			if f.URL == "http://a/1" {
+				return nil, errors.New("too large for this database")
+			}
+			return changes, err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		p.Run(ctx)
+		require.GreaterOrEqual(t, len(log.order), 3)
+		require.Equal(t, []string{"http://a/1 0s", "http://b/1 2s"}, log.order[:2])
+	})
+}
+
+// A poller with nothing but a mirror polls what is due.
+func ExamplePoller() {
+	site := &host{answer: map[string]http.HandlerFunc{aURL: document("", "1", "2")}}
+	p := &mirror.Poller{
+		Mirror: newMirror(&mirror.Memory{}, site),
+		Polled: func(p mirror.Polled) {
+			switch {
+			case p.Err != nil:
+				fmt.Println("the store:", p.Err)
+			case p.Changes.Failure != nil:
+				fmt.Println("the feed:", feedhistory.Describe(p.Changes.Failure))
+			default:
+				fmt.Printf("%s: %d new, %v\n", p.URL, p.Changes.Added, p.Changes.Verdict)
+			}
+		},
+	}
+	ctx := context.Background()
+	feed := &mirror.Feed{URL: aURL, Verdict: feedhistory.Partial}
+	if err := p.Mirror.Store.Commit(ctx, &mirror.Change{Feed: feed}); err != nil {
+		fmt.Println(err)
+	}
+	p.Add(feed)
+	if err := p.Drain(ctx); err != nil { // or p.Run(ctx), which goes on
+		fmt.Println(err)
+	}
+	// Output: http://a.example/feed: 2 new, window
+}

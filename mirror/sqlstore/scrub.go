@@ -1,0 +1,58 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// scrubbing are the statements by which a database gives up the bytes of what was
+// removed.
+var scrubbing = map[bool][]string{
+	true: { // SQLite
+		"INSERT INTO search (search) VALUES ('optimize')", // the index has the words of removed entries until it is merged
+		"VACUUM",
+	},
+	false: {"VACUUM (FULL) entries, versions, search, unindexed, feeds, documents, names"},
+}
+
+// Scrub indexes what waits for it, and has the database write itself anew, without
+// the bytes of what was removed or replaced: a SQLite file, its log, and
+// PostgreSQL's tables. It takes as long, and for a while as much room, as to copy
+// the database; nobody else can write meanwhile. The error says if the log of a
+// SQLite file could not be emptied, as another process reads it.
+//
+// PostgreSQL's own write-ahead log and all backups are beyond its reach.
+func (s *Store) Scrub(ctx context.Context) (err error) {
+	if s.reads {
+		return ErrReadOnly
+	}
+	if err := s.Index(ctx); err != nil {
+		return err
+	}
+	defer func() { err = failure(ctx, err) }()
+	if s.one {
+		select {
+		case s.write <- struct{}{}:
+			defer func() { <-s.write }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for _, statement := range scrubbing[s.one] {
+		if _, err := s.db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	if !s.one {
+		return nil
+	}
+	var busy, pages, done int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &done); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return errors.New("the write-ahead log still has what was removed: another process reads the database")
+	}
+	return nil
+}

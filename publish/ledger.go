@@ -1,0 +1,96 @@
+package publish
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A ledger is what a subscription document says to the next Publisher, in a
+// processing instruction before the root element, which feed readers do not
+// look at. So all state is in the documents, and the archives need not be read
+// to go on.
+type ledger struct {
+	open     int       // how many entries, from the first, are not archived yet
+	archives int       // that were ever closed
+	latest   time.Time // what is archived is not newer
+	prev     string    // the newest archive's name; "" for none
+
+	// What is still to be done, in a note (see commit.go).
+	before string // the name of the archive whose successor is new; "" for none
+	next   string // that successor; "" for none
+	erase  bool   // and what is unreferenced is to be removed
+}
+
+const ledgerTarget = "<?feedhistory "
+
+// String returns the instruction.
+func (m ledger) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `%sopen="%d" archives="%d"`, ledgerTarget, m.open, m.archives)
+	if !m.latest.IsZero() {
+		fmt.Fprintf(&b, ` latest="%s"`, m.latest.UTC().Format(time.RFC3339Nano))
+	}
+	for _, attr := range [][2]string{{"prev", m.prev}, {"before", m.before}, {"next", m.next}} {
+		if attr[1] != "" {
+			fmt.Fprintf(&b, ` %s="%s"`, attr[0], attr[1])
+		}
+	}
+	if m.erase {
+		b.WriteString(` erase="1"`)
+	}
+	return b.String() + "?>\n"
+}
+
+// withLedger puts a ledger into a document, in the place of the one it has, if any.
+func withLedger(text string, m ledger) string {
+	if from, to := findLedger(text); to > 0 {
+		return text[:from] + m.String() + text[to:]
+	}
+	declaration := strings.IndexByte(text, '\n') + 1
+	return text[:declaration] + m.String() + text[declaration:]
+}
+
+// findLedger returns where a document's ledger is: after its first line.
+func findLedger(text string) (from, to int) {
+	from = strings.IndexByte(text, '\n') + 1
+	if !strings.HasPrefix(text[from:], ledgerTarget) {
+		return 0, 0
+	}
+	return from, from + strings.Index(text[from:], "?>\n") + len("?>\n")
+}
+
+// readLedger reads a document's ledger.
+func readLedger(text string) (ledger, bool) {
+	from, to := findLedger(text)
+	if to <= from {
+		return ledger{}, false
+	}
+	var m ledger
+	var err error
+	for _, attr := range strings.Fields(strings.TrimSuffix(text[from+len(ledgerTarget):to], "?>\n")) {
+		name, value, _ := strings.Cut(attr, "=")
+		value = strings.Trim(value, `"`)
+		switch name {
+		case "open":
+			m.open, err = strconv.Atoi(value)
+		case "archives":
+			m.archives, err = strconv.Atoi(value)
+		case "latest":
+			m.latest, err = time.Parse(time.RFC3339Nano, value)
+		case "prev":
+			m.prev = value
+		case "before":
+			m.before = value
+		case "next":
+			m.next = value
+		case "erase":
+			m.erase = true
+		}
+		if err != nil {
+			return ledger{}, false
+		}
+	}
+	return m, true
+}

@@ -1,0 +1,181 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// normalize returns an entry in the form that it has from here on in whichever
+// document it stands: of the feed's format, with an identity of its own, in
+// Atom with an update time, and with a base if it depends on one.
+func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
+	format := p.format()
+	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
+		e = p.identified(e)
+	}
+	if e != nil && p.isNormal(e) {
+		return e, nil
+	}
+	given := e
+	if e != nil && baseOf(e) == "" {
+		e = p.rewrite(e, formatOf(e), p.URL())
+	}
+	if e != nil && !p.isNormal(e) {
+		e = p.rewrite(e, format, "")
+	}
+	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
+		return nil, ErrUnpublishable
+	}
+	return e, nil
+}
+
+// rewrite writes an entry and reads it again, at a base; nil if that fails.
+func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string) *feedhistory.Entry {
+	head := &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}
+	var b bytes.Buffer
+	if write(&b, head, format) != nil {
+		return nil
+	}
+	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(&b, base)
+	if err != nil || len(doc.Entries) != 1 {
+		return nil
+	}
+	unsign(doc)
+	return doc.Entries[0]
+}
+
+// unsign takes from a document that was written here the author that WriteAtom
+// makes of its title or id where there is none: no entry is by that author.
+func unsign(doc *feedhistory.Document) {
+	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
+		return
+	}
+	for _, e := range doc.Entries {
+		e.Source.Authors = nil
+	}
+}
+
+// identified gives an entry that has no id, or no update time, what serves as
+// such. The way leads over the other format: what is written in its own stays
+// as it is.
+func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
+	way := feedhistory.RSS
+	if formatOf(e) == feedhistory.RSS {
+		way = feedhistory.Atom
+	}
+	base := cmp.Or(baseOf(e), p.URL())
+	there := p.rewrite(e, way, base)
+	if there == nil {
+		return nil
+	}
+	if there.Updated.IsZero() && e.Source != nil {
+		there.Source.Updated = e.Source.Updated
+	}
+	return p.rewrite(there, p.format(), base)
+}
+
+func baseOf(e *feedhistory.Entry) string {
+	if e.Source == nil {
+		return ""
+	}
+	return e.Source.URL
+}
+
+func formatOf(e *feedhistory.Entry) feedhistory.Format {
+	if e.Source == nil {
+		return 0
+	}
+	return e.Source.Format
+}
+
+func write(w io.Writer, d *feedhistory.Document, format feedhistory.Format) error {
+	if format == feedhistory.RSS {
+		return feedhistory.WriteRSS(w, d)
+	}
+	return feedhistory.WriteAtom(w, d)
+}
+
+// isNormal reports whether an entry can be written as it is.
+func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
+	if formatOf(e) != p.format() {
+		return false
+	}
+	text := string(e.XML())
+	end := strings.IndexByte(text, '>')
+	if end < 0 {
+		return false
+	}
+	start := text[:end]
+	if p.format() == feedhistory.Atom {
+		if !strings.HasPrefix(start, "<entry ") || !strings.Contains(start, ` xmlns="http://www.w3.org/2005/Atom"`) {
+			return false
+		}
+	} else if !strings.HasPrefix(start, "<item ") || strings.Contains(start, ` xmlns="`) ||
+		!strings.Contains(start, ` xmlns:atom="`) {
+		return false
+	}
+	return strings.Contains(start, ` xml:base="`) || !isRelative(e, text)
+}
+
+// isRelative reports whether an entry has references that depend on where it
+// stands, or seems to: a base too many does no harm.
+func isRelative(e *feedhistory.Entry, text string) bool {
+	for _, l := range e.Links {
+		if !isAbsolute(l.Href) {
+			return true
+		}
+	}
+	for i := strings.IndexByte(text, '='); i >= 0; {
+		value := unquote(text[i+1:])
+		if isReference(text[:i]) && value != "" && !strings.ContainsRune("\"'&", rune(value[0])) && !isAbsolute(value) {
+			return true
+		}
+		next := strings.IndexByte(text[i+1:], '=')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	_, uri, _ := strings.Cut(text, "<uri>")
+	return uri != "" && !isAbsolute(uri)
+}
+
+// unquote takes off what may stand before an attribute's value, escaped or not.
+func unquote(s string) string {
+	s = strings.TrimLeft(s, " \t\r\n")
+	for _, quote := range []string{`"`, "'", "&quot;", "&#34;", "&#39;", "&apos;"} {
+		if rest, ok := strings.CutPrefix(s, quote); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+// isReference reports whether text ends in the name of an attribute that has a
+// reference.
+func isReference(text string) bool {
+	tail := strings.ToLower(strings.TrimRight(text[max(0, len(text)-20):], " \t\r\n"))
+	for _, name := range []string{"href", "src", "srcset", "data", "cite", "poster", "action", "background", "codebase", "usemap"} {
+		if strings.HasSuffix(tail, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAbsolute reports whether a reference begins with a scheme.
+func isAbsolute(ref string) bool {
+	for i := range len(ref) {
+		switch c := ref[i]; {
+		case c == ':':
+			return i > 0
+		case !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && ('0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0)):
+			return false
+		}
+	}
+	return false
+}

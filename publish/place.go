@@ -1,0 +1,62 @@
+package publish
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"time"
+)
+
+// A Place lies between entries: next to the one that it names, in
+// the order of a Query. The zero value is the newest end.
+//
+// In SQL, entries beyond it are those WHERE (updated, id) < (?, ?), ORDER BY
+// updated DESC, id DESC. A log with an order of its own can look its place up
+// by the ID.
+type Place struct {
+	Updated time.Time
+	ID      string
+}
+
+// IsZero reports whether the place is the newest end.
+func (c Place) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
+
+// errToken is what is wrong with a token, for whoever asked.
+var errToken = errors.New("this is not the address of a page; begin with the first one")
+
+const tokenVersion = 1
+
+// maxToken bounds what is decoded: an id of 4 KiB, and what surrounds it.
+const maxToken = 6 << 10
+
+// token writes a place for a URL: a version, seconds, nanoseconds and the id,
+// with a checksum by which addresses show that were cut or mistyped. It is no
+// secret, and gives access to nothing.
+func (c Place) token() string {
+	b := []byte{tokenVersion}
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
+	b = binary.BigEndian.AppendUint32(b, uint32(c.Updated.Nanosecond()))
+	b = append(b, c.ID...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// parseToken reads what token wrote.
+func parseToken(token string) (c Place, err error) {
+	if len(token) > maxToken {
+		return c, errToken
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) < 1+8+4+1+4 || b[0] != tokenVersion {
+		return c, errToken
+	}
+	b, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	nanos := binary.BigEndian.Uint32(b[9:])
+	if crc32.ChecksumIEEE(b) != sum || nanos >= 1e9 {
+		return c, errToken
+	}
+	c.Updated = time.Unix(int64(binary.BigEndian.Uint64(b[1:])), int64(nanos)).UTC()
+	c.ID = string(b[13:])
+	return c, nil
+}

@@ -1,0 +1,136 @@
+package web
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+const nsAtom = "http://www.w3.org/2005/Atom"
+
+// A source is what entries are published again from: the format that they get
+// and the feed that they name as their source.
+type source struct {
+	format  feedhistory.Format
+	element string // of the feed: source
+}
+
+// newSource returns the source of a feed. The source says nothing that
+// changes with each poll.
+func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
+	m := &source{format: format}
+	var b strings.Builder
+	if format == feedhistory.RSS {
+		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(titleOf(feed)))
+	} else {
+		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, nsAtom, escape(head.ID), escape(titleOf(feed)))
+		for _, a := range head.Authors {
+			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
+		}
+		fmt.Fprintf(&b, `<link rel="self" href="%s"/>`, escape(feed.URL))
+		if site := siteOf(feed); site != "" {
+			fmt.Fprintf(&b, `<link rel="alternate" href="%s"/>`, escape(site))
+		}
+		b.WriteString("</source>")
+	}
+	m.element = b.String()
+	return m
+}
+
+func escape(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text))
+	return b.String()
+}
+
+// entry returns an entry as it was published, but for what it lacks: a source,
+// and what the format requires.
+func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
+	e, err := r.Entry()
+	if err != nil {
+		return nil, err
+	}
+	element := string(e.XML())
+	if !m.isNative(element) {
+		if element, err = m.converted(e); err != nil {
+			return nil, err
+		}
+	}
+	return m.with(element, m.lacking(element, r), r.ID)
+}
+
+// with returns an entry with further elements.
+func (m *source) with(element, more, id string) (*feedhistory.Entry, error) {
+	end := strings.LastIndex(element, "</")
+	if end < 0 {
+		return nil, fmt.Errorf("entry %q: there is nothing in it", id)
+	}
+	return feedhistory.ReadEntry(m.format, element[:end]+more+element[end:], "")
+}
+
+// isNative reports whether an element can stand in the format as it is.
+func (m *source) isNative(element string) bool {
+	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
+	if !s.Child(0) {
+		return false
+	}
+	if m.format == feedhistory.RSS {
+		return s.Space() == "" && s.Local() == "item"
+	}
+	return s.Is(nsAtom, "entry")
+}
+
+// converted returns an entry of another format.
+func (m *source) converted(e *feedhistory.Entry) (string, error) {
+	write := feedhistory.WriteAtom
+	if m.format == feedhistory.RSS {
+		write = feedhistory.WriteRSS
+	}
+	var b strings.Builder
+	if err := write(&b, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}); err != nil {
+		return "", err
+	}
+	doc, err := feedhistory.Parse(strings.NewReader(b.String()), "")
+	if err != nil {
+		return "", err
+	}
+	if len(doc.Entries) != 1 {
+		return "", fmt.Errorf("entry %q: it cannot be written as %v", e.ID, m.format)
+	}
+	return string(doc.Entries[0].XML()), nil
+}
+
+// lacking returns the elements that an entry is still to get.
+func (m *source) lacking(element string, r *mirror.Record) string {
+	has := map[string]bool{}
+	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
+	s.Next()
+	for depth := s.Depth(); s.Child(depth); s.Skip() {
+		has[s.Space()+" "+s.Local()] = true
+	}
+	var b strings.Builder
+	if m.format == feedhistory.RSS {
+		if !has[" guid"] {
+			b.WriteString(`<guid isPermaLink="false">` + escape(r.ID) + "</guid>")
+		}
+		if !has[" source"] {
+			b.WriteString(m.element)
+		}
+		return b.String()
+	}
+	if !has[nsAtom+" id"] {
+		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, nsAtom, escape(r.ID))
+	}
+	if !has[nsAtom+" updated"] {
+		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, nsAtom, r.Time().UTC().Format(time.RFC3339Nano))
+	}
+	if !has[nsAtom+" source"] {
+		b.WriteString(m.element)
+	}
+	return b.String()
+}
