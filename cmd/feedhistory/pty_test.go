@@ -152,3 +152,31 @@ func TestInterruptOnce(t *testing.T) {
 		})
 	}
 }
+
+// What is shown on a terminal goes through the user's pager; what is piped does not.
+func TestPager(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
+	}))
+	defer server.Close()
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL)
+	require.Zero(t, status, stderr)
+	pager := func(program string) func(*exec.Cmd) {
+		return func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PAGER="+program) }
+	}
+	for _, args := range [][]string{{"entries"}, {"entry", "urn:1"}} {
+		args = append(args, "--db", db)
+		p := onTerminal(t, pager("sed s/One/paged/"), args...)
+		require.Zero(t, p.wait(), p.screen())
+		require.Contains(t, p.screen(), "paged")
+		p = onTerminal(t, pager("sed s/One/paged/"), append(args, "--no-pager")...)
+		require.Zero(t, p.wait(), p.screen())
+		require.Contains(t, p.screen(), "One")
+		p = onTerminal(t, pager("true"), args...) // is left at once
+		require.Zero(t, p.wait(), p.screen())
+		require.NotContains(t, p.screen(), "feedhistory:")
+		_, stdout, _ := call(t.Context(), "", args...)
+		require.Contains(t, stdout, "One")
+	}
+}
