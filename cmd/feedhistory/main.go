@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -64,6 +65,11 @@ type commandLine struct {
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
 	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
 	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
+
+	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes verbs and flags."`
+	Help       helpCommand       `cmd:"" help:"Say how a verb is used."`
+	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
+	Man        manCommand        `cmd:"" hidden:""`
 
 	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }
@@ -134,15 +140,19 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.tell("reading from the terminal; Ctrl-D ends it") }}
 	ended := -1 // the status that --help or --version asked for
+	settings, err := readConfig()
+	if err != nil {
+		return w.misused(err, nil)
+	}
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
 			"version": version(), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
-		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
+		kong.Resolvers(settings), kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)
-	call, err := parser.Parse(args)
+	call, err := parser.Parse(asFlags(args))
 	switch {
 	case ended >= 0:
 		return ended
@@ -159,6 +169,25 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}
 	return w.status(call.Run(w), call)
+}
+
+// The verbs help and version are other words for flags; see asFlags.
+type (
+	helpCommand struct {
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without it: the list of all."`
+	}
+	versionCommand struct{}
+)
+
+// asFlags puts flags into the place of the verbs help and version.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}
+	}
+	return args
 }
 
 // status says what went wrong, if anything did, and returns the exit status.
