@@ -24,7 +24,7 @@ func NewSubscription(head *Document, entries []*Entry, self, prevArchive string)
 	return d
 }
 
-// An ArchiveAt says where an archive document stands in its feed.
+// An ArchiveAt has the URLs of an archive document and its neighbours.
 type ArchiveAt struct {
 	Self    string
 	Current string // the subscription document
@@ -45,11 +45,11 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	return d
 }
 
-// A Split says where a log of entries is cut into archives: after so many
-// entries, or where a period ends. The zero value stands for 100 entries.
+// A Split says where to cut a log of entries into archives: after a number of
+// entries, or at the end of a period. The zero value means every 100 entries.
 type Split struct {
-	Size   int    // entries of an archive, if Period is zero; 100 if it is zero or negative
-	Period Period // of an entry's update time, in UTC
+	Size   int    // Size is the number of entries of an archive, if Period is zero; zero or negative means 100.
+	Period Period // Period is the part of the calendar that an archive covers, by update times in UTC; zero means to use Size.
 }
 
 // A Period is a part of the calendar.
@@ -67,7 +67,7 @@ func (p Period) String() string { return name(p, "", "year", "month", "day") }
 
 // A Chunk is the part of a log that makes up one archive.
 type Chunk struct {
-	Name    string // of its period, such as "2003/11"; of its place, such as "1", when split by size
+	Name    string // its period, such as "2003/11", or its number, such as "1", if split by size
 	Entries []*Entry
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// Version is the library's, as its User-Agent names it.
+// Version is the library's version, which the User-Agent names.
 const Version = "0.2.0"
 
 const (
@@ -24,26 +24,26 @@ const (
 		"application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.5"
 )
 
-// A Client reads feeds over HTTP. Its zero value is ready to use; it must not
-// be copied or changed after its first use. Many goroutines may share one, and
-// should: politeness to a host is kept per Client, together with its Clones.
+// A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
+// change it after its first use. Many goroutines may share one, and should: a
+// Client and its Clones are polite to a host together.
 type Client struct {
-	// HTTP makes the requests; nil stands for a safe transport of the
-	// package's own. Of a Client given here the Transport and Timeout are
-	// used: redirects are followed by this package's rules, and there are no
-	// cookies. Which addresses are talked to, and through which proxy, is then
-	// the Transport's business: AllowPrivate then has no effect. See Dialer.
+	// HTTP makes the requests; nil means a safe transport of this package. Only
+	// its Transport and Timeout are used: redirects follow this package's rules,
+	// and there are no cookies. The Transport then decides which addresses it
+	// connects to, and through which proxy, so AllowPrivate has no effect. See
+	// Dialer.
 	HTTP *http.Client
 
-	UserAgent string        // "": feedhistory/VERSION (+URL)
-	Budget    Budget        // what one walk may cost
-	Limits    Limits        // what one document may cost
-	Policy    Policy        // which requests are made at all
-	Timeouts  Timeouts      // how long each step of a request may take
-	Retry     Retry         // when to try again
-	Pace      time.Duration // least time between requests to one host; zero: none
+	UserAgent string        // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
+	Budget    Budget        // Budget is what one walk may cost.
+	Limits    Limits        // Limits are what one document may cost.
+	Policy    Policy        // Policy says which requests are made at all.
+	Timeouts  Timeouts      // Timeouts are how long each step of a request may take.
+	Retry     Retry         // Retry says when to try again.
+	Pace      time.Duration // Pace is the least time between requests to one host; zero means no pause.
 
-	// Logger gets an event for each request and decision; nil: none.
+	// Logger gets an event for each request and decision; nil means no logging.
 	Logger *slog.Logger
 
 	once    sync.Once
@@ -51,46 +51,46 @@ type Client struct {
 	shared  *fetch.Shared // with the clones; nil: none
 }
 
-// A Policy says which requests a Client makes. The zero value refuses what is
-// not safe where the feeds' publishers are not trusted.
+// A Policy says which requests a Client makes. The zero value refuses requests
+// that are unsafe if you do not trust the feeds' publishers.
 type Policy struct {
-	AllowPrivate bool         // also loopback, private and special-purpose addresses
-	SameOrigin   bool         // only documents of the origin that the first one came from
-	PerHost      int          // requests to one host in flight; zero: 4
-	Credentials  []Credential // each is sent to its origin, and nowhere else
+	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
+	SameOrigin   bool         // SameOrigin refuses documents of other origins than the first one's.
+	PerHost      int          // PerHost is the number of requests to one host at a time; zero means 4.
+	Credentials  []Credential // Credentials are each sent to their origin, and nowhere else.
 }
 
 // Timeouts bound the steps of a request. A field that is zero or negative means
 // its default.
 type Timeouts struct {
-	Connect time.Duration // name lookup and TCP; zero means 5 s
-	TLS     time.Duration // the handshake; zero means 10 s
-	Headers time.Duration // from the start, connecting included, to the headers read; zero means 20 s
-	Body    time.Duration // waiting for the bytes of the body, all reads together; zero means 60 s
-	Idle    time.Duration // waiting for the next bytes of the body; zero means 15 s
+	Connect time.Duration // Connect is for name lookup and TCP; zero means 5 s.
+	TLS     time.Duration // TLS is for the handshake; zero means 10 s.
+	Headers time.Duration // Headers is from the start, connecting included, to the end of the headers; zero means 20 s.
+	Body    time.Duration // Body is for waiting for the bytes of the body, all reads together; zero means 60 s.
+	Idle    time.Duration // Idle is for waiting for the next bytes of the body; zero means 15 s.
 }
 
-// Retry says how often, and how soon, a failed request is made again: after a
+// Retry says how often, and how soon, a Client repeats a failed request: after a
 // network error before the headers, a 5xx but not 501, and a 429 that says when.
 type Retry struct {
-	Tries int           // requests in all; zero means 3
-	Base  time.Duration // the first wait, which doubles with each try; zero means 1 s
+	Tries int           // Tries is the number of requests in all; zero means 3.
+	Base  time.Duration // Base is the first wait, which doubles with each try; zero means 1 s.
 
-	// MaxWait is the longest single wait, also for a host that asks for one by
-	// Retry-After. Instead of a longer one the request fails, with a StatusError
-	// that carries the time. Zero means 30 s; negative means no wait.
+	// MaxWait is the longest single wait, even if a host's Retry-After asks for
+	// more: then the request fails with a StatusError that has the time. Zero
+	// means 30 s; negative means no wait.
 	MaxWait time.Duration
 }
 
-// A Credential is a secret for one origin. It is sent there and nowhere else,
-// whatever a redirect or a document asks for.
+// A Credential is a secret for one origin. A Client sends it there and nowhere
+// else, whatever a redirect or a document asks for.
 type Credential struct {
-	// Origin is the scheme, host and port, such as "https://example.org:8443".
-	// The scheme's own port may be left out. A credential whose Origin is empty
+	// Origin is the scheme, host and port, such as "https://example.org:8443";
+	// you may leave out the scheme's own port. A credential whose Origin is empty
 	// or not a URL is never sent.
 	Origin string
 
-	// Authorization is the value of that header, such as "Bearer …".
+	// Authorization is the value of the header of that name, such as "Bearer …".
 	Authorization string
 
 	// Header are further fields that servers ask for, such as "X-Api-Key" or
@@ -98,46 +98,46 @@ type Credential struct {
 	Header http.Header
 }
 
-// String returns the origin: a credential that is printed gives nothing away.
+// String returns the origin, so that printing a credential gives nothing away.
 func (c Credential) String() string { return "credential for " + c.Origin }
 
 // GoString is String.
 func (c Credential) GoString() string { return c.String() }
 
-// Fetch returns the whole history of the feed at url: Merge of Walk.
+// Fetch returns the whole history of the feed at url: it merges a Walk.
 //
-// The error is that of the first document, or the context's; the history is
-// then what could be read of that document, or what had come until then, with a
-// gap, and nil if there was nothing. Whatever else is missing is among the
-// History's Gaps.
+// The error is the first document's, or the context's. The history then has a gap,
+// and what could be read of that document, or what came before the context ended;
+// it is nil if there was nothing. Whatever else is missing is in the History's
+// Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }
 
-// Get reads a single document. If it is damaged, what could be read of it comes
-// with the error, which is a *ParseError, a *NotFeedError, which wraps one, or that
-// of the request: *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError, *EncodingError
-// or *url.Error.
+// Get reads a single document. For a damaged one it returns what it could read,
+// together with the error. The error is a *ParseError, a *NotFeedError, which
+// wraps one, or the request's: *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError,
+// *EncodingError or *url.Error.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
 
-// Poll is like Get for a document that is known already: the request is
-// conditional, and the error an *Unchanged if the document is what it was.
+// Poll is Get for a document that you have read before: it makes a conditional
+// request, and returns an *Unchanged error if the document has not changed.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
 	l := c.load(ctx, url, known, nil)
 	return l.doc, l.err
 }
 
-// CloseIdle closes the connections that are kept open for further requests. A
-// Client may be used again afterwards.
+// CloseIdle closes the connections that are kept open for further requests. You
+// may go on using the Client.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
-// Clone returns a Client with the settings of c, which may be changed before its
-// first use: for feeds that need a User-Agent or Credentials of their own. What is
-// remembered of hosts, and connections, are shared, so that c and all its clones
-// are polite together: the slowest of their Paces holds, and at each host the
-// Policy.PerHost of the Client that asks there first.
+// Clone returns a Client with the settings of c, which you may change before its
+// first use: for feeds that need a User-Agent or Credentials of their own. c and
+// all its clones share connections and what they know of hosts, so that they are
+// polite together: the slowest of their Paces applies, and at each host the
+// Policy.PerHost of the Client that made the first request there.
 func (c *Client) Clone() *Client {
 	return &Client{
 		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: c.Policy,
@@ -146,9 +146,9 @@ func (c *Client) Clone() *Client {
 }
 
 // Dialer returns a dialer that refuses loopback, private and special-purpose
-// addresses, as the Client's own transport does: for the Transport of a Client.HTTP
-// that has a certificate authority or a proxy of its own. A proxy resolves names
-// itself, so behind one it is the proxy that has to refuse.
+// addresses, as the Client's own transport does. Use it in the Transport of a
+// Client.HTTP with a certificate authority or a proxy of its own. A proxy resolves
+// names itself, so behind a proxy it is the proxy that must refuse.
 func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
 // requester returns the fetcher, which is set up at the first use.
@@ -312,17 +312,16 @@ func receive(body io.Reader, length string, peek func(prefix string) bool) (stri
 	}
 }
 
-// A Budget bounds what one walk may cost (5005#28). Zero fields stand for the
-// defaults.
+// A Budget bounds what one walk may cost (5005#28).
 type Budget struct {
-	Documents int   // that are requested: 10,000
-	Bytes     int64 // of all documents together, decompressed: 1 GiB
-	Barren    int   // documents in a row that bring nothing new: 20
-	Empty     int   // archive documents in a row without any entry, which are not among those: 1,000
+	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
+	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
+	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
+	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
-	// More, if not nil, is asked when one of these is spent, with what the
-	// walk has used so far, and may grant a larger budget. If that is not
-	// larger, the chain ends in a gap.
+	// More, if not nil, is called when one of these is spent, with what the walk
+	// has used so far. It may return a larger budget; otherwise the chain ends in
+	// a gap.
 	More func(used Budget) Budget
 }
 

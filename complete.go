@@ -7,8 +7,9 @@ package feedhistory
 // element contains has no meaning.
 func (d *Document) isComplete() bool { return d.Complete }
 
-// NewComplete returns a complete feed of the given entries, newest first, at
-// the URL self. Of head, everything that describes the feed is used; it may be nil.
+// NewComplete returns a complete feed of the given entries, newest first, at the
+// URL self. It takes from head, which may be nil, everything that describes the
+// feed.
 func NewComplete(head *Document, entries []*Entry, self string) *Document {
 	d := newDocument(head, entries, self)
 	d.Complete = true

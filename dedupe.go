@@ -26,21 +26,21 @@ func (v Verdict) String() string { return name(v, "whole", "window", "lossy", "p
 // A History is the logical feed as far as it could be reconstructed, each
 // entry once.
 type History struct {
-	Head      *Document   // the newest document's head: no Entries, no Deleted; nil if it is Unchanged
-	Kind      Kind        // of the feed, as the newest document says
-	Entries   []*Entry    // in the order of the documents: newest first, as a rule
-	Deleted   []Tombstone // that hold: each of an entry which is not among Entries
+	Head      *Document   // the newest document without its Entries and Deleted; nil if that is Unchanged
+	Kind      Kind        // the feed's kind, by the newest document
+	Entries   []*Entry    // the entries in the order of the documents, usually newest first
+	Deleted   []Tombstone // the deletions that apply; none of them is of an entry in Entries
 	Gaps      []*Gap      // what is missing
-	Documents int         // that were read to their end
+	Documents int         // the number of documents that were read to their end
 }
 
-// Verdict returns how much of the logical feed this is, at best as much as the
-// newest document says it has itself (see Coverage). It speaks of what was followed:
-// of a walk with WalkOptions.Processed or Last, it takes for granted that what
-// they say is known, and what that leads to, is there.
+// Verdict returns how much of the logical feed this is. It is never better than
+// what the newest document says about itself (see Coverage). After a walk with
+// WalkOptions.Processed or Last, it takes for granted that you have the documents
+// that they report, and all that these lead to.
 //
-// A walk cannot know what the publisher does not say: that a document has gone from
-// the chain without a trace, or that an archive was emptied.
+// A walk cannot know what the publisher does not say: that a document has vanished
+// from the chain without a trace, or that an archive was emptied.
 func (h *History) Verdict() Verdict {
 	bound := Whole
 	if h.Head != nil && h.Head.Coverage != nil {
@@ -59,19 +59,18 @@ func (h *History) Verdict() Verdict {
 
 // Merge folds the documents of a walk, newest first, into one history.
 //
-// Of duplicates, that is entries with the same ID, the most recently updated
-// is kept (5005#20). Where that does not decide, because the times are equal
-// or missing, it is the one from the most recently updated document (5005#21):
-// by the document's own time, else its Last-Modified, else its place in the
-// sequence, which also breaks ties. A tombstone removes an entry that it is
-// not older than.
+// Of duplicates, that is entries with the same ID, Merge keeps the most recently
+// updated one (5005#20). If their times are equal or missing, it keeps the one
+// from the most recently updated document (5005#21), by the document's own time,
+// or else its Last-Modified, or else its place in the sequence, which also breaks
+// ties. A tombstone removes an entry unless the entry is newer.
 //
-// A *Gap among the errors is collected, and Merge goes on, as it does after an
-// *Unchanged, which is returned in the end: the history lacks what that
-// document had. Any other error ends it and is returned, together with the
-// history up to there, which has a gap; with what could be read of the document
-// that the error came with, if anything. The history is nil if there was neither
-// a document nor a gap; its Head is, if there was no document.
+// Merge collects each *Gap among the errors, and continues. It also continues
+// after an *Unchanged, and returns that at the end, because the history lacks what
+// that document had. Any other error ends Merge: it returns the error with the
+// history so far, which then has a gap, and what could be read of the failed
+// document. The history is nil if there was neither a document nor a gap, and its
+// Head is nil if there was no document.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	var m Merger
 	for doc, err := range docs {
@@ -82,11 +81,12 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	return m.History()
 }
 
-// A Merger does what Merge does with documents as they come, for a reader that
-// shows entries while a walk goes on. Its zero value is ready to use.
+// A Merger is Merge for documents as they come, for a reader that shows entries
+// while a walk goes on. Its zero value is ready to use.
 type Merger struct {
-	// Streaming keeps no entries and no tombstones: for whoever takes them from
-	// the documents, and wants the Kind, the Gaps and the Verdict in the end.
+	// Streaming makes the Merger keep no entries and no tombstones: you take them
+	// from the documents, and need only the Kind, the Gaps and the Verdict at the
+	// end.
 	Streaming bool
 
 	h       History
@@ -102,8 +102,8 @@ type Merger struct {
 	err       error // that ended it
 }
 
-// Add takes what a walk yields. It returns false once an error has ended the
-// walk, and takes nothing after that.
+// Add adds what a walk yields. It returns false once an error has ended the walk,
+// and ignores whatever comes after that.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false
@@ -131,8 +131,8 @@ func (m *Merger) Add(doc *Document, err error) bool {
 	return m.err == nil
 }
 
-// History returns what has been added until now, and the error that Merge would
-// return.
+// History returns the history of what was added so far, and the error that Merge
+// would return.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
 		return nil, errors.New("no document to merge")

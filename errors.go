@@ -35,13 +35,13 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return (*fetch.StatusError)(e).Error() }
 
-// IsStatus reports whether an error is an answer with one of the statuses.
+// IsStatus reports whether err is a StatusError with one of the statuses.
 func IsStatus(err error, statuses ...int) bool {
 	e, ok := errors.AsType[*StatusError](err)
 	return ok && slices.Contains(statuses, e.Status)
 }
 
-// A RefusedError reports a request that was not made because a rule of safety
+// A RefusedError reports a request that was not made, because a rule of safety
 // forbids it. Trying again does not help.
 type RefusedError struct {
 	URL  string // the URL that was refused, without userinfo
@@ -136,9 +136,8 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
-// Describe says what an error of this package is about in a few words, without
-// the URL: for whoever shows that next to it. An error of another kind is
-// described by its own text.
+// Describe describes an error of this package in a few words, without the URL, for
+// programs that show the URL next to it. It returns the text of any other error.
 func Describe(err error) string {
 	if e, ok := errors.AsType[*ParseError](err); ok {
 		if e.Line > 0 {

@@ -18,20 +18,20 @@ type Reason uint8
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonNetwork      Reason = iota // no answer: a failed connection, a timeout
-	ReasonStatus                     // an answer that is not a document: 404, 403, 500 …
-	ReasonRefused                    // a request that safety forbids
-	ReasonLimit                      // larger than Limits allow
-	ReasonTruncated                  // it breaks off before its end
-	ReasonMalformed                  // not well-formed
-	ReasonNotFeed                    // something else than a feed
-	ReasonBudget                     // the Budget was spent before it
-	ReasonLoop                       // its link leads back to a document already read
+	ReasonNetwork      Reason = iota // there was no answer: the connection failed, or timed out
+	ReasonStatus                     // the answer is not a document: 404, 403, 500 …
+	ReasonRefused                    // a rule of safety forbids the request
+	ReasonLimit                      // the document is larger than Limits allow
+	ReasonTruncated                  // the document breaks off before its end
+	ReasonMalformed                  // the document is not well-formed
+	ReasonNotFeed                    // the document is not a feed
+	ReasonBudget                     // the Budget was spent before the document
+	ReasonLoop                       // the link leads back to a document that was read before
 	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // the document given is not where the feed begins, nor says what is
+	ReasonDetached                   // the feed does not begin at the given document, which does not say where either
 	ReasonInterrupted                // the context ended first
 	ReasonMissedWindow               // a poll no longer overlaps what is known
-	ReasonDeclared                   // the feed itself says that something is missing, for a reason that has no other name
+	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
@@ -63,13 +63,13 @@ func (r Reason) Advice() string {
 // A Gap is a part of the history that is missing, and why. Walk yields it as
 // an error; Merge collects it.
 type Gap struct {
-	URL    string // of the document that could not be retrieved, or read whole
-	From   string // the document whose link led there, "" for none; URL itself for what is missing within, such as a link that cannot be used
+	URL    string // the document that could not be retrieved, or not be read whole
+	From   string // the document whose link led there; "" if none did; the same as URL if something within that document is missing
 	Reason Reason
-	Err    error     // in detail; never nil
-	Found  time.Time // when
+	Err    error     // the error in detail; never nil
+	Found  time.Time // when the gap was found
 
-	// Document is what could be read of a damaged document, nil if nothing.
+	// Document is what could be read of a damaged document; nil if nothing could.
 	// Its entries are part of the history all the same.
 	Document *Document
 }
@@ -167,16 +167,17 @@ func is[E error](err error) bool {
 //	  <m:gap reason="status" href="https://example.org/2003.atom"/>
 //	</m:mirror>
 
-// CoverageNamespace is that of the elements mirror and gap, which say a Coverage.
+// CoverageNamespace is the namespace of the elements mirror and gap, which express
+// a Coverage.
 const CoverageNamespace = "https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
 
-// A Coverage is what a document says of how much it has, together with the
-// documents that it links to, of a feed that it republishes.
+// A Coverage is what a document that republishes a feed says about how much of that
+// feed it has, together with the documents that it links to.
 type Coverage struct {
-	Of      string  // that feed's URL; "" if it does not say
-	Kind    Kind    // of that feed
-	Verdict Verdict // how much there is of it; a History that begins with the document is no better
-	Gaps    []*Gap  // what is missing, as far as it says; the first hundred
+	Of      string  // the republished feed's URL; "" if the document does not say
+	Kind    Kind    // the republished feed's kind
+	Verdict Verdict // how much of it there is; a History that begins with this document is no better
+	Gaps    []*Gap  // the first hundred gaps that the document declares
 }
 
 // mostDeclared is how many gaps of a Coverage are kept.
@@ -192,8 +193,8 @@ func (e declared) Error() string {
 	return "the feed itself says that this is missing: " + string(e)
 }
 
-// Declared returns what the document itself says is missing of its feed: those of its
-// Coverage, and at least one if that is Partial. Walk requests none of them.
+// Declared returns what the document itself says is missing from its feed: the gaps
+// of its Coverage, and at least one if that is Partial. Walk requests none of them.
 func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
@@ -305,9 +306,8 @@ func (w *writer) coverage(c *Coverage) {
 	w.b.WriteString("</m:mirror>\n")
 }
 
-// Coverage returns what to say of the history where it is published again: of one
-// that is Partial, or whose newest document has a Coverage of its own. It is nil
-// for others.
+// Coverage returns what to say about the history when you republish it. It is nil
+// unless the history is Partial, or its newest document has a Coverage of its own.
 func (h *History) Coverage() *Coverage {
 	v := h.Verdict()
 	if h.Head == nil || h.Head.Coverage == nil && v != Partial {

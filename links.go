@@ -41,9 +41,9 @@ type Link struct {
 // Links are the links of one head section or entry, in document order.
 type Links []Link
 
-// Rel returns the first link with the given relation. Of several that lead to
-// other documents of the history, those whose type is a feed's, or not given, go
-// before others, and web pages come last.
+// Rel returns the first link with the given relation. Of several links to other
+// documents of the history, it prefers those whose type is a feed's, or is not
+// given; web pages come last.
 func (l Links) Rel(rel string) (first Link, ok bool) {
 	for _, link := range l {
 		if link.Rel != rel || ok && link.distance() >= first.distance() {

@@ -63,6 +63,15 @@ func TestFeedAgreesWithGofeed(t *testing.T) {
 	}
 }
 
+// TestPageOfDifferences holds the page for those who come from gofeed to the list.
+func TestPageOfDifferences(t *testing.T) {
+	page, err := os.ReadFile("examples/fromgofeed/README.md")
+	require.NoError(t, err)
+	for _, d := range differences {
+		require.Contains(t, string(page), "\n- "+d.reason+"\n")
+	}
+}
+
 // TestOtherFeeds shows, by hand, how other documents are read.
 func TestOtherFeeds(t *testing.T) {
 	for _, pattern := range strings.Fields(os.Getenv("FEEDS")) {

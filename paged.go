@@ -10,13 +10,13 @@ func (d *Document) isPaged() bool {
 	return d.Links.has(RelFirst, RelLast) || d.says(RelPrevious, RelNext)
 }
 
-// A Page says where one page of a paged feed stands: the URLs of its neighbours,
-// "" where there is none or it is not known.
+// A Page has the URLs of one page of a paged feed and its neighbours; "" means that
+// there is none, or that it is not known.
 type Page struct{ Self, First, Previous, Next, Last string }
 
-// NewPage returns one page of a paged feed, with its entries, newest first.
-// Whatever links are known are there (5005#6); if none is, first is the page
-// itself, as a page must have one (5005#5).
+// NewPage returns one page of a paged feed, with its entries, newest first. It has
+// all links that are known (5005#6); if none is, its first link leads to the page
+// itself, because a page must have a link (5005#5).
 func NewPage(head *Document, entries []*Entry, at Page) *Document {
 	d := newDocument(head, entries, at.Self)
 	if at == (Page{Self: at.Self}) {
@@ -29,8 +29,8 @@ func NewPage(head *Document, entries []*Entry, at Page) *Document {
 	return d
 }
 
-// NewPages splits entries, newest first, into pages of the given size. The URL
-// of page n, counted from 1, is url(n). No entries make one empty page.
+// NewPages splits entries, newest first, into pages of the given size. The URL of
+// page n, counted from 1, is url(n). Without entries it returns one empty page.
 func NewPages(head *Document, entries []*Entry, size int, url func(n int) string) (pages []*Document) {
 	chunks := slices.Collect(slices.Chunk(entries, max(size, 1)))
 	if len(chunks) == 0 {

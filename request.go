@@ -14,35 +14,35 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// A Response is what HTTP said of a document. It is the zero value for a
+// A Response is what HTTP said about a document. It is the zero value for a
 // document that was not fetched.
 type Response struct {
-	Requested string    // the URL that was asked for
-	Permanent string    // where its permanent redirects (301, 308) lead, to ask there from now on; "" for none
+	Requested string    // the URL that was requested
+	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means the same as before
 	Received  time.Time // when the answer came
-	Fresh     time.Time // until when Cache-Control or Expires keep it good; zero if they do not say
-	Date      time.Time // by the server's clock; zero if it does not say
+	Fresh     time.Time // how long the document is fresh, by Cache-Control or Expires; zero if they do not say
+	Date      time.Time // the server's clock; zero if the answer does not say
 
-	// The validators, verbatim, and a digest of the body: not against forgery,
-	// but enough to see that nothing has changed.
+	// ETag and LastModified are the validators, verbatim. Digest is a digest of the
+	// body: it does not withstand forgery, but shows that nothing has changed.
 	ETag, LastModified, Digest string
 }
 
-// A Known document has been read before. It lets the next request for it be
-// conditional, and a walk go on beyond it if it has not changed.
+// A Known document is one that was read before. It makes the next request for it
+// conditional, and lets a walk go beyond it if it has not changed.
 type Known struct {
-	URL                        string // where it came from, after redirects
+	URL                        string // the document's URL, after redirects
 	ETag, LastModified, Digest string // as in its Response
 	Kind                       Kind
-	Older                      string // the next document back in time; "" for none
-	Lost                       bool   `json:",omitempty"` // it links to one, but the link cannot be used
-	Damaged                    bool   `json:",omitempty"` // something of it may be missing; see Document.Damage
+	Older                      string // the URL of the next document back in time; "" if there is none
+	Lost                       bool   `json:",omitempty"` // whether it links to an older document by a link that cannot be used
+	Damaged                    bool   `json:",omitempty"` // whether something of it may be missing; see Document.Damage
 	Begins                     string `json:",omitempty"` // its link to where the feed begins, which a walk found not to lead elsewhere
 }
 
-// Known returns what to remember of a document for the next poll. Of one that a
-// walk was given, and that is not where the feed begins, or may not be, it has no
-// validators: the next walk that is given it looks for the beginning again.
+// Known returns what to remember of a document for the next poll. If a walk was
+// given this document, and the feed does not begin here, or may not, the result
+// has no validators, so that the next walk looks for the beginning again.
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.older())
@@ -53,8 +53,8 @@ func (d *Document) Known() Known {
 	return k
 }
 
-// Unchanged is the error that stands for a document which is still what Known
-// said: the server answered 304, or sent the same bytes once more.
+// Unchanged is the error for a document that has not changed since it became
+// Known: the server answered 304, or sent the same bytes again.
 type Unchanged struct {
 	Known    Known
 	Response Response
@@ -93,11 +93,11 @@ func (d *bodyDigest) String() string {
 	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
 }
 
-// Ask requests a document with further header fields, for the protocols that
-// say in them which part of a feed they want, and returns the status and header
-// of the answer as well. Every 2xx is an answer, 206 included. The fields go to
-// the origin of url only; those that a Client sets itself are refused. Errors
-// are those of Get; a document may come with one.
+// Ask requests a document with more header fields, for protocols that use them to
+// select a part of a feed, and also returns the status and header of the answer.
+// Every 2xx is an answer, 206 included. Ask sends the fields only to the origin of
+// url, and refuses those that a Client sets itself. It returns the errors of Get,
+// and a document may come with an error.
 func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
 	resp, err := c.do(ctx, fetch.Request{URL: requestURL(url), Accept: accept, Header: fields, Partial: true})
 	if err != nil {
@@ -108,17 +108,17 @@ func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *
 	return l.doc, resp.Status, resp.Header, l.err
 }
 
-// An Answer is a successful answer of Do.
+// An Answer is what Do returns for a successful request.
 type Answer struct {
-	URL    string        // where it was found, after redirects
-	Status int           // 200, or another 2xx but 206
+	URL    string        // the URL after redirects
+	Status int           // 200 or another 2xx, but never 206
 	Header http.Header   // the header as sent
-	Body   io.ReadCloser // the decoded body, which must be closed
+	Body   io.ReadCloser // the decoded body; close it
 }
 
-// Do requests what is not a feed, such as a list of posts, by the rules of the
-// Client. The method is GET or HEAD. An empty accept means "*/*". Errors, those
-// of the Body included, are those of Get.
+// Do requests something else than a feed, such as a list of posts, by the rules of
+// the Client. The method is GET or HEAD. An empty accept means "*/*". The errors,
+// those of the Body included, are those of Get.
 func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
 	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
 	if err != nil {

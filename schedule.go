@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A Schedule is what a feed itself says about how often to ask for it: RSS's
-// ttl, skipHours and skipDays, and the syndication module's updatePeriod and
-// updateFrequency. The zero value says nothing.
+// A Schedule is how often a feed itself wants to be polled: by RSS's ttl,
+// skipHours and skipDays, and the syndication module's updatePeriod and
+// updateFrequency. The zero value means that the feed does not say.
 type Schedule struct {
-	Every     time.Duration // between polls, at least
-	SkipHours uint32        // a bit for each hour of the day, UTC
-	SkipDays  uint8         // a bit for each day of the week, UTC; the lowest is Sunday
+	Every     time.Duration // Every is the least time between polls; zero means that the feed does not say.
+	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
+	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
 }
 
-// Next returns the earliest time at which asking again makes sense: when both
-// the response's freshness and the feed's own interval have passed, in no
-// skipped hour or day, and at most a month later. It is the zero time if
-// nothing is said.
+// Next returns the earliest time at which a poll makes sense: when the response is
+// no longer fresh and the feed's interval has passed, outside the hours and days to
+// skip, and at most a month after the response. It returns the zero time if neither
+// says anything.
 func (s Schedule) Next(r Response) time.Time {
 	next := r.Fresh
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
@@ -54,8 +54,8 @@ func (s Schedule) unskipped(t time.Time) time.Time {
 	return t
 }
 
-// NextPoll returns when to ask for the document again; the zero time if
-// neither it nor the response says. See Schedule.Next.
+// NextPoll returns when to request the document again, or the zero time if neither
+// the document nor the response says. See Schedule.Next.
 func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
 
 var periods = map[string]time.Duration{

@@ -13,53 +13,53 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// WalkOptions adapt a walk to what is known already. The root of the library
-// remembers nothing between calls; package mirror does.
+// WalkOptions tell a walk what you know already. This package remembers nothing
+// between calls; package mirror does.
 type WalkOptions struct {
-	// Processed reports whether the archive document at a URL has been
-	// processed, that is stored, before: the walk does not go beyond it
-	// (5005#19). Nil: none has been. It is called by the goroutine that ranges
-	// over the walk, and may look into the store that the caller fills meanwhile:
-	// documents of the walk itself do not end it.
+	// Processed reports whether you have processed, that is stored, the archive
+	// document at a URL before this walk: the walk does not go beyond it (5005#19).
+	// Nil means that you have processed none. The goroutine that ranges over the
+	// walk calls it. It may look into the store that you fill meanwhile: documents
+	// of the walk itself do not end the walk.
 	//
-	// To mark a document as processed is safe only if what it links to, see
-	// Document.Older, is stored in the same transaction, to be Pending in the next
-	// walk unless it is processed by then. Else what is older is never read if this
-	// walk is cut short. The example examples/incremental does it with
+	// Mark a document as processed in the transaction that stores what it links
+	// to (see Document.Older) as Pending in the next walk, unless that has been
+	// processed by then. Otherwise, if this walk is cut short, nobody ever reads
+	// what is older. The example mirror/sqlstore/examples/aggregator does it with
 	// database/sql.
 	Processed func(url string) bool
 
-	// Last reports whether to end the pages of a paged feed with one that was
-	// just yielded: pages do not stay what they are, so that only their entries
-	// tell whether what is older is known. Nil: they are all read. If it is set,
-	// no page is requested ahead.
+	// Last reports whether the page of a paged feed that the walk has just yielded
+	// is the last one to read. Pages change, so only their entries tell whether
+	// you know what is older. Nil means to read all pages. If Last is set, the
+	// walk requests no page ahead.
 	Last func(page *Document) bool
 
-	// Known returns what is known of a document from an earlier reading; its
-	// zero value for nothing. Such a document is requested conditionally. If it
-	// is unchanged the walk yields a nil document and an *Unchanged, and goes on
+	// Known returns what you know of a document from an earlier reading, or the
+	// zero value. The walk requests such a document conditionally. If it has not
+	// changed, the walk yields a nil document and an *Unchanged, and continues
 	// where Known.Older leads. It is called as Processed is.
 	Known func(url string) Known
 
-	// Pending are archive documents where earlier walks were cut short. The
-	// walk goes on there when it has come to its end, in this order; then, with
-	// the PendingPages of a paged feed.
+	// Pending are archive documents at which earlier walks were cut short, and
+	// PendingPages are such pages of a paged feed. At its end the walk continues
+	// at each Pending document in this order, and then at each of PendingPages.
 	Pending, PendingPages []string
 }
 
 // Walk yields the documents of the feed at url, newest first: its subscription
 // document, then those that prev-archive links lead to in an archived feed, or
-// next links in a paged one. Given another document of the feed, it begins where
-// that says the feed begins, by current (5005#13) or first.
+// next links in a paged one. If url is another document of the feed, Walk begins
+// where that document says the feed begins, by current (5005#13) or first.
 //
-// Nothing is requested before the sequence is ranged over; a break ends it all.
+// Walk requests nothing before you range over the sequence; a break ends it all.
 //
-// An error on the first document is yielded as it is, with what could be read of
-// it, and ends the walk, as does the context's error. For a document that is
-// missing later Walk yields a nil document and a *Gap, and goes on where the
-// chain can be followed beyond; likewise an *Unchanged for one that
-// WalkOptions.Known knows. After a document that has Damage comes a *Gap whose
-// URL and From are both the document's.
+// If the first document fails, Walk yields the error with what it could read of
+// the document, and ends, as it does when the context ends. For a later document
+// that is missing, Walk yields a nil document and a *Gap, and continues if it can
+// follow the chain beyond. For an unchanged document that WalkOptions.Known knows,
+// it yields a nil document and an *Unchanged. After a document that has Damage
+// comes a *Gap whose URL and From are both the document's.
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{

@@ -12,50 +12,51 @@ import (
 // A Method recovers the history of feeds that are made by one kind of
 // software, or kept by one kind of archive.
 type Method interface {
-	// Name names the method: a word in lower case, such as "wordpress".
+	// Name returns the method's name: a word in lower case, such as "wordpress".
 	Name() string
 
-	// Recognise says, from a feed's first document alone, whether the method is
-	// for such a feed. A paged feed is left to its own links by saying No.
+	// Recognise reports, from a feed's first document alone, whether the method
+	// suits the feed. It returns No for a paged feed that should follow its own
+	// links.
 	Recognise(doc *feedhistory.Document) Sign
 
 	// Probe finds out whether the method works for the feed that begins with
-	// doc, with as few requests as that takes: two at most where the document
-	// does not name the software. What is to be remembered of it, it adds to p.
-	// Where it does not, that says why, as Reason. An error says that it could not
-	// be found out: the next walk tries again.
+	// doc, with as few requests as possible: two at most if the document does not
+	// name the software. It adds to p what to remember; if the method does not
+	// work, the Reason. An error means that Probe could not find out, so the next
+	// walk tries again.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
-	// Walk yields the documents beyond doc: newest first, as far as the method
-	// can tell. Where one is missing it yields the error. What it learns, it
-	// adds to p.
+	// Walk yields the documents beyond doc, newest first as far as the method
+	// can tell. For a missing document it yields the error. It adds to p what it
+	// learns.
 	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
-// A Sign is how sure it is that a method is for a feed.
+// A Sign says how sure a method is that it suits a feed.
 type Sign uint8
 
 // The signs.
 const (
-	No    Sign = iota // it is not for this feed
-	Maybe             // nothing speaks against it
+	No    Sign = iota // the method does not suit the feed
+	Maybe             // nothing speaks against the method
 	Yes               // the document names the software
 )
 
 // String returns "no", "maybe" or "yes".
 func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, Yes)] }
 
-// A Probe is what is remembered of trying the methods on a feed. The zero value
-// stands for nothing: they are yet to be tried. It is to be stored, as JSON for
-// example, and handed to the next walk of the same feed.
+// A Probe holds what a walk found out by trying the methods on a feed. Store it,
+// for example as JSON, and give it to the next walk of the same feed. The zero
+// value means that no method has been tried.
 type Probe struct {
 	Method string `json:"method,omitempty"` // by name; None if none works
 	Mode   string `json:"mode,omitempty"`   // a word of the method's own, on how it works
 	Reason string `json:"reason,omitempty"` // with None, why not, if the feed names its software
 
 	// Proven says that at one moment of the walk the server counted as many
-	// entries as have come, and that each of them was there before that moment and
-	// after it. It is set by a method's Walk, and no part of what is stored.
+	// entries as have come, and that each of them existed before that moment and
+	// after it. A method's Walk sets it; it is not stored.
 	Proven bool `json:"-"`
 
 	kept map[string]answer // what was requested already, by URL
@@ -65,22 +66,24 @@ type Probe struct {
 // None is the Method of a Probe that found none.
 const None = "none"
 
-// A Backfill walks feeds, beyond what they declare. Its zero value is ready to
-// use. Its fields must not change while it is used.
+// A Backfill walks feeds beyond what they declare. Its zero value is ready to
+// use. Do not change its fields while you use it.
 type Backfill struct {
-	HTTP *feedhistory.Client // makes the requests; nil: one with the default settings
+	// HTTP makes the requests; nil means a client with the default settings.
+	HTTP *feedhistory.Client
 
-	// Recount is how long Keep relies on a server's count, and on gaps that it
-	// could not close, before it asks again. Zero: a week; negative: for ever.
+	// Recount is how long Keep relies on a server's count, and leaves gaps alone
+	// that it could not close, before it asks again. Zero means a week, negative
+	// for ever.
 	Recount time.Duration
 
-	// Methods are tried in this order; nil: those of the function Methods. A
-	// Memento is used only if it is among them.
+	// Methods are the methods to try, in this order; nil means those that the
+	// function Methods returns. Memento is used only if it is among them.
 	Methods []Method
 }
 
-// Methods returns those that are tried by default: WordPress, Blogger and
-// each platform that is known.
+// Methods returns the methods that are tried by default: WordPress, Blogger and
+// each known platform.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {
@@ -105,9 +108,9 @@ func (b *Backfill) client() (c *feedhistory.Client, done func()) {
 	return c, c.CloseIdle
 }
 
-// Candidates returns the methods to try on the feed that begins with doc: the
-// first that recognises it, and then those that may be for it. Nothing is
-// requested. There are none for feeds that are complete or archived.
+// Candidates returns the methods to try on the feed that begins with doc: those
+// that recognise it, and then those that may suit it. It makes no request. For
+// complete and archived feeds it returns none.
 func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) {
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
 		return nil, nil
@@ -123,16 +126,16 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 	return sure, maybe
 }
 
-// A Result is a history, with a word on how it was recovered.
+// A Result is a history, and how it was recovered.
 type Result struct {
 	History     *feedhistory.History
-	Probe       Probe  // to be remembered
-	RecoveredBy string // the method's name; "" if the feed's own links did it, or nothing
-	Proven      bool   // the method has proved that this is everything
+	Probe       Probe  // store it for the next walk
+	RecoveredBy string // the method's name; "" if only the feed's own links brought documents
+	Proven      bool   // whether the method has proved that this is everything
 }
 
-// Verdict returns how much of the feed this is: of what a method recovered,
-// Lossy at best, unless it is Proven to be Whole.
+// Verdict returns how much of the feed this is. What a method recovered is Lossy
+// at best, unless it is Proven to be Whole.
 func (r *Result) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
 	case r.RecoveredBy == "" || v == feedhistory.Partial:
@@ -143,8 +146,8 @@ func (r *Result) Verdict() feedhistory.Verdict {
 	return feedhistory.Lossy
 }
 
-// Fetch walks a feed and merges what comes. Errors are those of
-// feedhistory.Client.Fetch; a result may come with one.
+// Fetch walks a feed and merges its documents. It returns the errors of
+// feedhistory.Client.Fetch, and a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, error) {
 	w := b.Walk(ctx, url, from, nil)
 	h, err := feedhistory.Merge(w.Documents())
@@ -154,14 +157,14 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, 
 	return w.Result(h), err
 }
 
-// Walk returns the walk of the feed at url. Of its own links it follows those
-// that feedhistory.Client.Walk follows, with opt, which may be nil. Nothing is
-// requested until its documents are ranged over.
+// Walk returns the walk of the feed at url. It follows the feed's own links as
+// feedhistory.Client.Walk does, with opt, which may be nil. It requests nothing
+// until you range over its documents.
 func (b *Backfill) Walk(ctx context.Context, url string, from Probe, opt *feedhistory.WalkOptions) *Walk {
 	return &Walk{b: b, ctx: ctx, url: url, opt: opt, from: from, probe: from}
 }
 
-// A Walk yields a feed's documents. It is for one goroutine.
+// A Walk yields a feed's documents. Only one goroutine may use it.
 type Walk struct {
 	b    *Backfill
 	ctx  context.Context
@@ -175,10 +178,10 @@ type Walk struct {
 	recovered string // and where it has brought something
 }
 
-// Documents yields the documents, newest first as far as can be told, so that
-// feedhistory.Merge takes them: the feed's own as feedhistory.Client.Walk does,
-// then those that a method recovers. Last may come once more what has changed
-// meanwhile. Errors are those of Client.Walk. To range again starts again.
+// Documents yields the documents for feedhistory.Merge, newest first as far as
+// the walk can tell: the feed's own as feedhistory.Client.Walk does, then those
+// that a method recovers. What has changed meanwhile may come again at the end.
+// The errors are those of Client.Walk. Ranging again starts a new walk.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})
@@ -191,11 +194,11 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// Probe returns what is to be remembered, once the documents have been ranged
-// over.
+// Probe returns what to store for the next walk. Call it after ranging over the
+// documents.
 func (w *Walk) Probe() Probe { return w.probe }
 
-// Result returns the result of the walk, whose documents were merged to h.
+// Result returns the result of the walk; h is the merged history of its documents.
 func (w *Walk) Result(h *feedhistory.History) *Result {
 	return &Result{
 		History: h, Probe: w.probe, RecoveredBy: w.recovered,

@@ -15,19 +15,18 @@ import (
 )
 
 // Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
-// times: updated-max goes back until there is nothing left. No change to the
-// blog can move an entry out of such a walk. What changed meanwhile is asked for
-// in the end, by updated-min. Then all summaries are, with the count: where each
-// of the entries that were counted had come, they are all. If one appeared with
-// an old time meanwhile, everything is read once more.
+// times: updated-max goes back until nothing is left. No change to the blog can
+// move an entry out of such a walk. At the end it requests what changed meanwhile,
+// by updated-min, and then all summaries with the count: if each entry that was
+// counted has come, the feed is whole. If one appeared with an old time meanwhile,
+// it reads everything once more.
 //
-// A server that ignores the ranges, or does not say when its entries were
-// updated, is asked for pages by start-index. It may
-// send fewer entries than max-results asks for, and does not say so: what counts
-// is what came.
+// If a server ignores the ranges, or does not say when its entries were updated,
+// Blogger requests pages by start-index. The server may send fewer entries than
+// max-results asks for without saying so; Blogger counts those that came.
 //
-// Such feeds link from page to page as well, but in more and smaller pages,
-// which shift when something is published, so the links are not followed.
+// Such feeds also link from page to page, but the pages are smaller and shift
+// when something is published, so Blogger does not follow the links.
 type Blogger struct{}
 
 // The mode of a Blogger Probe where ranges are ignored.

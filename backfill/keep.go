@@ -12,24 +12,25 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep recovers, into a mirror's store, what a feed there does not declare: of a
-// plain feed, once; then again what polls have missed, back to what is there. What
-// trying brought to light is remembered there, so that nothing is tried twice; the
-// feed's Source is then the method's name. Where there is nothing to do, which is
-// so of most feeds at most times, nothing is requested, and the changes are nil.
+// Keep recovers the undeclared history of a feed into a mirror's store: the whole
+// history of a plain feed, once; and whenever polls have missed entries, what lies
+// between them and what the store has. The store keeps what the walk found out, so
+// that nothing is tried twice; the feed's Source is then the method's name. If
+// there is nothing to do, which is the usual case, Keep requests nothing and
+// returns nil changes.
 //
-// A walk that is cut short, by whatever, leaves a gap, and the next Keep goes on
-// where it ended; so it does at pages that could not be read. Gaps that another
-// try is not likely to close are tried again after Recount.
+// A walk that is cut short leaves a gap, and the next Keep continues there, as it
+// does at pages that could not be read. Keep tries gaps that another try is
+// unlikely to close again only after Recount.
 //
-// That a mirror is Whole by a server's count is true as of that count: polls see
-// nothing of a post that appears with an old date. So after Recount the server is
-// asked again, which is one request; where the count has moved by anything else
-// than what polls have brought, the list of what it has is compared with what is
-// there, and what is missing is read.
+// A mirror that is Whole by a server's count is so as of that count: polls do not
+// show a post that appears with an old date. So after Recount, Keep asks for the
+// count again, with one request. If the count has changed by anything but what
+// polls have brought, Keep compares the server's list with the store, and reads
+// what is missing.
 //
-// The error is the store's, mirror.ErrNotFound if it does not have the feed, or
-// the context's.
+// The error is the store's, mirror.ErrNotFound if the store does not have the
+// feed, or the context's.
 func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mirror.Changes, error) {
 	feed, err := m.Store.Feed(ctx, url)
 	if err != nil {

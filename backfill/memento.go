@@ -11,27 +11,26 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// waybackMachine is where the Wayback Machine has its TimeMaps.
+// waybackMachine is the address of the Wayback Machine's TimeMaps.
 const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
 // 7089). It asks a third party, whatever Policy.SameOrigin says, so it is used
 // only where Backfill.Methods has it. Its zero value asks the Wayback Machine.
 //
-// Snapshots come newest first, so that of the copies of an entry Merge keeps the
-// latest. The Source of an entry says which snapshot it is from: its
-// Response.Requested is the snapshot's URL, and "" for the feed itself, its
-// LastModified the snapshot's time. What is in a snapshot only may since have
-// been edited, or withdrawn, or left the feed by age: nothing is taken for
-// deleted.
+// Snapshots come newest first, so Merge keeps the latest copy of an entry. The
+// Source of an entry says which snapshot it is from: its Response.Requested is
+// the snapshot's URL, and "" for the feed itself; its LastModified is the
+// snapshot's time. An entry that only a snapshot has may have been edited,
+// withdrawn, or dropped for its age, so Memento treats nothing as deleted.
 type Memento struct {
-	TimeMap string        // what a feed's URL is added to; "": that of the Wayback Machine
-	Pace    time.Duration // least time between requests to the archive; zero: one second
+	TimeMap string        // the prefix of a TimeMap's URL, before the feed's; "" means that of the Wayback Machine
+	Pace    time.Duration // the least time between requests to the archive; zero means one second
 
-	// All asks for every snapshot. By default those between two that have an
-	// entry in common are left out: a feed's window has passed over them without
-	// a hole, so that they have nothing but older copies, and what was withdrawn
-	// before the later one.
+	// All requests every snapshot. By default Memento skips the snapshots between
+	// two that share an entry: the feed's window has passed over them without a
+	// hole, so they only have older copies, and what was withdrawn before the
+	// later one.
 	All bool
 }
 
@@ -51,8 +50,8 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the snapshots, newest first. Between two that have no entry in
-// common others may be missing: there it yields a *feedhistory.Gap.
+// Walk yields the snapshots, newest first. Between two that share no entry,
+// others may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)

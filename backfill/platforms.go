@@ -2,13 +2,13 @@ package backfill
 
 import "regexp"
 
-// platforms is what is known of software whose feeds have pages, but do not say
-// so. To add one is to add a line, and a fixture in testdata/platforms.
+// platforms describes software whose feeds have pages, but do not say so. To add
+// one, add a line here, and a fixture to testdata/platforms.
 //
-// What is recognised is still asked for a page before it is believed. Podlove,
-// Omny and SoundCloud link from page to page, as a JSON Feed does with
-// next_url: those links are followed without any of this, and the lines for
-// Podlove and SoundCloud are for feeds whose links were lost on the way.
+// A walk asks a recognised feed for a page before it believes it. Podlove, Omny
+// and SoundCloud link from page to page, as a JSON Feed does with next_url. Walks
+// follow those links without any of this; the lines for Podlove and SoundCloud
+// are for feeds whose links were lost on the way.
 var platforms = []platform{
 	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: atMissing},
 	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing, Only: "before version 3.0 (2019)"},
@@ -35,32 +35,32 @@ var platforms = []platform{
 type platform struct {
 	Label string // the method's name
 
-	// How a feed is recognised: by each of these that is not zero.
-	Generator string         // its generator begins so, whatever the case
-	Namespace string         // its root element declares this one
-	Entry     *regexp.Regexp // all its entries' IDs match, and there are some
+	// These recognise a feed; all that are not zero must hold.
+	Generator string         // its generator begins with this, in any case of letters
+	Namespace string         // its root element declares this namespace
+	Entry     *regexp.Regexp // it has entries, and all their IDs match
 	URL       *regexp.Regexp // its URL matches
 
-	// Page is where another page is, relative to the feed's URL. After a ? it is
-	// query parameters, next to those that the URL has. In it {n} stands for the
-	// page's number, and {last} for what the group in Entry matches of the last
-	// entry so far.
+	// Page is the address of another page, relative to the feed's URL. After a ?
+	// come query parameters, which are added to those of the URL. {n} stands for
+	// the page's number, and {last} for what the group in Entry matches in the ID
+	// of the last entry so far.
 	Page  string
-	First int     // the number of the page that the feed's own URL stands for
-	End   pageEnd // how a walk finds that there are no more
+	First int     // the number of the page at the feed's own URL
+	End   pageEnd // how a walk notices that there are no more pages
 
 	// Only says which feeds of which versions have pages, for a Probe that finds
-	// none. "": as far as is known, all.
+	// none. "" means all, as far as is known.
 	Only string
 }
 
-// A pageEnd is what a server answers when it is asked for a page beyond the last.
-// One that sends a page again has come to its end as well, if with a gap.
+// A pageEnd is a server's answer to a request for a page beyond the last. If a server
+// sends an earlier page again, the walk ends as well, with a gap.
 type pageEnd uint8
 
 // The ends.
 const (
-	atMissing pageEnd = iota // 404 or 410; a page without entries may be followed by others
-	atEmpty                  // a page without entries; or 404 or 410
-	atOnce                   // there is just one more page
+	atMissing pageEnd = iota // 404 or 410; other pages may follow one without entries
+	atEmpty                  // a page without entries, or 404 or 410
+	atOnce                   // no request: there is just one more page
 )

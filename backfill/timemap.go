@@ -12,10 +12,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// A Snapshot is a feed document as a web archive has it: a memento.
+// A Snapshot is a feed document in a web archive: a memento.
 type Snapshot struct {
-	URL  string    // in the archive
-	Time time.Time // when the document was so
+	URL  string    // its address in the archive
+	Time time.Time // when the archive took it
 }
 
 // A timeMap lists the snapshots that a web archive has of a document (RFC 7089
@@ -30,9 +30,9 @@ type timeMap struct {
 const maxSnapshots = 1_000_000
 
 // parseTimeMap reads a TimeMap in the link format (RFC 6690). References
-// resolve against base, the list's own URL. Snapshots come oldest first; those
-// without a time that can be read are left out. It is an error if the text has
-// no link at all.
+// resolve against base, the list's own URL. The snapshots are sorted, the oldest
+// first; those without a readable time are left out. parseTimeMap returns an error
+// if the text has no link at all.
 func parseTimeMap(text, base string) (*timeMap, error) {
 	own, err := url.Parse(base)
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 // WordPress recovers the feeds of WordPress, which has pages for all of its
 // queries, feeds too, and answers 404 beyond the last.
 //
-// Where the server heeds the order, pages are asked for in the order in which
-// posts were modified, and read from the last to the first. What is published or
-// edited meanwhile is then added to pages that have been read, and what that or a
-// deletion moves, moves to pages that are yet to be read. Only a post that
-// appears with an old time of modification, as a scheduled one does, moves
-// another to a page that has been read.
+// If the server heeds the order, WordPress requests pages in the order in which
+// posts were modified, and reads them from the last to the first. Posts that are
+// published or edited meanwhile then join pages that the walk has read, and
+// whatever they or a deletion move, moves to pages that it is still to read. Only
+// a post that appears with an old modification time, as a scheduled one does,
+// moves another to a page that the walk has read.
 //
-// So last, the REST API is asked how many posts there are, and which, a hundred
-// at a time. Where one has not come, the page that it stands on is read, and the
-// API asked again. If each of the posts that were counted had come before, and
-// is listed after the count, they are all, whatever happened meanwhile: nothing
-// but a post that is withdrawn and put back within these seconds could make that
-// wrong. Where new ones come faster than that, the walk is lossy.
+// So at the end it asks the REST API how many posts there are, and which, a
+// hundred at a time. If one has not come, it reads the page that has it, and asks
+// the API again. If each post that was counted had come before, and is listed
+// after the count, they are all, whatever happened meanwhile: only a post that is
+// withdrawn and put back within these seconds could make that wrong. If new posts
+// come faster than that, the walk is lossy.
 //
-// How many pages there are is learnt from the API, too; without it, by doubling
-// and bisection, and nothing is proved.
+// The API also says how many pages there are. Without it, the walk finds the last
+// page by doubling and bisection, and proves nothing.
 //
-// Where it does not, as behind a cache that leaves parameters out, they are read
-// from the first to the last, as a platform's are.
+// If the server does not heed the order, as behind a cache that drops parameters,
+// the walk reads the pages from the first to the last, as a platform's.
 type WordPress struct{}
 
 // The modes of a WordPress Probe.
@@ -48,8 +48,8 @@ const orderBy = "modified ID"
 // Name returns "wordpress".
 func (WordPress) Name() string { return "wordpress" }
 
-// Recognise looks at the generator. Without any, it may be WordPress: some
-// sites take it out.
+// Recognise looks at the generator. A feed without one may be WordPress's: some
+// sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 	if doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
 		return No
@@ -63,8 +63,8 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 	return No
 }
 
-// Probe asks for the oldest page, and if the server ignores the order, for the
-// second. A feed that does not name its software must do so in the header.
+// Probe requests the oldest page and, if the server ignores the order, the second
+// one. If the feed does not name its software, the response's header must.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
 	s := newSource(ctx, c, doc, p)
 	oldest := s.keep(stablePage(s, 1))
@@ -81,7 +81,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	p.Mode = modePaged
 	works, err := w.series(s).works()
 	if !works && err == nil {
-		p.Reason = "it is made by WordPress, but neither order nor paged brings anything else: it has one page, or a cache leaves them out"
+		p.Reason = "WordPress makes it, but neither order nor paged brings other entries: it has one page, or a cache drops these parameters"
 	}
 	return works, err
 }

@@ -50,7 +50,7 @@ func Command(stderr io.Writer, args ...string) Reader {
 	}
 }
 
-// Keeps reports whether a command's arguments name the directory of its state.
+// Keeps reports whether a command's arguments contain the directory of its state.
 func Keeps(args []string) bool { return strings.Contains(strings.Join(args, " "), "{state}") }
 
 // limited is a buffer that does not grow without end.

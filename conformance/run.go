@@ -16,12 +16,12 @@ import (
 // reader that keeps nothing ignores it. An error says that it told nothing.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
-// Options are how readers are tried. The zero value has defaults for everything.
+// Options are settings of Run. The zero value is ready to use.
 type Options struct {
-	Parallel int           // how many cases at a time; 0: 4
-	Timeout  time.Duration // for one poll; 0: 20 s
-	NoState  bool          // the reader keeps nothing: cases of several polls are left out
-	Each     func(*Trial)  // is told of each case that ends, one at a time; nil: nobody is
+	Parallel int           // Parallel is the number of cases to run at a time; zero means 4.
+	Timeout  time.Duration // Timeout is for one poll; zero means 20 s.
+	NoState  bool          // NoState leaves out the cases of several polls, for a reader that keeps nothing.
+	Each     func(*Trial)  // Each, if not nil, is called with each case that ends, for one case at a time.
 }
 
 // A Trial is what came of one case.

@@ -132,6 +132,13 @@ func (e *URLError) Unwrap() error { return e.Err }
 // maxURL is how long the URL of a feed may be, in bytes: it is a key of indexes.
 const maxURL = 2000
 
+// CheckURL reports why an address cannot be subscribed to. The error is a
+// *URLError.
+func CheckURL(address string) error {
+	_, _, err := name(address)
+	return err
+}
+
 // name returns the URL by which a feed is known, as Mirror.Update knows it, and
 // the host where it is asked for. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
@@ -141,7 +148,7 @@ func name(address string) (feed, host string, err error) {
 	case err != nil:
 		err = errors.Unwrap(err)
 	case u.Scheme != "http" && u.Scheme != "https":
-		err = errors.New("neither http nor https")
+		err = errors.New("it should begin with https:// or http://")
 	case u.Hostname() == "":
 		err = errors.New("no host")
 	case len(feed) > maxURL:

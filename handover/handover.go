@@ -146,6 +146,9 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *known) error {
 		defer client.CloseIdle()
 	}
 	doc, err := client.Get(ctx, to.FeedURL)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if status, ok := errors.AsType[*feedhistory.StatusError](err); ok && status.Status == http.StatusGone {
 		return nil
 	}
@@ -202,6 +205,9 @@ func (h *Handover) one(
 		entry.Status = Read
 	}
 	o, err := h.Reader.put(ctx, to.ID, entry)
+	if err == nil {
+		k.reader.add(t) // a store whose feed changes meanwhile may yield it again
+	}
 	return handed{o, err}, err
 }
 

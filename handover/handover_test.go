@@ -115,6 +115,40 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, before, w.model.Entries())
 }
 
+// A run that is cancelled says so, and not that something is wrong with the feed.
+func TestCancelled(t *testing.T) {
+	w := newWorld(t, &readertest.Miniflux{}, site)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.model.Fault = func(int, *http.Request) *readertest.Fault {
+		cancel()
+		return &readertest.Fault{Wait: time.Minute}
+	}
+	_, err := w.Run(ctx, w.feed, w.to)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = w.Run(ctx, w.feed, w.to)
+	require.ErrorIs(t, err, context.Canceled)
+	_, unreadable := errors.AsType[*UnreadableError](err)
+	require.False(t, unreadable)
+}
+
+// Entries that share what is enclosed are not taken for one another.
+func TestSharedEnclosure(t *testing.T) {
+	entry := func(n int) string {
+		return fmt.Sprintf(`<entry><id>urn:%d</id><title>%d</title><updated>2003-01-0%dT00:00:00Z</updated><link rel="enclosure" href="https://example.org/a.mp3"/></entry>`, n, n, n)
+	}
+	const head = `<title>Feed</title><id>urn:feed</id><updated>2003-06-01T00:00:00Z</updated>`
+	w := newWorld(t, &readertest.Miniflux{}, `
+-- /feed.atom --
+<feed xmlns="http://www.w3.org/2005/Atom">`+head+`<link rel="prev-archive" href="1.atom"/></feed>
+-- /1.atom --
+<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">`+head+`<fh:archive/>`+entry(1)+entry(2)+`</feed>
+`)
+	w.model.Poll(w.to.ID, "urn:1", readertest.Entry{URL: "https://example.org/a.mp3", Title: "1"})
+	report := w.run(t)
+	require.Equal(t, 1, report.Had)
+	require.Equal(t, 1, report.Added)
+}
+
 // What the user has done to an entry stays done: a second run does not touch it.
 func TestSecondRunKeepsStatus(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)

@@ -116,12 +116,12 @@ func (k *known) has(l *list, t traces) bool {
 		return true
 	}
 	u := addressKey(t.url)
-	same, m := l.urls[u], moment{}
+	same := l.urls[u]
 	m, ok := t.moment()
 	switch {
-	case u != "" && len(same) > 0 && (k.urls[u] <= 1 || slices.Contains(same, m)):
+	case u != "" && len(same) > 0 && (k.urls[u] == 1 || slices.Contains(same, m)):
 		return true
-	case ok && k.moments[m] <= 1:
+	case ok && k.moments[m] == 1:
 		return l.moments[m]
 	}
 	return false

@@ -10,34 +10,35 @@
 //
 // # What is never lost
 //
-// Each document is committed as it comes, entries and links together: at any
-// time, every archive document that a link was ever seen to is either processed
-// or pending (5005#19). So a poll may be cut short anywhere, by an error, a
-// budget or a kill, and a later one finishes it, even if newer archives have
-// come in between.
+// A poll commits each document as it comes, entries and links together. So at any
+// time, every archive document that the mirror ever saw a link to is either
+// processed or pending (5005#19). An error, a budget or a kill may cut a poll
+// short anywhere; a later one finishes it, even if newer archives have come in
+// between.
 //
 // # When it is due
 //
-// The state that is committed in the middle of a walk says that it is
-// Unfinished: whatever ends it there, the feed is Due at once, whatever its own
-// freshness, but for a Retry-After. What a Budget has left unread is Due as well,
-// though Next is some minutes away for those who keep polling.
+// A state that is committed in the middle of a walk is Unfinished. Whatever ends
+// the walk there, the feed is Due at once, however fresh it is, unless its host has
+// sent a Retry-After. A feed that a Budget has left unread is Due as well, though
+// its Next is some minutes away, for programs that keep polling.
 //
 // # What a poll means
 //
-// It depends on the kind of feed that the subscription document says it is:
+// That depends on the kind of feed, as the subscription document declares it:
 //
-//   - Complete: the document replaces what is there. Entries that it does not
-//     have are no longer part of the feed (5005#1).
-//   - Archived: the walk goes to the first processed archive, then on to the
-//     pending ones. Where an entry that was in the subscription document stands
-//     in none that was read, archives that are known already are asked for once
-//     more, until it is found (5005#9).
-//   - Paged: until a page has nothing new. It stays lossy (5005#4).
-//   - Plain: the document is a window. Where it no longer reaches back to what
-//     is known, there is a gap.
+//   - Complete: the document replaces what the mirror has. Entries that it lacks
+//     are no longer part of the feed (5005#1).
+//   - Archived: the walk reads up to the first processed archive, then the pending
+//     ones. If an entry has left the subscription document and no archive that was
+//     read has it, the walk requests known archives again, until it finds the entry
+//     (5005#9).
+//   - Paged: the walk reads until a page has nothing new. The feed stays lossy
+//     (5005#4).
+//   - Plain: the document is a window. If it no longer reaches back to what the
+//     mirror has, there is a gap.
 //
-// Of duplicates, the same is kept in whatever order and over however many polls
-// the documents came (5005#20, 5005#21), and a tombstone (RFC 6721) counts, too,
-// if it came before what it deletes.
+// Of duplicates the mirror keeps the same one, in whatever order and over however
+// many polls the documents come (5005#20, 5005#21). A tombstone (RFC 6721) counts
+// even if it comes before what it deletes.
 package mirror

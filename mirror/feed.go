@@ -13,27 +13,28 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// A Feed is the state of a mirrored feed. What it has beside, entries and
-// documents, is asked for at the Store.
+// A Feed is the state of a mirrored feed. Its entries and documents are in the
+// Store.
 type Feed struct {
-	URL     string `json:"url"` // that was subscribed to: it names the feed in the store
-	Version int64  `json:"-"`   // how many changes were committed; zero: it is not stored
+	URL     string `json:"url"` // the URL that you subscribed to, which names the feed in the store
+	Version int64  `json:"-"`   // the number of changes that were committed; zero means that the feed is not stored
 
-	// Address is where the feed is asked for: where permanent redirects lead,
-	// or from an archive to its subscription document (5005#13). "": at URL.
+	// Address is the URL to request the feed from: the target of permanent
+	// redirects, or an archive's subscription document (5005#13). "" means URL.
 	Address string `json:"address,omitempty"`
 
 	// Lost is the Address that the publisher has withdrawn (410) while URL did
-	// not answer. What URL answers next counts if it is the same feed. "": none.
+	// not answer; "" means none. The next answer of URL counts if it is the same
+	// feed.
 	Lost string `json:"lost,omitempty"`
 
-	// Alias is the URL of the mirrored feed that this one has become: it redirects
-	// there for good, is no longer due, and keeps its entries. "": it is none.
+	// Alias is the URL of the mirrored feed that this one has become, "" for none.
+	// An alias permanently redirects there, is no longer due, and keeps its entries.
 	Alias string `json:"alias,omitempty"`
 
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
-	Verdict feedhistory.Verdict `json:"verdict"` // on the mirror as it stands; Partial until a document was read
+	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror as it stands; Partial until a document was read
 
 	// Head is the head section of the subscription document, as an Atom
 	// document without entries; "" if none was read. See Feed.Document.
@@ -42,37 +43,37 @@ type Feed struct {
 	// Known is the subscription document as it was last read whole.
 	Known feedhistory.Known `json:"known,omitzero"`
 
-	Entries   int64 `json:"entries"`   // that are live
-	Deleted   int64 `json:"deleted"`   // that were, and are not
-	Documents int64 `json:"documents"` // archive documents that have been processed
+	Entries   int64 `json:"entries"`   // the number of live entries
+	Deleted   int64 `json:"deleted"`   // the number of entries that were live, and are not
+	Documents int64 `json:"documents"` // the number of archive documents that have been processed
 
-	Usage Usage `json:"usage,omitzero"` // of the Quota
-	Full  Quota `json:"full,omitzero"`  // that was used up, so that there is something which has not been stored; zero: there is not
+	Usage Usage `json:"usage,omitzero"` // how much of the Quota is used
+	Full  Quota `json:"full,omitzero"`  // the Quota that was used up, so that something was not stored; zero means that everything was
 
-	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // what the feed says of when to poll
+	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 
-	Polls    int64     `json:"polls"`              // begun
+	Polls    int64     `json:"polls"`              // the number of polls that have begun
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
-	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero: at any time. See Due
+	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
-	Failures int       `json:"failures,omitempty"` // of polls in a row that brought no subscription document
-	Error    string    `json:"error,omitempty"`    // of the last one; "" if it did
-	Gone     bool      `json:"gone,omitempty"`     // the publisher has withdrawn it (410): it is no longer due
+	Failures int       `json:"failures,omitempty"` // the number of polls in a row that brought no subscription document
+	Error    string    `json:"error,omitempty"`    // why the last poll brought none; "" if it did
+	Gone     bool      `json:"gone,omitempty"`     // whether the publisher has withdrawn the feed (410), so that it is no longer due
 
-	// Unfinished says that a poll has begun and not ended: it is under way, or
-	// was interrupted, or its process or the store has failed. Next is then the
-	// time of its last commit, or zero if it was interrupted.
+	// Unfinished says that a poll has begun and not ended: it is under way, was
+	// interrupted, or its process or the store has failed. Next is then the time of
+	// the poll's last commit, or zero if it was interrupted.
 	Unfinished bool `json:"unfinished,omitempty"`
 
 	// More says that the Budget ended the last poll before the history's end.
 	More bool `json:"more,omitempty"`
 
-	// Wait is until when the feed's host has asked to be left alone
-	// (Retry-After): Update does not ask it before. Zero: it has not.
+	// Wait is the time until which the feed's host has asked to be left alone
+	// (Retry-After): Update makes no request before. Zero means that it has not.
 	Wait time.Time `json:"wait,omitzero"`
 
-	Pending []Pending `json:"pending,omitempty"` // documents that are still to be read
-	Gaps    []Gap     `json:"gaps,omitempty"`    // what is missing beside those
+	Pending []Pending `json:"pending,omitempty"` // the documents that are still to be read
+	Gaps    []Gap     `json:"gaps,omitempty"`    // what else is missing
 
 	// Shown are the entries of the subscription document of an archived feed,
 	// as it was last read. Sought are those that were shown there once, and have
@@ -81,19 +82,19 @@ type Feed struct {
 	Sought []string `json:"sought,omitempty"`
 
 	// Search is the archive document at which the search for them was cut short,
-	// and goes on; "": it begins with the newest.
+	// and continues; "" means that it begins with the newest.
 	Search string `json:"search,omitempty"`
 
-	// Source says where the history comes from, if not from the feed's own
-	// documents, as a word: "wordpress". Mark is what that remembers from one
-	// poll to the next.
+	// Source names where the history comes from, if not from the feed's own
+	// documents, with a word such as "wordpress". Mark is what that source
+	// remembers from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // the source has brought all there is
+	Proven bool            `json:"proven,omitempty"` // whether the source has brought all there is
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
-	// AsOf is when that had brought all there was, if it is proven but not by the
-	// feed's own documents, nor renewed at each poll; and Counted, how many entries
-	// were live then. Zero: nothing more is known than Verdict says.
+	// AsOf is when the source had brought everything, if that is Proven, and not by
+	// the feed's own documents, nor renewed by each poll. Counted is the number of
+	// entries that were live then. Zero means that nothing is known but the Verdict.
 	AsOf    time.Time `json:"as_of,omitzero"`
 	Counted int64     `json:"counted,omitempty"`
 }

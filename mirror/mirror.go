@@ -12,73 +12,75 @@ import (
 )
 
 // A Mirror keeps the feeds in a Store current. Only Store must be set. Several
-// mirrors, also in different processes, may share one: where two are at work on
+// mirrors, even in different processes, may share a store: if two are at work on
 // the same feed, one gives way with ErrConflict.
 //
-// A Mirror must not be copied or changed after its first use. Many goroutines
-// may use it at the same time.
+// Do not copy or change a Mirror after its first use. Many goroutines may use it
+// at the same time.
 type Mirror struct {
 	Store  Store
-	Client *feedhistory.Client // makes the requests; nil: one with the default settings
+	Client *feedhistory.Client // Client makes the requests; nil means one with the default settings.
 
 	// ClientFor returns the client for a feed that needs one of its own, such as a
 	// Clone of Client with Credentials. Nil, or if it returns nil: Client. It may be
 	// called by several goroutines.
 	ClientFor func(feed string) *feedhistory.Client
 
-	// Every is the time between two polls of a feed, if it does not ask for
-	// more. Zero: an hour.
+	// Every is the time between two polls of a feed that does not ask for more.
+	// Zero means an hour.
 	Every time.Duration
 
-	// Versions is how many earlier versions of an entry are kept. Zero: 10;
-	// negative: none.
+	// Versions is how many earlier versions of an entry to keep. Zero means 10,
+	// negative none.
 	Versions int
 
-	// Revalidate has an Update ask for every archive document anew, by
-	// conditional requests, also where an earlier try gave little hope. A Budget
-	// bounds that, too, and the next Update begins again.
+	// Revalidate makes Update request every archive document again, conditionally,
+	// even if an earlier try gave little hope. A Budget bounds this, too; the next
+	// Update then begins again.
 	Revalidate bool
 
-	Quota Quota // of each feed
+	Quota Quota // Quota is how much to store of each feed.
 
 	client feedhistory.Client // if Client is nil
 }
 
 // Changes are what a poll of a feed came to.
 type Changes struct {
-	URL     string              // of the feed, as it was subscribed to
-	Kind    feedhistory.Kind    // as its subscription document says
-	Verdict feedhistory.Verdict // on the mirror as it now stands
-	AsOf    time.Time           // of when that is, where it is Whole by a server's count: see Feed; else zero
+	URL     string              // the feed's URL, as you subscribed to it
+	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
+	Verdict feedhistory.Verdict // the verdict on the mirror as it now stands
+	AsOf    time.Time           // when the feed was Whole, if a server's count says so; otherwise zero. See Feed.AsOf
 
-	Added, Changed, Deleted int // entries
+	Added, Changed, Deleted int // numbers of entries
 
-	Documents int // that were read to their end
-	Altered   int // archive documents of those whose entries are no longer what they were (5005#9)
+	Documents int // the number of documents that were read to their end
+	Altered   int // the number of archive documents among them whose entries have changed (5005#9)
 
-	// Failure says why there is no subscription document, or only a damaged one
-	// whose entries count all the same: the error of Client.Get, or a *WaitError if
-	// the host has asked to be left alone, so that nothing was requested. Nil:
-	// there is one. Feed.Failures counts them, but for a *WaitError.
+	// Failure says why there is no subscription document, or only a damaged one,
+	// whose entries count all the same. It is the error of Client.Get, or a
+	// *WaitError if the host has asked to be left alone, so that nothing was
+	// requested. Nil means that there is one. Feed.Failures counts failures, except
+	// for a *WaitError.
 	Failure error
 
-	Gaps []*feedhistory.Gap // what is missing, as it now stands
-	Next time.Time          // when the next poll is welcome; zero: at any time, but none of an Alias
-	More bool               // the Budget ended the poll: the next one goes on where it did
+	Gaps []*feedhistory.Gap // what is missing from the mirror as it now stands
+	Next time.Time          // when the next poll is welcome; zero means at any time, and for an Alias never
+	More bool               // whether the Budget ended the poll, so that the next one continues there
 
-	// Moved is where the feed is asked for from now on, where permanent redirects
-	// lead, or, where that has failed for good, the URL once more. "": as before.
+	// Moved is the URL to request the feed from, if it has changed: the target of
+	// permanent redirects or, if that has failed for good, URL again. "" means as
+	// before.
 	Moved string
-	Alias string // the mirrored feed that this one has become; "" if it is none. See Feed.Alias
-	Gone  bool   // the publisher has withdrawn the feed (410)
+	Alias string // the mirrored feed that this one has become; "" if none. See Feed.Alias
+	Gone  bool   // whether the publisher has withdrawn the feed (410)
 }
 
-// Update polls a feed, which becomes one of the Store's if it is not yet.
+// Update polls a feed, and adds it to the Store if it is not there yet.
 //
-// The error is the Store's or the context's. What was read until then is in the
-// Store, and in the changes, which are nil only if the Store could not be read.
-// A subscription document that could not be read is no error of the mirror: it is
-// Changes.Failure. Whatever else could not be read is among the Gaps.
+// The error is the Store's or the context's. The Store then has what was read
+// before, and so have the changes, which are nil only if the Store could not be
+// read. If the subscription document could not be read, that is not an error of
+// Update: it is Changes.Failure. Whatever else could not be read is in the Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {

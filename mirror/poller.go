@@ -12,27 +12,27 @@ import (
 // alone is, for all its feeds. What another mirror is at work on waits. Only Mirror
 // must be set.
 //
-// A Poller must not be copied or changed after its first use. Many goroutines may
-// use its methods at the same time, except for Run and Drain, of which one may run.
+// Do not copy or change a Poller after its first use. Many goroutines may use its
+// methods at the same time, but only one may be in Run or Drain.
 type Poller struct {
 	Mirror *Mirror
 
-	// Parallel is the number of feeds, each of another host, that are polled at the
-	// same time. Zero means 8.
+	// Parallel is the number of feeds to poll at the same time, each on another
+	// host. Zero means 8.
 	Parallel int
 
 	// Pause is the time between two polls of one host. Zero means a second.
 	Pause time.Duration
 
-	// Poll polls a feed, whose state it is given as it was before; several at the
-	// same time. Nil means Mirror.Update.
+	// Poll polls a feed; before is the feed's state until then. Several polls run
+	// at the same time. Nil means Mirror.Update.
 	Poll func(ctx context.Context, before *Feed) (*Changes, error)
 
-	// Polled is told of the end of each poll, one at a time. Nil: nobody is.
+	// Polled, if not nil, is called at the end of each poll, for one poll at a time.
 	Polled func(Polled)
 
-	// Trouble is told of an error of the Store that Run has met. Run goes on, and
-	// begins no poll for a minute. Nil: nobody is.
+	// Trouble, if not nil, is called with each error of the Store that Run meets.
+	// Run then begins no poll for a minute, and continues.
 	Trouble func(error)
 
 	once    sync.Once
@@ -48,15 +48,15 @@ type Poller struct {
 	rest    time.Time            // no poll begins before that
 }
 
-// Polled is what a poll came to.
+// Polled is the outcome of a poll.
 type Polled struct {
-	URL    string // of the feed, as it was subscribed to
-	Before *Feed  // its state before the poll; nil if that could not be read
+	URL    string // the feed's URL, as you subscribed to it
+	Before *Feed  // the feed's state before the poll; nil if it could not be read
 
-	// Changes are those of Mirror.Update; nil if the poll did not come that far.
+	// Changes are the result of Mirror.Update; nil if the poll did not get that far.
 	Changes *Changes
 
-	// Err is that of Mirror.Update: ErrConflict if another mirror is at work on the
+	// Err is the error of Mirror.Update: ErrConflict if another mirror is at work on the
 	// feed, ErrNotFound if the feed was removed before its turn came, the context's
 	// if the poll was interrupted, else the Store's.
 	Err error
@@ -81,8 +81,8 @@ func (p *Poller) lock() {
 	p.mu.Lock()
 }
 
-// Add has a feed wait for its turn, unless it does already or is being polled. It
-// need not be due.
+// Add puts a feed into the queue, due or not, unless it is there already or is
+// being polled.
 func (p *Poller) Add(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -90,9 +90,9 @@ func (p *Poller) Add(f *Feed) {
 	p.rouse()
 }
 
-// AddAll has the feeds of the Store wait that a function accepts, those first that
-// have been due for longest. It is told of each whether it is due; nil accepts
-// those. AddAll returns how many feeds wait now. The error is the Store's.
+// AddAll puts the feeds of the Store that accept returns true for into the queue,
+// those first that have been due for longest. A nil accept accepts the feeds that
+// are due. AddAll returns how many feeds wait now. The error is the Store's.
 func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
 	now := time.Now()
 	var feeds []candidate

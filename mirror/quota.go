@@ -11,19 +11,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Quota bounds what one feed may fill of a Store. What no longer fits is not
-// stored, which is a gap, until there is a larger Quota. Entries that are known
-// go on being updated, up to twice the Bytes.
+// A Quota bounds how much of a Store one feed may fill. A Mirror does not store
+// what no longer fits: that is a gap, until you raise the Quota. It goes on
+// updating the entries that it has, up to twice the Bytes.
 type Quota struct {
-	// Bytes are those of entries, with their earlier versions, as they were
-	// published, and of what is noted of archive documents. A store needs more:
-	// for indexes, and whatever else it keeps of them. Zero: 2 GiB; negative:
-	// without bound.
+	// Bytes is the maximum size of entries with their earlier versions, as they
+	// were published, and of the notes on archive documents. A store needs more,
+	// for example for indexes. Zero means 2 GiB, negative no bound.
 	Bytes int64 `json:"bytes"`
 
-	// Entries are counted with those that were deleted, tombstones of entries
-	// that never came, and archive documents. Zero: five million; negative:
-	// without bound.
+	// Entries is the maximum number of entries, deleted ones included, of
+	// tombstones of entries that never came, and of archive documents. Zero means
+	// five million, negative no bound.
 	Entries int64 `json:"entries"`
 }
 

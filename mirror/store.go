@@ -166,38 +166,39 @@ type FeedQuery struct {
 // are live, of all feeds, the newest first: by Record.Time, then Feed, then ID,
 // all descending.
 type Query struct {
-	Feed string // of one feed; "": of all
+	Feed string // Feed is the URL of one feed; "" means all feeds.
 
-	Since time.Time // with a Record.Time not before this one; zero: any
-	Until time.Time // with a Record.Time before this one; zero: any
+	Since time.Time // Since is the earliest Record.Time; zero means any.
+	Until time.Time // Until is the Record.Time at which the query ends, exclusive; zero means any.
 
-	// Search, if not "", asks for entries whose title or content has all of its
-	// words, whatever their case. What a word is, is up to the database. It is
-	// text as people type it: no character in it is an operator.
+	// Search, if not "", selects entries whose title or content has all of its
+	// words, in any case of letters. The database decides what a word is. No
+	// character of Search is an operator.
 	Search string
 
-	// Prefix has the last word of Search find all words that begin with it, as
-	// somebody who is still typing wants it.
+	// Prefix makes the last word of Search match all words that begin with it, as
+	// for somebody who is still typing.
 	Prefix bool
 
-	// Changes, if not nil, asks for what changed after the given Version of the
+	// Changes, if not nil, selects what changed after the given Version of the
 	// feed, in the order of Record.Change and then ID, both ascending. Feed must
 	// be set.
 	Changes *int64
 
-	// Beyond, if not nil, begins beyond a place: older than it, newer with
-	// Oldest, or, with Changes, changed after it.
+	// Beyond, if not nil, selects what lies beyond a place: older entries, with
+	// Oldest newer ones, and with Changes those that changed after it.
 	Beyond *Place
 
-	// Oldest has the oldest entries come first. Changes have their own order.
+	// Oldest puts the oldest entries first. Changes have their own order.
 	Oldest bool
 
-	Deleted bool // also those that are not live, but have a Content
-	Gone    bool // only those that are not live, but have a Content
-	Limit   int  // how many at most; zero: all
+	Deleted bool // Deleted adds entries that are not live, but have a Content.
+	Gone    bool // Gone selects only entries that are not live, but have a Content.
+	Limit   int  // Limit is the maximum number of entries; zero means all.
 
-	// Bare asks instead for those that are not live and have no Content: of which only a
-	// tombstone is known, or that were erased. Search finds none of them.
+	// Bare selects instead the entries that are not live and have no Content: those
+	// of which only a tombstone is known, and those that were erased. Search finds
+	// none of them.
 	Bare bool
 }
 

@@ -151,7 +151,7 @@ func (p *Publisher) head(s *state) *feedhistory.Document {
 		head.ID = p.URL() // all documents of a feed have the same
 	}
 	if _, ok := head.Links.Rel(feedhistory.RelAlternate); !ok && p.format() == feedhistory.RSS {
-		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.Base})
+		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.URL()}) // RSS must have one, and this is there
 	}
 	return &head
 }

@@ -108,7 +108,8 @@ func removeIfThere(path string) error {
 }
 
 // Lock implements Output. The operating system holds the lock, and drops it
-// when the process ends, however that happens. The lock's file stays.
+// when the process ends, however that happens. The lock's file, .lock, is there only
+// as long, or until the next lock after a crash.
 func (d Dir) Lock() (unlock func() error, err error) {
 	if err := makeDir(d.path(".")); err != nil {
 		return nil, err

@@ -1,12 +1,15 @@
 package publish
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -115,6 +118,39 @@ func TestDirLock(t *testing.T) {
 	unlock, err = d.Lock()
 	require.NoError(t, err)
 	require.NoError(t, unlock())
+}
+
+// However many come at the same time, one has the lock, and in the end there is no
+// file of it.
+func TestDirLockIsOnes(t *testing.T) {
+	d := Dir{Path: t.TempDir()}
+	var holders, had atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				unlock, err := d.Lock()
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.EqualValues(t, 1, holders.Add(1))
+				had.Add(1)
+				holders.Add(-1)
+				assert.NoError(t, unlock())
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, had.Load())
+	require.NoFileExists(t, filepath.Join(d.Path, lockName))
+	require.NoError(t, os.WriteFile(filepath.Join(d.Path, lockName), nil, 0o600)) // as a crash, or an earlier version, leaves it
+	unlock, err := d.Lock()
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+	require.NoFileExists(t, filepath.Join(d.Path, lockName))
 }
 
 func TestDirHere(t *testing.T) {

@@ -9,20 +9,39 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock that a file stands for.
+// lockFile takes the lock that a file stands for. The file is there as long as the
+// lock is, or until the next writer comes after a crash: no site is to publish it,
+// and nobody to commit it.
 func lockFile(path string) (unlock func() error, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("%s: %w", path, ErrLocked)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if isAt(f, path) {
+			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil // which drops the lock
+		}
+		if err := f.Close(); err != nil { // it was another's, who has just removed it
+			return nil, err
+		}
+	}
+}
+
+// isAt reports whether a file still has its name.
+func isAt(f *os.File, path string) bool {
+	is, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return false
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: %w", path, ErrLocked)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f.Close, nil // which drops the lock
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(is, there)
 }
 
 // syncDir waits until a directory's names are on the disk.

@@ -24,7 +24,11 @@ func lockFile(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return syscall.CloseHandle(h) }, nil
+	return func() error {
+		err := syscall.CloseHandle(h)
+		_ = syscall.DeleteFile(name) // fails where another has it already
+		return err
+	}, nil
 }
 
 // syncDir does nothing: NTFS has its own journal of names.

@@ -26,6 +26,10 @@ type Update struct {
 	// although it changed; what is dated later is dated in the future. Zero: the
 	// present, in whole seconds.
 	Now time.Time
+
+	// Check, if not nil, is told what the update comes to, but for archives, before
+	// anything is published. Its error ends the update, and nothing is.
+	Check func(Updated) error
 }
 
 // An Updated says what an Update came to.
@@ -33,6 +37,7 @@ type Updated struct {
 	New       int
 	Changed   int
 	Dated     int // of these two, how many got the time of the update
+	Renamed   int // of the new ones, how many have the address of a published entry that the source has no more: under another id
 	Unchanged int
 	Deleted   int
 	Missing   int // published, but not in the source, and kept
@@ -64,6 +69,11 @@ func (p *Publisher) Update(u Update) (*Updated, error) {
 		if err != nil || s.doc == nil && len(items) == 0 {
 			return err // a feed begins with its first entry
 		}
+		if u.Check != nil {
+			if err := u.Check(report); err != nil {
+				return err
+			}
+		}
 		before := s.archives
 		if err := p.build(s, items, u.Now); err != nil {
 			return err
@@ -82,6 +92,7 @@ type version struct {
 	time    time.Time
 	deleted bool
 	words   digest
+	link    string // its alternate
 }
 
 type digest = [sha256.Size]byte
@@ -128,6 +139,8 @@ func (all *publishedSet) add(items []item) {
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
 			v.words = words(string(it.entry.XML()))
+			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
+			v.link = link.Href
 		}
 		all.newest[it.id] = v
 	}
@@ -159,6 +172,7 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 			items = append(items, it)
 		}
 	}
+	report.Renamed = renamed(known, given, u)
 	items = append(items, deletions(known, given, u, report)...)
 	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
 	return items, nil
@@ -191,6 +205,24 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
 	return entryItem(normal), nil
+}
+
+// renamed counts the entries that are published under another id: what has their
+// address is there, and the source does not have it any more.
+func renamed(known map[string]version, given map[string]bool, u Update) (n int) {
+	links := map[string]bool{}
+	for id, v := range known {
+		if v.link != "" && !v.deleted && !given[id] {
+			links[v.link] = true
+		}
+	}
+	for _, e := range u.Entries {
+		link, _ := e.Links.Rel(feedhistory.RelAlternate)
+		if v, ok := known[e.ID]; (!ok || v.deleted) && links[link.Href] {
+			n++
+		}
+	}
+	return n
 }
 
 // isTimed reports whether an entry says when it was written. The epoch stands

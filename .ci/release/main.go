@@ -60,7 +60,8 @@ func release(root, version, cache string) error {
 	return nil
 }
 
-// setVersion changes the version in the source, go.work and each go.mod.
+// setVersion changes the version in the source, the action's page, go.work and each
+// go.mod.
 func setVersion(root, version string) error {
 	own := regexp.MustCompile(`(` + regexp.QuoteMeta(modules.Path) + `[a-z/]*) v[^ \n]+`)
 	files := []string{"go.work"}
@@ -71,6 +72,10 @@ func setVersion(root, version string) error {
 		if err := replace(filepath.Join(root, file), own, "${1} "+version); err != nil {
 			return err
 		}
+	}
+	action := regexp.MustCompile(`publish/action@v[^ \n]+`)
+	if err := replace(filepath.Join(root, "publish/action/README.md"), action, "publish/action@"+version); err != nil {
+		return err
 	}
 	constant := regexp.MustCompile(`(?m)^const Version = ".*"$`)
 	return replace(filepath.Join(root, "client.go"), constant, fmt.Sprintf("const Version = %q", version[1:]))

@@ -18,7 +18,7 @@ import (
 // command remembers which packages a version has.
 var version = fmt.Sprintf("v0.999.%d", time.Now().Unix())
 
-// What a stranger does with a release: install the command, import each
+// What a stranger does with a release: install the commands, import each
 // package into an empty module, and build each module from its own go.sum.
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestStrangers(t *testing.T) {
 	empty := filepath.Join(dir, "empty")
 	require.NoError(t, os.MkdirAll(empty, 0o755))
 	t.Setenv("GOBIN", filepath.Join(dir, "bin"))
-	for name, pkg := range map[string]string{"feedhistory": "/cmd/feedhistory"} {
+	for name, pkg := range map[string]string{"feedhistory": "/cmd/feedhistory", "feedfleet": "/fleet/cmd/feedfleet"} {
 		_, err := modules.Go(empty, proxy, cache, "install", modules.Path+pkg+"@"+version)
 		require.NoError(t, err)
 		out, err := exec.Command(filepath.Join(dir, "bin", name), "--version").CombinedOutput()
@@ -111,6 +111,9 @@ func TestOneVersion(t *testing.T) {
 			}
 		}
 	}
+	action, err := os.ReadFile("../../publish/action/README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(action), "publish/action@v"+version+"\n")
 	changes, err := os.ReadFile("../../CHANGELOG.md")
 	require.NoError(t, err)
 	require.Contains(t, string(changes), version, "CHANGELOG.md has no word on this version")

@@ -26,6 +26,8 @@ type entriesCommand struct {
 	Long    bool   `short:"l" help:"Show several lines of each entry: when, its id and its link."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
 
+	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
+
 	pagerFlags
 }
 
@@ -44,6 +46,8 @@ func (c *entriesCommand) Validate() error {
 		return errors.New("--limit: at least 1")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
 		return errors.New("--since must be before --until")
+	case c.JSON && c.Enclosures:
+		return errors.New("--json and --enclosures exclude each other")
 	}
 	return nil
 }
@@ -88,7 +92,7 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error])
 			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
 		}
 	}
-	if n == 0 && !c.JSON {
+	if n == 0 && !c.JSON && !c.Enclosures {
 		p.line("There is no such entry.")
 	}
 	return p.err
@@ -105,6 +109,9 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 			return err
 		}
 		return printLine(p.w, record)
+	}
+	if c.Enclosures {
+		return p.enclosures(e)
 	}
 	if !c.Long {
 		p.entryLine(e, r)

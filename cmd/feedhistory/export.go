@@ -24,6 +24,7 @@ type exportCommand struct {
 	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
 	Raw     bool     `help:"Of jsonl: all that the mirror knows, as import reads it."`
 	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Of greader and nextcloud: read (the default) or unread."`
+	Starred bool     `help:"Of greader and nextcloud: star the entries."`
 	Deleted bool     `help:"Of jsonl: also entries that are no longer part of their feed, as deletions."`
 }
 
@@ -65,9 +66,9 @@ func (c *exportCommand) Run(w *world) (err error) {
 	case "opml":
 		err = exportOPML(out, feeds)
 	case "greader":
-		err = (&handover.Export{Store: store, Status: c.Status}).GoogleReader(w.ctx, out, feeds)
+		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).GoogleReader(w.ctx, out, feeds)
 	case "nextcloud":
-		err = (&handover.Export{Store: store, Status: c.Status}).NextcloudNews(w.ctx, out, feeds)
+		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.ctx, out, feeds)
 	case "json":
 		err = exportObject(w.ctx, out, store, feeds)
 	case "atom":

@@ -97,18 +97,18 @@ var dateLayouts = []string{
 }
 
 // time returns the first of the values that is there. Where it has no zone it
-// is read as UTC: the outcome must not depend on where it runs.
-func (f frontMatter) time(names ...string) (time.Time, error) {
+// is read as of the given one: the outcome must not depend on where it runs.
+func (f frontMatter) time(zone *time.Location, names ...string) (time.Time, error) {
 	for _, name := range names {
 		switch v := f[name].(type) {
 		case time.Time:
 			if strings.HasSuffix(v.Location().String(), "-local") { // TOML's times without zone
-				v = time.Date(v.Year(), v.Month(), v.Day(), v.Hour(), v.Minute(), v.Second(), v.Nanosecond(), time.UTC)
+				v = time.Date(v.Year(), v.Month(), v.Day(), v.Hour(), v.Minute(), v.Second(), v.Nanosecond(), zone)
 			}
 			return v, nil
 		case string:
 			for _, layout := range dateLayouts {
-				if t, err := time.Parse(layout, strings.TrimSpace(v)); err == nil {
+				if t, err := time.ParseInLocation(layout, strings.TrimSpace(v), zone); err == nil {
 					return t, nil
 				}
 			}

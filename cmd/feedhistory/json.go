@@ -3,12 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
-	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -150,24 +149,5 @@ func encodeJSON(w io.Writer, value any, indent string) error {
 	return err
 }
 
-// harmless escapes the characters in JSON that could drive a terminal and that
-// encoding/json leaves alone: DEL, C1 controls, and those that turn the
-// direction of text. They stand in strings only, so the value is the same.
-func harmless(text []byte) []byte {
-	if !bytes.ContainsFunc(text, drives) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		if drives(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
-			out = append(out, text[:n]...)
-		}
-		text = text[n:]
-	}
-	return out
-}
-
-func drives(r rune) bool { return r >= 0x7f && r <= 0x9f || turns(r) }
+// harmless escapes the characters in JSON that could drive a terminal.
+func harmless(text []byte) []byte { return terminal.JSON(text) }

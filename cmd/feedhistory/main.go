@@ -61,11 +61,6 @@ type commandLine struct {
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
-	Work        workCommand        `cmd:"" help:"Mirror feeds on many machines: be one of the workers."`
-	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
-	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
-	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
-
 	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes verbs and flags."`
 	Help       helpCommand       `cmd:"" help:"Say how a verb is used."`
 	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`

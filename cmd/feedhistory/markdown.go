@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // for --timezone, wherever it runs
+	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -29,6 +31,7 @@ type markdownSite struct {
 	link  string    // pattern of an article's address; "" for none
 	id    string    // pattern of an article's id; "": the address
 	now   time.Time // articles dated later are left out, as generators do
+	zone  *time.Location
 
 	left map[string]int // how many articles were left out, by reason
 }
@@ -38,6 +41,8 @@ const (
 	leftPlain  = "without front matter"
 	leftDraft  = "drafts"
 	leftFuture = "dated in the future"
+
+	leftExpired = "expired"
 )
 
 // records reads the site's articles.
@@ -90,11 +95,13 @@ func (s *markdownSite) article(name string) (*publish.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := placeOf(name)
-	published, dateErr := front.time("date", "publishDate", "published_at")
+	at := placeOf(name, s.zone)
+	published, dateErr := front.time(s.zone, "date", "publishDate", "published_at")
 	if published.IsZero() {
 		published = at.date
 	}
+	shown, showErr := front.time(s.zone, "publishDate") // in Hugo an article may be dated otherwise than it is to be shown
+	expires, expireErr := front.time(s.zone, "expiryDate", "unpublishdate", "expirydate")
 	switch {
 	case front == nil:
 		s.left[leftPlain]++
@@ -102,17 +109,24 @@ func (s *markdownSite) article(name string) (*publish.Record, error) {
 	case front["draft"] == true || front["published"] == false:
 		s.left[leftDraft]++
 		return nil, nil
-	case dateErr != nil:
-		return nil, dateErr
-	case published.After(s.now):
+	case dateErr != nil || showErr != nil || expireErr != nil:
+		return nil, cmp.Or(dateErr, showErr, expireErr)
+	case published.After(s.now) || shown.After(s.now):
 		s.left[leftFuture]++
 		return nil, nil
+	case !expires.IsZero() && !expires.After(s.now):
+		s.left[leftExpired]++
+		return nil, nil
 	}
-	updated, err := front.time("lastmod", "updated", "last_modified_at", "modified")
+	updated, err := front.time(s.zone, "lastmod", "updated", "last_modified_at", "modified")
 	if err != nil {
 		return nil, err
 	}
-	at.date, at.slug = published, cmp.Or(front.text("slug"), at.slug)
+	at.date = published
+	if slug := front.text("slug"); slug != "" {
+		at.path, at.slug = path.Join(path.Dir(at.path), slug), slug
+	}
+	at.categories = front.list("categories", "category")
 	return s.record(front, body, at, updated)
 }
 
@@ -161,7 +175,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Foo
 // address returns where an article stands on the site; "" if that is unknown.
 func (s *markdownSite) address(front frontMatter, at articlePlace) (string, error) {
 	link := front.text("canonical_url", "url", "permalink")
-	if link == "" || strings.Contains(link, "/:") { // Jekyll's patterns, such as /:year/:title
+	if !strings.Contains(link, "/") || strings.Contains(link, "/:") { // Jekyll's patterns, such as /:year/:title, and their names
 		var err error
 		if link, err = s.expand(s.link, at); link == "" {
 			return "", err
@@ -183,18 +197,20 @@ type articlePlace struct {
 	path string // without extension; of a directory's index, that of the directory
 	slug string // its last part, without a date at its start
 	date time.Time
+
+	categories []string
 }
 
 var datedName = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})-(.+)$`)
 
-func placeOf(name string) (at articlePlace) {
+func placeOf(name string, zone *time.Location) (at articlePlace) {
 	at.path = strings.TrimSuffix(name, path.Ext(name))
 	if path.Base(at.path) == "index" && at.path != "index" {
 		at.path = path.Dir(at.path)
 	}
 	at.slug = path.Base(at.path)
 	if m := datedName.FindStringSubmatch(at.slug); m != nil { // Jekyll's
-		if date, err := time.Parse(time.DateOnly, m[1]); err == nil {
+		if date, err := time.ParseInLocation(time.DateOnly, m[1], zone); err == nil {
 			at.slug, at.date = m[2], date
 		}
 	}
@@ -207,19 +223,53 @@ var patternName = regexp.MustCompile(`\{[a-z]*\}`)
 // checkPattern refuses names that no pattern may have.
 func checkPattern(flag, pattern string) error {
 	for _, name := range patternName.FindAllString(pattern, -1) {
-		if !slices.Contains([]string{"{path}", "{slug}", "{year}", "{month}", "{day}"}, name) {
-			return fmt.Errorf("%s: there is no %s, but {path}, {slug}, {year}, {month} and {day}", flag, name)
+		if !slices.Contains([]string{"{path}", "{slug}", "{categories}", "{year}", "{month}", "{day}"}, name) {
+			return fmt.Errorf("%s: there is no %s, but {path}, {slug}, {categories}, {year}, {month} and {day}", flag, name)
 		}
 	}
 	return nil
 }
 
-// expand fills in a pattern.
+// expand fills in a pattern: the path as Hugo has it in addresses, slug and
+// categories as Jekyll has them, and the date in the site's zone.
 func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
-	if at.date.IsZero() && strings.ContainsAny(strings.NewReplacer("{path}", "", "{slug}", "").Replace(pattern), "{") {
+	undated := strings.NewReplacer("{path}", "", "{slug}", "", "{categories}", "").Replace(pattern)
+	if at.date.IsZero() && strings.Contains(undated, "{") {
 		return "", errors.New("it has no date, which is to be part of its address: " + pattern)
 	}
-	escaped := (&url.URL{Path: at.path}).EscapedPath()
-	return strings.NewReplacer("{path}", escaped, "{slug}", url.PathEscape(at.slug), "{year}", at.date.Format("2006"),
-		"{month}", at.date.Format("01"), "{day}", at.date.Format("02")).Replace(pattern), nil
+	date := at.date.In(s.zone)
+	path, slug, categories := hugoPath(at.path), jekyllSlug(at.slug), strings.ToLower(strings.Join(at.categories, "/"))
+	if len(at.categories) == 0 {
+		pattern = strings.ReplaceAll(pattern, "{categories}/", "")
+	}
+	return strings.NewReplacer("{path}", (&url.URL{Path: path}).EscapedPath(), "{slug}", url.PathEscape(slug),
+		"{categories}", (&url.URL{Path: categories}).EscapedPath(), "{year}", date.Format("2006"),
+		"{month}", date.Format("01"), "{day}", date.Format("02")).Replace(pattern), nil
 }
+
+// hugoPath is a file's path as Hugo makes an address of it: in lower case, with
+// hyphens for white space, and without most other marks.
+func hugoPath(name string) string {
+	var b strings.Builder
+	space, hyphen := false, false
+	for _, r := range name {
+		if !strings.ContainsRune("./\\_#+~-@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			space = space || b.Len() > 0 && !hyphen && unicode.IsSpace(r)
+			continue
+		}
+		hyphen = r == '-'
+		if space && !hyphen {
+			b.WriteByte('-')
+		}
+		space = false
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// jekyllSlug is a title as Jekyll makes a part of an address of it.
+func jekyllSlug(title string) string {
+	return strings.Trim(notInSlug.ReplaceAllString(title, "-"), "-")
+}
+
+var notInSlug = regexp.MustCompile(`[^\p{M}\p{L}\p{Nd}._~!$&'()+,;=@]+`)

@@ -54,7 +54,7 @@ func TestFrontMatterTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(matter, err)
 		}
-		at, err := front.time("none", "d")
+		at, err := front.time(time.UTC, "none", "d")
 		got := timeJSON(at)
 		if err != nil {
 			got = "error"
@@ -98,7 +98,7 @@ func TestPlaces(t *testing.T) {
 		"urn:own https://example.org/own/":              "own",
 		"https://example.com/c":                         "canonical",
 	}
-	site := &markdownSite{files: files, base: "https://example.org/feeds/", link: "https://x/{year}/{month}/{path}/{slug}",
+	site := &markdownSite{files: files, zone: time.UTC, base: "https://example.org/feeds/", link: "https://x/{year}/{month}/{path}/{slug}",
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	records, err := site.records()
 	if err != nil {

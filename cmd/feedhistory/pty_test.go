@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A terminal runs the command on a pseudo-terminal.
-type terminal struct {
+// A pseudoTerminal runs the command on a pseudo-terminal.
+type pseudoTerminal struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	pty *os.File
@@ -32,7 +32,7 @@ type terminal struct {
 }
 
 // onTerminal runs the command with a terminal for all that is not set.
-func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *terminal {
+func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *pseudoTerminal {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Args[0] = "feedhistory"
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "TERM=xterm", "PAGER=cat", "XDG_CONFIG_HOME="+t.TempDir())
@@ -41,7 +41,7 @@ func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *terminal
 	}
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	require.NoError(t, err)
-	p := &terminal{t: t, cmd: cmd, pty: f, ended: make(chan struct{})}
+	p := &pseudoTerminal{t: t, cmd: cmd, pty: f, ended: make(chan struct{})}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = f.Close() })
 	go func() {
 		defer close(p.ended)
@@ -60,21 +60,21 @@ func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *terminal
 }
 
 // screen is all that was shown until now.
-func (p *terminal) screen() string {
+func (p *pseudoTerminal) screen() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.ReplaceAll(p.shown.String(), "\r\n", "\n")
 }
 
 // await waits until something is shown.
-func (p *terminal) await(what string) {
+func (p *pseudoTerminal) await(what string) {
 	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, 20*time.Second, 5*time.Millisecond, "%q in %q", what, p)
 }
 
-func (p *terminal) String() string { return p.screen() }
+func (p *pseudoTerminal) String() string { return p.screen() }
 
 // wait waits for the end, and returns the exit status.
-func (p *terminal) wait() int {
+func (p *pseudoTerminal) wait() int {
 	_ = p.cmd.Wait()
 	<-p.ended
 	return p.cmd.ProcessState.ExitCode()

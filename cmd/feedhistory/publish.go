@@ -25,8 +25,13 @@ type publishCommand struct {
 	Title         string `help:"The feed's title."`
 	Author        string `help:"The feed's author."`
 	ID            string `help:"The feed's id (default: the subscription document's URL)."`
-	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {year}, {month}, {day}."`
+	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
 	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, likewise (default: its address)."`
+	Site          string `placeholder:"URL" help:"The site that the feed is of (default: what the source says; with --site-dir, where --base is)."`
+	SiteDir       string `placeholder:"DIR" help:"The site as it was built: publish nothing if a page that an entry links to is missing there."`
+	Timezone      string `placeholder:"ZONE" help:"Zone of times in Markdown that have none, and of dates in addresses, such as Europe/Vienna (default: UTC)."`
+	DryRun        bool   `help:"Say what would be published, and write nothing."`
+	Force         bool   `help:"Publish even if readers would see entries again, as --base or their ids are not what they were."`
 	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
 
 	networkFlags
@@ -49,6 +54,12 @@ func (c *publishCommand) Validate() error {
 	case c.Size > 0 && c.By != "":
 		return errors.New("--size and --by exclude each other")
 	}
+	if site, err := url.Parse(c.Site); c.Site != "" && (err != nil || site.Host == "" || site.Scheme != "https" && site.Scheme != "http") {
+		return errors.New("--site: not the URL of a site: " + c.Site)
+	}
+	if _, err := time.LoadLocation(c.Timezone); err != nil {
+		return errors.New("--timezone: there is no such zone: " + c.Timezone)
+	}
 	return errors.Join(checkPattern("--link", c.Link), checkPattern("--entry-id", c.EntryID))
 }
 
@@ -65,11 +76,27 @@ func (c *publishCommand) Run(w *world) error {
 	if c.DeleteMissing && !in.whole {
 		return errors.New("--delete-missing: the source may have more entries than were read, so none is deleted")
 	}
-	done, err := p.Update(publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing})
+	if err := c.checkLinks(w, in); err != nil {
+		return err
+	}
+	check, err := c.guard(p)
+	if err != nil {
+		return err
+	}
+	var dry *dryRun
+	if c.DryRun {
+		dry = newDryRun(p.Output)
+		p.Output = dry
+	}
+	done, err := p.Update(publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}
-	(&page{w: w.stderr}).published(c, p, in, done)
+	to := &page{w: w.stderr}
+	to.published(c, p, in, done)
+	if dry != nil {
+		to.dry(c, dry)
+	}
 	if in.partial || len(done.Lost) > 0 {
 		return statusError(exitPartial)
 	}
@@ -114,7 +141,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 		head = cmp.Or(in.head, &feedhistory.Document{})
 		head.Title = cmp.Or(head.Title, c.Base)
 	}
-	if !isNew && c.Title+c.Author+c.ID == "" {
+	if !isNew && c.Title+c.Author+c.ID+c.Site == "" {
 		return nil, nil
 	}
 	if in.head != nil {
@@ -128,6 +155,10 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 		head.Subtitle = "" // RSS has to have one
 	}
 	head.Title = cmp.Or(c.Title, head.Title)
+	if c.Site != "" {
+		head.Links = slices.DeleteFunc(slices.Clone(head.Links), func(l feedhistory.Link) bool { return l.Rel == feedhistory.RelAlternate })
+		head.Links = append(head.Links, feedhistory.Link{Rel: feedhistory.RelAlternate, Href: c.Site, Type: "text/html"})
+	}
 	if c.Author != "" {
 		head.Authors = []feedhistory.Person{{Name: c.Author}}
 	}
@@ -148,7 +179,11 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 		p.para("  - ", "    ", count(done.Dated, "entry", "entries")+
 			" got the present time, for the source gives no time, or not a newer one with an edit")
 	}
-	for _, reason := range []string{leftPlain, leftDraft, leftFuture} {
+	if n, first := in.withTemplates(); n > 0 {
+		p.para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator's in their text, which readers will see as they stand "+
+			"(the first: "+first+"); publish what the generator makes of them: its own feed")
+	}
+	for _, reason := range []string{leftPlain, leftDraft, leftFuture, leftExpired} {
 		if n := in.left[reason]; n > 0 {
 			p.para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
 		}
@@ -170,6 +205,15 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 		return
 	}
 	p.para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
+}
+
+// dry says what would have been written.
+func (p *page) dry(c *publishCommand, d *dryRun) {
+	dir := strings.TrimSuffix(c.Out, "/") + "/"
+	for _, name := range d.written {
+		p.para("  - ", "    ", dir+name+" would be written")
+	}
+	p.para("", "", "a dry run: nothing was written")
 }
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
@@ -78,7 +79,11 @@ func isFeed(in *bufio.Reader) bool {
 
 // loadMarkdown reads a directory of articles.
 func (c *publishCommand) loadMarkdown() (*input, error) {
-	site := &markdownSite{files: os.DirFS(c.From), base: c.Base, link: c.Link, id: c.EntryID, now: now()}
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	site := &markdownSite{files: os.DirFS(c.From), base: c.Base, link: c.Link, id: c.EntryID, now: now(), zone: zone}
 	records, err := site.records()
 	in := &input{whole: true, left: site.left}
 	for _, r := range records {

@@ -23,14 +23,13 @@ import (
 // A readmeCommand is a command of README, and what README says that it prints.
 type readmeCommand struct{ command, prints string }
 
-// readmeCommands reads the shell blocks of README's part on the terminal.
-func readmeCommands(t *testing.T) (commands []readmeCommand) {
-	text, err := os.ReadFile("../../README.md")
+// readmeCommands reads the shell blocks of a README, from a heading to the next.
+func readmeCommands(t *testing.T, file, heading, next string) (commands []readmeCommand) {
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	_, part, ok := strings.Cut(string(text), "\n## At a terminal\n")
+	_, part, ok := strings.Cut(string(text), heading)
 	require.True(t, ok)
-	part, _, ok = strings.Cut(part, "\n## ")
-	require.True(t, ok)
+	part, _, _ = strings.Cut(part, next)
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(part, -1) {
 		for line := range strings.Lines(block[1]) {
 			last := len(commands) - 1
@@ -72,6 +71,8 @@ func readmeSites(t *testing.T) (org, net string) {
 		switch _, err := fmt.Sscanf(r.URL.Path, "/%d.atom", &n); {
 		case r.URL.Path == "/":
 			fmt.Fprint(w, `<!doctype html><link rel="alternate" type="application/atom+xml" href="feed.atom">`)
+		case r.URL.Path == "/podcast.rss":
+			fmt.Fprint(w, `<rss version="2.0"><channel><title>P</title><item><guid>1</guid><enclosure url="1.mp3" type="audio/mpeg" length="1"/></item></channel></rss>`)
 		case r.URL.Path == "/feed.atom":
 			fmt.Fprint(w, document(`<link rel="prev-archive" href="11.atom"/>`, 330, 340, newest))
 		case err != nil || n < 1 || n > 11:
@@ -97,17 +98,35 @@ func readmeSites(t *testing.T) (org, net string) {
 // ages are what README cannot foresee.
 var ages = regexp.MustCompile(` +\d+[smhd]\b`)
 
-// README's part on the terminal, run from its first command to its last, prints what
-// it says.
+// What the READMEs say of the command, run from the first line to the last, prints
+// what they say.
 func TestReadme(t *testing.T) {
-	commands := readmeCommands(t)
-	require.Greater(t, len(commands), 10)
+	t.Run("library", func(t *testing.T) {
+		dir := testReadme(t, readmeCommands(t, "../../README.md", "\n## At a terminal\n", "\n## "), 5)
+		entries, err := os.ReadFile(filepath.Join(dir, "entries.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, 340, bytes.Count(entries, []byte("\n")))
+	})
+	t.Run("command", func(t *testing.T) {
+		dir := testReadme(t, readmeCommands(t, "README.md", "# The command\n", "\n# "), 10)
+		require.FileExists(t, filepath.Join(dir, "public", "feed.atom"))
+		files, err := os.ReadFile(filepath.Join(dir, "downloads"))
+		require.NoError(t, err)
+		require.Regexp(t, `^http.*/1\.mp3\n$`, string(files))
+	})
+}
+
+// testReadme runs commands, at least so many, in a directory of their own.
+func testReadme(t *testing.T, commands []readmeCommand, least int) string {
+	require.GreaterOrEqual(t, len(commands), least)
 	org, net := readmeSites(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(os.Args[0], filepath.Join(dir, "feedhistory")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "wget"), []byte("#!/bin/sh\ncat > downloads\n"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "subscriptions.opml"),
 		[]byte(`<opml version="2.0"><body><outline text="a" xmlUrl="`+net+`/feed.atom"/></body></opml>`), 0o600))
-	here := strings.NewReplacer("https://example.org", org, "https://example.net", net, " example.org/", " "+strings.TrimPrefix(org, "http://")+"/")
+	here := strings.NewReplacer("https://example.org", org, "https://example.net", net, " example.org/", " "+strings.TrimPrefix(org, "http://")+"/",
+		"postgres://localhost/feeds", "other.db", "feedhistory serve", "feedhistory serve --listen 127.0.0.1:0")
 	plain := func(text string) string {
 		text = strings.NewReplacer(org, "https://example.org", net, "https://example.net").Replace(text)
 		return ages.ReplaceAllString(text, " T")
@@ -115,6 +134,10 @@ func TestReadme(t *testing.T) {
 	for _, c := range commands {
 		if strings.HasPrefix(c.command, "go ") {
 			continue // it installs what is tested
+		}
+		if strings.Contains(c.command, "/podcast.rss") { // which README has mirrored before
+			_, stderr, status := runReadme(t, dir, "feedhistory sync "+org+"/podcast.rss")
+			require.Zero(t, status, stderr)
 		}
 		stdout, stderr, status := runReadme(t, dir, here.Replace(c.command))
 		require.Contains(t, []int{exitOK, exitPartial}, status, "%s\n%s%s", c.command, stdout, stderr)
@@ -125,10 +148,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	entries, err := os.ReadFile(filepath.Join(dir, "entries.jsonl"))
-	require.NoError(t, err)
-	require.Equal(t, 340, bytes.Count(entries, []byte("\n")))
-	require.FileExists(t, filepath.Join(dir, "public", "feed.atom"))
+	return dir
 }
 
 // runReadme runs a command in a shell. One that goes on for ever is interrupted.
@@ -136,7 +156,8 @@ func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	if strings.Contains(command, "--every") {
+	lasts := strings.Contains(command, "--every") || strings.Contains(command, " serve ")
+	if lasts {
 		cmd = exec.CommandContext(ctx, "sh", "-c", "exec "+command)
 	}
 	var out, errs bytes.Buffer
@@ -144,7 +165,7 @@ func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FEEDHISTORY_ALLOW_PRIVATE=true", "FEEDHISTORY_CONFIG=",
 		"XDG_DATA_HOME="+filepath.Join(dir, "data"), "FEEDHISTORY_DB=", "GORACE=atexit_sleep_ms=10")
 	require.NoError(t, cmd.Start())
-	if strings.Contains(command, "--every") {
+	if lasts {
 		defer time.AfterFunc(3*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGINT) }).Stop()
 	}
 	_ = cmd.Wait()

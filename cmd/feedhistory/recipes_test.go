@@ -54,6 +54,7 @@ func TestRecipes(t *testing.T) {
 	for _, recipe := range recipes {
 		source := filepath.Dir(recipe)
 		t.Run(filepath.Base(source), func(t *testing.T) {
+			t.Parallel()
 			modules, err := filepath.EvalSymlinks(filepath.Join(source, "node_modules"))
 			if _, packaged := os.Stat(filepath.Join(source, "package.json")); packaged == nil && err != nil {
 				if os.Getenv("FEEDHISTORY_RECIPES") == "required" {

@@ -74,22 +74,6 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain":                    "plain",
-		" a\r\n\tb\u00a0c\u2028d ": "a b c d",
-		"\x1b[31mred\x07":          "\ufffd[31mred\ufffd",
-		"c1 \u009b2J":              "c1 \ufffd2J",
-		"\u202egnp.exe\u2066":      "gnp.exe",
-		"bad \xff\xfe":             "bad \ufffd\ufffd",
-		"👩‍👩‍👧 family":             "👩‍👩‍👧 family",
-	} {
-		if got := clean(text); got != want {
-			t.Errorf("clean(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestCut(t *testing.T) {
 	for _, test := range []struct {
 		text  string

@@ -5,36 +5,17 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // columns is the width that output for people is made for.
 const columns = 80
 
-// clean makes text of unknown origin fit for a terminal and for one line: white
-// space is one space, and no control or direction-turning character is left.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r):
-			return unicode.ReplacementChar
-		case turns(r):
-			return -1
-		}
-		return r // strings.Map has replaced invalid UTF-8
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
-
-// turns reports whether a character changes the direction of those around it,
-// by which one text can be made to look like another.
-func turns(r rune) bool {
-	return r == 0x61c || r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
+// clean makes text of unknown origin fit for a terminal and for one line.
+func clean(s string) string { return terminal.Clean(s) }
 
 // cut shortens text to a width.
 func cut(s string, width int) string {

@@ -55,7 +55,8 @@ checkout() {
 }
 
 cleanup() {
-	git worktree remove --force "$work" 2>/dev/null || rm -rf "$work"
+	git worktree remove --force "$work" 2>/dev/null || true
+	rm -rf "${work%/feed}"
 }
 
 # branch publishes into the branch. Where another build was faster, its documents

@@ -1,7 +1,7 @@
-// Aggregator reads several feeds side by side with one Client, and prints one
+// Timeline reads several feeds side by side with one Client, and prints one
 // stream of their entries, the newest first, with a verdict on each feed.
 //
-//	go run ./examples/aggregator [URL ...]
+//	go run ./examples/timeline [URL ...]
 //
 // Without URLs it reads five feeds that it serves itself, one of each kind and
 // one whose publisher has lost an archive.

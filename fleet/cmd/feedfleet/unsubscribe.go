@@ -9,7 +9,7 @@ import (
 
 // The verb unsubscribe.
 type unsubscribeCommand struct {
-	fleetDatabase
+	database
 	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that workers are not to poll any more."`
 }
 
@@ -31,13 +31,13 @@ func (c *unsubscribeCommand) Run(w *world) error {
 		return usageError(refused.Error())
 	}
 	if err != nil {
-		return c.database().failure(err)
+		return c.failure(err)
 	}
 	p := &page{w: w.asides()}
 	p.para("", "  ", "unsubscribed from "+count(removed, "feed", "feeds"))
 	if missing := len(c.URLs) - removed; missing > 0 {
 		w.say(fmt.Sprintf("%s not subscribed to", count(missing, "was", "were")))
-		return errors.Join(p.err, statusError(exitFailed))
+		return errors.Join(p.err, errSaid)
 	}
 	return p.err
 }

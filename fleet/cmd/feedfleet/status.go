@@ -2,18 +2,22 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // The verb status.
 type statusCommand struct {
-	fleetDatabase
+	database
 	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due until it is late (default: ${default})."`
 	Top  int           `default:"10" placeholder:"N" help:"How many hosts, failing feeds and dead letters to list (default: ${default})."`
 	JSON bool          `name:"json" help:"Print a JSON object."`
@@ -45,7 +49,7 @@ func (c *statusCommand) Run(w *world) error {
 	defer db.Close()
 	s, err := db.Status(w.ctx, fleet.StatusQuery{Late: c.Late, Hosts: c.Top, Letters: c.Top, Errors: c.Top})
 	if err != nil {
-		return c.database().failure(err)
+		return c.failure(err)
 	}
 	if c.JSON {
 		return printJSON(w.stdout, s)
@@ -54,6 +58,19 @@ func (c *statusCommand) Run(w *world) error {
 	p := &page{w: out}
 	p.fleet(s, c.Late, time.Now())
 	return errors.Join(p.err, out.Flush())
+}
+
+// printJSON writes a value, over several lines, for people may read it.
+func printJSON(w io.Writer, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(terminal.JSON(b.Bytes()))
+	return err
 }
 
 // fleet shows how the feeds fare.
@@ -71,18 +88,18 @@ func (p *page) fleet(s *fleet.Status, late time.Duration, now time.Time) {
 		p.line("")
 		p.line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
 		for _, h := range s.ByHost {
-			p.line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), clean(h.Host)))
+			p.line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), terminal.Clean(h.Host)))
 		}
 	}
 	for _, f := range s.Errors {
 		p.line("")
-		p.line(clean(f.URL))
+		p.line(terminal.Clean(f.URL))
 		p.para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, until(f.Next, now)))
 	}
 	for _, l := range s.Letters {
 		p.line("")
-		p.line(clean(l.URL))
-		p.para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", timeText(l.Died), l.Reason))
+		p.line(terminal.Clean(l.URL))
+		p.para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", l.Died.UTC().Format("2006-01-02 15:04:05Z"), l.Reason))
 	}
 }
 
@@ -108,4 +125,12 @@ func hostNext(h fleet.HostStatus, now time.Time) string {
 		return "due"
 	}
 	return span(h.Next.Sub(now))
+}
+
+// until says when a time comes.
+func until(t, now time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return "in " + span(t.Sub(now))
 }

@@ -3,37 +3,19 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"strconv"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
-// The flag of the verbs that have to do with the fleet.
-type fleetDatabase struct {
-	DB string `name:"db" env:"FEEDHISTORY_DB" required:"" placeholder:"URL" help:"The PostgreSQL database that the workers share: postgres://USER@HOST/NAME."`
-}
-
-// database is the database, as the verbs for a single machine have it.
-func (f *fleetDatabase) database() *database { return &database{DB: f.DB} }
-
-// open opens the database.
-func (f *fleetDatabase) open(w *world) (*fleet.Database, error) {
-	if !f.database().isPostgres() {
-		return nil, usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other ones there is sync")
-	}
-	db, err := fleet.Open(w.ctx, f.DB)
-	if err != nil {
-		return nil, f.database().failure(err)
-	}
-	return db, nil
-}
-
 // The verb work.
 type workCommand struct {
-	fleetDatabase
+	database
 	Listen   string        `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
 	Interval time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
 	Pause    time.Duration `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
@@ -81,17 +63,14 @@ func (c *workCommand) Run(w *world) error {
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
-	client := w.client(w.stderr)
-	client.Budget = feedhistory.Budget{Documents: slicedDocuments}
-	client.Policy.PerHost = 1
 	worker := &fleet.Worker{
-		Database: db, Client: client, Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
+		Database: db, Client: w.client(w.stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
 	}
 	if c.Pause == 0 {
 		worker.Pause = -1
 	}
 	if c.Listen == "" {
-		w.say("at work on " + c.database().name())
+		w.say("at work on " + c.name())
 		return worker.Run(w.ctx)
 	}
 	return c.listening(w, worker, log)
@@ -100,16 +79,51 @@ func (c *workCommand) Run(w *world) error {
 // listening works and answers until the context ends.
 func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger) error {
 	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return errors.New("--listen: " + listenProblem(err))
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
+		return fmt.Errorf("--listen: %v: %w", op.Addr, op.Err)
 	}
-	w.say("at work on " + c.database().name() + "; http://" + address(listener) + "/metrics")
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	w.say("at work on " + c.name() + "; http://" + address(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.ctx)
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()
-		served <- w.serve(listener, worker.Handler(), log)
+		served <- w.serve(ctx, listener, worker.Handler(), log)
 	}()
 	err = worker.Run(ctx)
+	cancel()
 	return errors.Join(err, <-served)
+}
+
+// serve answers until the context ends.
+func (w *world) serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	const patience = 10 * time.Second // with a request, and with answers under way at the end
+	server := &http.Server{
+		Handler: handler, ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	w.say("ending")
+	ending, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// address is where a listener can be reached from here.
+func address(l net.Listener) string {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return l.Addr().String()
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A dryRun is an Output in which what is published goes nowhere: it stands above
+// what is there.
+type dryRun struct {
+	publish.Output
+	put     map[string][]byte
+	removed map[string]bool
+	written []string // in the order in which they were
+}
+
+func newDryRun(over publish.Output) *dryRun {
+	return &dryRun{Output: over, put: map[string][]byte{}, removed: map[string]bool{}}
+}
+
+// Open implements fs.FS.
+func (d *dryRun) Open(name string) (fs.File, error) {
+	if data, ok := d.put[name]; ok {
+		return &dryFile{Reader: bytes.NewReader(data), name: path.Base(name), size: int64(len(data))}, nil
+	}
+	if d.removed[name] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return d.Output.Open(name)
+}
+
+// Put implements publish.Output.
+func (d *dryRun) Put(name string, data []byte) error {
+	d.put[name] = slices.Clone(data)
+	delete(d.removed, name)
+	if path.Base(name)[0] != '.' && !slices.Contains(d.written, name) {
+		d.written = append(d.written, name)
+	}
+	return nil
+}
+
+// Remove implements publish.Output.
+func (d *dryRun) Remove(name string) error {
+	delete(d.put, name)
+	d.removed[name] = true
+	d.written = slices.DeleteFunc(d.written, func(other string) bool { return other == name })
+	return nil
+}
+
+// Lock implements publish.Output: nothing is written, so nobody need wait.
+func (d *dryRun) Lock() (func() error, error) { return func() error { return nil }, nil }
+
+// A dryFile is a file that is not there.
+type dryFile struct {
+	*bytes.Reader
+	name string
+	size int64
+}
+
+func (f *dryFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *dryFile) Close() error               { return nil }
+func (f *dryFile) Name() string               { return f.name }
+func (f *dryFile) Size() int64                { return f.size }
+func (f *dryFile) Mode() fs.FileMode          { return 0o444 }
+func (f *dryFile) ModTime() time.Time         { return time.Time{} }
+func (f *dryFile) IsDir() bool                { return false }
+func (f *dryFile) Sys() any                   { return nil }

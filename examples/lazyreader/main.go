@@ -1,0 +1,120 @@
+// Lazyreader shows a feed's history page by page, and reads only as much of it as
+// is shown.
+//
+//	go run ./examples/lazyreader [URL]
+//
+// Press Enter for more; end the input (Ctrl-D) to leave. Without a URL it reads a
+// feed of three documents that it serves itself.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log"
+	"os"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/examples/site"
+)
+
+func main() {
+	var client feedhistory.Client
+	var url string
+	if len(os.Args) > 1 {
+		url = os.Args[1]
+	} else {
+		home, stop, err := site.Start()
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer stop()
+		url = home + site.Archived
+		client.Policy.AllowPrivate = true // the site is on this machine
+	}
+	if err := show(context.Background(), os.Stdin, os.Stdout, &client, url, 2); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// show prints a page of entries for each line of the input, and at the end how
+// much of the feed this was.
+func show(ctx context.Context, in io.Reader, out io.Writer, client *feedhistory.Client, url string, page int) error {
+	s := newScroll(client.Walk(ctx, url, nil))
+	defer s.stop()
+	for lines := bufio.NewScanner(in); ; {
+		entries := s.next(page)
+		for _, e := range entries {
+			fmt.Fprintf(out, "%s  %s\n", cmp.Or(e.Updated, e.Published).Format(time.DateOnly), e.Title().Plain())
+		}
+		if len(entries) < page {
+			break
+		}
+		if !lines.Scan() {
+			return lines.Err() // the rest is not read, so there is no verdict
+		}
+	}
+	history, err := s.merger.History()
+	if history == nil {
+		return err
+	}
+	fmt.Fprintln(out, history.Kind, history.Verdict())
+	for _, gap := range history.Gaps {
+		fmt.Fprintf(out, "missing: %v\n  what to do: %s\n", gap, gap.Reason.Advice())
+	}
+	return err
+}
+
+// A scroll is a walk through a feed at its reader's speed.
+type scroll struct {
+	pull   func() (*feedhistory.Document, error, bool)
+	stop   func()
+	merger feedhistory.Merger
+	shown  map[string]*feedhistory.Entry // by ID
+}
+
+func newScroll(walk iter.Seq2[*feedhistory.Document, error]) *scroll {
+	s := &scroll{shown: map[string]*feedhistory.Entry{}}
+	s.pull, s.stop = iter.Pull2(walk)
+	return s
+}
+
+// next returns the next n entries, the newest first, and fewer at the end. It
+// reads a document only if the last one has no more; the walk itself requests at
+// most one ahead. An entry that was shown comes again if an older document has a
+// newer version of it.
+func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
+	for more := true; more; {
+		entries = s.waiting(n)
+		if len(entries) == n {
+			break
+		}
+		var doc *feedhistory.Document
+		var err error
+		if doc, err, more = s.pull(); more {
+			s.merger.Add(doc, err) // drops duplicates, applies deletions, collects gaps
+		}
+	}
+	for _, e := range entries {
+		s.shown[e.ID] = e
+	}
+	return entries
+}
+
+// waiting returns up to n entries that were read and not shown.
+func (s *scroll) waiting(n int) (entries []*feedhistory.Entry) {
+	history, _ := s.merger.History()
+	if history == nil {
+		return nil
+	}
+	for _, e := range history.Entries {
+		if len(entries) < n && s.shown[e.ID] != e {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}

@@ -1,0 +1,163 @@
+// Command feedfleet mirrors feeds on many machines: package fleet at a terminal.
+//
+// Results go to standard output and everything else to standard error. The exit
+// status is 0, 1 after a failure, and 2 after wrong usage.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
+)
+
+// The exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+const description = `Mirrors feeds on many machines, which share a PostgreSQL database.
+
+feedhistory list, entries, export and serve read the same database.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.`
+
+// The command line.
+type commandLine struct {
+	globals
+
+	Work        workCommand        `cmd:"" help:"Be one of the workers."`
+	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
+	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
+	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
+}
+
+// The flags that every verb has.
+type globals struct {
+	AllowPrivate bool             `help:"Let loopback and private addresses through."`
+	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
+	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
+	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
+	Version      kong.VersionFlag `help:"Print the version."`
+}
+
+// Validate refuses what no client can be made of.
+func (g *globals) Validate() error {
+	if g.Pace < 0 {
+		return errors.New("--pace: a time cannot be negative")
+	}
+	return nil
+}
+
+// client returns the Client that the flags ask for.
+func (g *globals) client(stderr io.Writer) *feedhistory.Client {
+	c := &feedhistory.Client{
+		UserAgent: g.UserAgent, Pace: g.Pace,
+		Budget: feedhistory.Budget{Documents: slicedDocuments},
+		Policy: feedhistory.Policy{AllowPrivate: g.AllowPrivate, PerHost: 1},
+	}
+	if g.Verbose {
+		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return c
+}
+
+// The world that a verb runs in.
+type world struct {
+	*globals
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// say writes a message to standard error.
+func (w *world) say(message string) {
+	fmt.Fprintln(w.stderr, "feedfleet:", terminal.Clean(message))
+}
+
+// A usageError is what the command cannot be asked.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// errSaid ends the command with exitFailed. What there is to say has been said.
+var errSaid = errors.New("failed")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the command; it returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var line commandLine
+	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	ended := -1 // the status that --help or --version asked for
+	parser := kong.Must(&line,
+		kong.Name("feedfleet"), kong.Description(description),
+		kong.Vars{"version": version(), "agent": "feedhistory/" + feedhistory.Version},
+		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
+	)
+	call, err := parser.Parse(args)
+	if ended >= 0 {
+		return ended
+	}
+	if err == nil {
+		if err = call.Run(w); err == nil {
+			return exitOK
+		}
+		if _, usage := errors.AsType[usageError](err); !usage {
+			if !errors.Is(err, errSaid) {
+				w.say(err.Error())
+			}
+			return exitFailed
+		}
+	}
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+		call = parse.Context
+	}
+	verb := ""
+	if call != nil && call.Selected() != nil {
+		verb = " " + call.Selected().Name
+	}
+	w.say(err.Error())
+	w.say("see feedfleet" + verb + " --help")
+	return exitUsage
+}
+
+// version says which build this is: the version of the module if it was installed
+// by one, else the library's; the revision, if the build knows it; and the Go
+// version.
+func version() string {
+	number, details := "v"+feedhistory.Version, runtime.Version()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "(devel)" {
+			number = cmp.Or(v, number)
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && s.Value != "" {
+				details = "revision " + s.Value[:min(12, len(s.Value))] + ", " + details
+			}
+		}
+	}
+	return fmt.Sprintf("feedfleet %s (%s)", strings.TrimPrefix(number, "v"), details)
+}
