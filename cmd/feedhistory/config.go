@@ -56,7 +56,7 @@ func readConfig() (*config, error) {
 	}
 	_, err := toml.DecodeFile(c.file, &c.all)
 	switch parse, ok := errors.AsType[toml.ParseError](err); {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // as another user
 		return c, nil
 	case ok:
 		return nil, fmt.Errorf("%s:%d: %s", c.file, parse.Position.Line, parse.Message)
