@@ -92,6 +92,10 @@ type Credential struct {
 
 	// Authorization is the value of the header of that name, such as "Bearer …".
 	Authorization string
+
+	// Header are further fields that servers ask for, such as "X-Api-Key" or
+	// "Cookie". Those that a Client sets itself are refused; see Ask.
+	Header http.Header
 }
 
 // String returns the origin, so that printing a credential gives nothing away.
@@ -111,8 +115,8 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 }
 
 // Get reads a single document. For a damaged one it returns what it could read,
-// together with the error. The error is a *ParseError, or the request's:
-// *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError,
+// together with the error. The error is a *ParseError, a *NotFeedError, which
+// wraps one, or the request's: *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError,
 // *EncodingError or *url.Error.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
@@ -270,6 +274,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	}
 	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
 		l.doc.Response = response
+	} else {
+		l.err = c.notFeed(l.err, l.text, base, resp.Header)
 	}
 	if cut != nil {
 		l.err = cut // says more than that the document is truncated

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -148,6 +149,36 @@ func TestCredentials(t *testing.T) {
 	require.Len(t, h.Gaps, 1)
 	require.NotContains(t, h.Gaps[0].Error(), "Bearer")
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "Bearer")
+}
+
+// So are further fields, which may not be those that the Client sets itself.
+func TestCredentialHeader(t *testing.T) {
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, "other "+r.Header.Get("X-Key")+r.Header.Get("Cookie"))
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel/></rss>`)
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.URL.Path+" "+r.Header.Get("X-Key")+" "+r.Header.Get("Cookie"))
+		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
+	}))
+	defer server.Close()
+	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer client.CloseIdle()
+	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
+	_, err := client.Get(t.Context(), server.URL+"/feed")
+	require.NoError(t, err)
+	require.Equal(t, []string{"/feed k c=1", "other "}, got)
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "c=1")
+	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
+		own := client.Clone()
+		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
+		_, err = own.Get(t.Context(), server.URL+"/feed")
+		var refused *RefusedError
+		require.ErrorAs(t, err, &refused, name)
+		require.Equal(t, RuleHeader, refused.Rule)
+	}
 }
 
 // A feed on a public host cannot have its readers talk to private ones. The

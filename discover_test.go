@@ -1,8 +1,13 @@
 package feedhistory
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,39 +27,164 @@ func TestFeedLinks(t *testing.T) {
 		`<script>"<link rel=alternate type=application/atom+xml href=f>"</script><!-- <link rel=alternate type=application/atom+xml href=f> -->`: nil,
 		`<a rel="alternate" type="application/atom+xml" href="f">x</a>`:                                                                          nil,
 		"": nil,
+		`<link rel=alternate type=application/atom+xml href=f><base href=/late/>`:                                                                               {"https://example.org/late/f"},
+		`<base href="javascript:x"><link rel=alternate type=application/atom+xml href=f>`:                                                                       {at + "f"},
+		`<base href="https://h.example/" href=/no><link rel=alternate type=application/atom+xml href=f type=x>`:                                                 {"https://h.example/f"},
+		`<link rel=alternate type=application/atom+xml href="http://user:secret@h.example/"><link rel=alternate type=application/atom+xml href="https:///f#x">`: nil,
+		`<link rel=alternate type=application/atom+xml href="f#a"><link rel=alternate type=application/atom+xml href="f#b">`:                                    {at + "f"},
+		`<link rel=alternate type=application/atom+xml href="` + strings.Repeat("x", 9000) + `"><link rel=alternate type=application/rss+xml href=g>`:           {at + "g"},
 	} {
-		links, err := feedLinks(strings.NewReader(page), at)
-		require.NoError(t, err)
+		links := feedLinks(page, at, "text/html", 8<<10)
 		var got []string
 		for _, l := range links {
 			got = append(got, l.Href)
 		}
 		require.Equal(t, want, got, page)
 	}
-	many, err := feedLinks(strings.NewReader(strings.Repeat(`<link rel=alternate type=application/atom+xml href=x><base><link rel=feed type=application/atom+xml href=y>`, 40)), at)
-	require.NoError(t, err)
+	many := feedLinks(strings.Repeat(`<link rel=alternate type=application/atom+xml href=x><base><link rel=feed type=application/atom+xml href=y>`, 40), at, "", 8<<10)
 	require.Len(t, many, 2)
 	var b strings.Builder
 	for i := range 100 {
 		b.WriteString(`<link rel=feed type=application/rss+xml href=` + strings.Repeat("x", i+1) + `>`)
 	}
-	many, err = feedLinks(strings.NewReader(b.String()), at)
-	require.NoError(t, err)
+	many = feedLinks(b.String(), at, "", 8<<10)
 	require.Len(t, many, mostFeedLinks)
 }
 
+// One link for each feed, the best format of it, and comments last.
+func TestFeedLinksBestFirst(t *testing.T) {
+	const at = "https://example.org/"
+	link := func(kind, href, title string) string {
+		return `<link rel="alternate" type="application/` + kind + `" href="` + href + `" title="` + title + `">`
+	}
+	for _, test := range []struct {
+		name, page string
+		want       []string
+	}{
+		{"WordPress", link("rss+xml", "/comments/feed/", "Blog » Comments Feed") + link("rss+xml", "/feed/", "Blog » Feed"), []string{"feed/", "comments/feed/"}},
+		{"Blogger", link("rss+xml", "/feeds/posts/default?alt=rss", "Blog - RSS") + link("atom+xml", "/feeds/posts/default", "Blog - Atom"), []string{"feeds/posts/default"}},
+		{"Hugo", link("rss+xml", "/index.xml", "Blog") + link("feed+json", "/feed.json", "Blog"), []string{"index.xml"}},
+		{"no titles", link("rss+xml", "/rss.xml", "") + link("atom+xml", "/atom.xml", "") + link("feed+json", "/feed.json", ""), []string{"atom.xml"}},
+		{"two feeds of one format and name", link("rss+xml", "/feed1", "RSS") + link("rss+xml", "/feed2", "RSS"), []string{"feed1", "feed2"}},
+		{"two feeds of one name", link("rss+xml", "/podcast.rss", "Us") + link("atom+xml", "/blog.atom", "Us"), []string{"podcast.rss", "blog.atom"}},
+		{"by host", link("rss+xml", "https://a.example/rss", "Us") + link("atom+xml", "https://b.example/atom", "Us"), []string{"https://a.example/rss", "https://b.example/atom"}},
+		{"only comments", link("atom+xml", "/x", "Kommentare"), []string{"x"}},
+		{"comments by address", link("rss+xml", "/?feed=comments-rss2", "Flux") + link("rss+xml", "/commentary", "Flux"), []string{"commentary", "?feed=comments-rss2"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, l := range feedLinks(test.page, at, "text/html", 8<<10) {
+				got = append(got, strings.TrimPrefix(l.Href, at))
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestFeedLinksCharset(t *testing.T) {
+	links := feedLinks("<meta charset=iso-8859-1><link rel=alternate type=application/atom+xml href=f title='Caf\xe9"+strings.Repeat("é", 400)+"'>", "https://example.org/", "text/html", 8<<10)
+	require.Len(t, links, 1)
+	require.True(t, strings.HasPrefix(links[0].Title, "Café"), links[0].Title)
+	require.LessOrEqual(t, len(links[0].Title), mostTitle)
+	require.True(t, utf8.ValidString(links[0].Title))
+}
+
+const discoverSite = `
+-- /page --
+Content-Type: text/html
+
+<!doctype html><link rel=alternate type=application/rss+xml href=/feed.rss><link rel=alternate type=application/atom+xml href=/feed.atom title=News>
+-- /sloppy --
+Content-Type: text/html
+
+<title>x</title><p>no root, &nbsp; <br><link rel=alternate type=application/atom+xml href=f>
+-- /xhtml --
+Content-Type: application/xhtml+xml
+
+<html xmlns="http://www.w3.org/1999/xhtml"><head><base href="/dir/"/><link rel="alternate" type="application/atom+xml" href="f"/></head></html>
+-- /mislabelled --
+Content-Type: text/html
+
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>Feed</title><entry><id>urn:1</id></entry></feed>
+-- /sub/bare.html --
+Content-Type: text/html
+
+<html><body>nothing</body></html>
+-- /feed.xml --
+Content-Type: text/html
+
+<html>not here
+-- /atom.xml --
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>Known</title></feed>
+-- /data.xml --
+<opml/>
+-- /data.json --
+{}
+`
+
 func TestDiscover(t *testing.T) {
-	site := feedtest.Serve(t, "-- /page --\nContent-Type: text/html\n\n<link rel=alternate type=application/atom+xml href=/feed title=News>\n")
+	site := feedtest.Serve(t, discoverSite)
 	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
 	defer c.CloseIdle()
-	links, err := c.Discover(t.Context(), site.URL+"/page")
-	require.NoError(t, err)
-	require.Equal(t, Links{{Rel: "alternate", Href: site.URL + "/feed", Type: "application/atom+xml", Title: "News"}}, links)
-	_, err = c.Discover(t.Context(), site.URL+"/nothing")
+	atom := func(path, title string) Links {
+		return Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
+	}
+	for path, want := range map[string]Links{
+		"/page":          atom("/feed.atom", "News"),
+		"/page#top":      atom("/feed.atom", "News"),
+		"/sloppy":        atom("/f", ""),
+		"/xhtml":         atom("/dir/f", ""),
+		"/mislabelled":   atom("/mislabelled", "Feed"),
+		"/sub/bare.html": atom("/atom.xml", "Known"),
+		"/data.xml":      nil,
+		"/data.json":     nil,
+	} {
+		links, err := c.Discover(t.Context(), site.URL+path)
+		require.NoError(t, err, path)
+		require.Equal(t, want, links, path)
+	}
+	_, err := c.Discover(t.Context(), site.URL+"/nothing")
 	var status *StatusError
 	require.ErrorAs(t, err, &status)
 	refused := &Client{}
 	_, err = refused.Discover(t.Context(), site.URL+"/page")
 	var rule *RefusedError
 	require.ErrorAs(t, err, &rule)
+}
+
+func TestNotFeedError(t *testing.T) {
+	site := feedtest.Serve(t, discoverSite)
+	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer c.CloseIdle()
+	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
+		_, err := c.Fetch(t.Context(), site.URL+path)
+		var other *NotFeedError
+		require.ErrorAs(t, err, &other, path)
+		require.Equal(t, page, other.Page, path)
+		require.Equal(t, site.URL+path, other.URL)
+		var parse *ParseError
+		require.ErrorAs(t, err, &parse)
+		require.Equal(t, ReasonNotFeed, parse.Reason)
+		require.Equal(t, ReasonNotFeed, NewGap("", err).Reason)
+	}
+}
+
+// What is said of all places of a host is not asked for at each.
+func TestDiscoverStops(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "<!doctype html>")
+	}))
+	defer server.Close()
+	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
+	defer c.CloseIdle()
+	links, err := c.Discover(t.Context(), server.URL)
+	require.Empty(t, links)
+	var status *StatusError
+	require.ErrorAs(t, err, &status)
+	require.EqualValues(t, 2, asked.Load())
 }

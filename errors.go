@@ -114,6 +114,28 @@ func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error(
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
+// A NotFeedError reports a document that is something else than a feed, such as
+// a web page.
+type NotFeedError struct {
+	URL  string // where it was found, after redirects
+	Page bool   // it is a web page
+
+	// Feeds are the feeds that the page names: its links with rel="alternate"
+	// and the media type of a feed, resolved, with "alternate" as their Rel. The
+	// best comes first: a feed that is there in several formats counts once, in
+	// Atom if it has that, and feeds of comments come last. The first 1 MiB of
+	// the page and 64 links count, no longer than Limits.URL. Whether they lead
+	// to feeds has not been tried. See [Client.Discover].
+	Feeds Links
+
+	Err *ParseError // in detail; its Reason is ReasonNotFeed
+}
+
+func (e *NotFeedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *NotFeedError) Unwrap() error { return e.Err }
+
 // Describe describes an error of this package in a few words, without the URL, for
 // programs that show the URL next to it. It returns the text of any other error.
 func Describe(err error) string {

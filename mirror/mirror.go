@@ -21,6 +21,11 @@ type Mirror struct {
 	Store  Store
 	Client *feedhistory.Client // Client makes the requests; nil means one with the default settings.
 
+	// ClientFor returns the client for a feed that needs one of its own, such as a
+	// Clone of Client with Credentials. Nil, or if it returns nil: Client. It may be
+	// called by several goroutines.
+	ClientFor func(feed string) *feedhistory.Client
+
 	// Every is the time between two polls of a feed that does not ask for more.
 	// Zero means an hour.
 	Every time.Duration
@@ -91,6 +96,16 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 		return p.stop(err)
 	}
 	return p.finish()
+}
+
+// clientFor is the client that requests a feed.
+func (m *Mirror) clientFor(feed string) *feedhistory.Client {
+	if m.ClientFor != nil {
+		if own := m.ClientFor(feed); own != nil {
+			return own
+		}
+	}
+	return m.http()
 }
 
 func (m *Mirror) http() *feedhistory.Client {

@@ -23,7 +23,7 @@ var errEnded = errors.New("the walk has ended")
 // walk asks for the feed at an address, and takes what comes.
 func (p *poll) walk(address string) error {
 	p.asks = address
-	for doc, err := range p.m.http().Walk(p.ctx, address, p.options()) {
+	for doc, err := range p.m.clientFor(p.feed.URL).Walk(p.ctx, address, p.options()) {
 		if err := p.take(doc, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/weblink"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -140,6 +142,9 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 			link.Href = address
 			feeds = append(feeds, link)
 		}
+	}
+	if articles := slices.DeleteFunc(slices.Clone(feeds), func(l feedhistory.Link) bool { return weblink.IsOfComments(l.Title, l.Href) }); len(articles) == 1 {
+		feeds = articles // comments are hardly what is meant
 	}
 	if len(feeds) != 1 {
 		s.found.put(page.URL, append(feedhistory.Links{}, feeds...))

@@ -117,13 +117,17 @@ func TestAddPage(t *testing.T) {
 	page := w.add("/blog.html")
 	body := w.page(page, http.StatusOK)
 	require.Contains(t, body, "This is a page that has 2 feeds")
-	require.Contains(t, body, "Comments &lt;b&gt;")
+	require.Contains(t, body, "Tides &lt;b&gt;")
 	require.NotContains(t, body, "The last poll failed")
 	status, _, news := w.post(url.Values{"url": {w.feedURL("/news.rss")}, "instead": {strings.TrimPrefix(page, "/feeds/")}})
 	require.Equal(t, http.StatusSeeOther, status)
 	require.Equal(t, news+"?said=leads", w.ends(page))
 	w.settle(w.feedURL("/news.rss"), 0)
 	require.Equal(t, []string{"/news.rss", "/tides.atom"}, w.feeds())
+
+	// Comments are not what is meant.
+	_, _, location = w.post(url.Values{"url": {w.feedURL("/commented.html")}})
+	require.Equal(t, news+"?said=leads", w.ends(location))
 
 	// Nothing but a page that never was a feed is dropped for another.
 	_, _, _ = w.post(url.Values{"url": {w.feedURL("/news.rss")}, "instead": {strings.TrimPrefix(tides, "/feeds/")}})

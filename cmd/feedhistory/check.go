@@ -27,6 +27,9 @@ type checkCommand struct {
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
 	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
+
+	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -50,7 +53,9 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--max-documents: at least 1")
 	}
 	files := 0
-	for _, source := range c.Sources {
+	for i, source := range c.Sources {
+		source = sourceAddress(source)
+		c.Sources[i] = source
 		if isURL(source) {
 			if err := checkURL(source); err != nil {
 				return err
@@ -76,12 +81,14 @@ func allURLs(sources []string) bool {
 
 // Run checks the sources, and prints what was found.
 func (c *checkCommand) Run(w *world) error {
-	run := &checkRun{checkCommand: c, world: w}
+	run := &checkRun{checkCommand: c, world: w, ofPages: map[string]bool{}}
 	if err := run.remembered(); err != nil {
 		return err
 	}
 	for _, source := range c.Sources {
-		if err := run.source(source); err != nil {
+		if err := run.source(source); err != nil && run.documents == 0 {
+			return failure(source, err)
+		} else if err != nil {
 			return errors.Join(run.print(), failure(source, err))
 		}
 	}
@@ -106,7 +113,8 @@ type checkRun struct {
 	digests   *check.Digests
 	found     []check.Finding
 	documents int
-	failed    bool // a file could not be read at all
+	failed    bool            // a file could not be read at all
+	ofPages   map[string]bool // feeds that pages name
 }
 
 // remembered reads what is known of an earlier run.
@@ -138,7 +146,11 @@ func (c *checkCommand) profile() check.Profile {
 func (r *checkRun) source(arg string) error {
 	switch {
 	case r.Chain && isURL(arg):
-		return r.chain(arg, r.client(r.stderr), func(url string) string { return url })
+		client, err := r.authorized(arg)
+		if err != nil {
+			return err
+		}
+		return r.chain(arg, client, func(url string) string { return url })
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:
@@ -147,11 +159,15 @@ func (r *checkRun) source(arg string) error {
 		return r.chain(files.url, client, files.name)
 	}
 	doc, err := r.read(arg)
+	if feed := r.feedAt(arg, err); feed != "" {
+		arg = feed
+		doc, err = r.read(arg)
+	}
 	if r.ctx.Err() != nil {
 		return r.ctx.Err()
 	}
 	if _, damaged := errors.AsType[*feedhistory.ParseError](err); err != nil && doc == nil && !damaged && !isURL(arg) {
-		r.unreadable(err)
+		r.unreadable(arg, err)
 		return nil
 	}
 	r.documents++
@@ -159,16 +175,45 @@ func (r *checkRun) source(arg string) error {
 	return nil
 }
 
+// feedAt returns the feed of the page that an argument names, given the error on it;
+// "" if there is none. A feed of a page that turns out to be a page is none.
+func (r *checkRun) feedAt(arg string, err error) string {
+	if !isURL(arg) || r.ofPages[arg] {
+		return ""
+	}
+	client, wrong := r.authorized(arg)
+	if wrong != nil {
+		return ""
+	}
+	defer client.CloseIdle()
+	feeds := feedsOf(r.ctx, client, arg, err)
+	if len(feeds) == 0 {
+		return ""
+	}
+	r.tellFeeds(arg, feeds)
+	r.ofPages[feeds[0].Href] = true
+	return feeds[0].Href
+}
+
+// feedOfPage is feedAt for the first document of a chain, given the finding on it.
+func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.Client) string {
+	if f.Code != "not-a-feed" || f.URL != feed || !slices.Contains(r.Sources, feed) { // of a file no request is made
+		return ""
+	}
+	_, err := client.Get(r.ctx, feed)
+	return r.feedAt(feed, err)
+}
+
 // unreadable says that a file cannot be read; the others are checked.
-func (r *checkRun) unreadable(err error) {
+func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
-	r.say(err.Error())
+	r.say(failure(file, err).Error())
 }
 
 func (r *checkRun) exists(file string) bool {
 	f, err := r.open(file)
 	if err != nil {
-		r.unreadable(err)
+		r.unreadable(file, err)
 		return false
 	}
 	return f.Close() == nil
@@ -230,6 +275,9 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 		case err != nil:
 			r.add(check.Document(nil, err, r.profile()), feed, err)
 		default:
+			if of := r.feedOfPage(feed, f, client); of != "" {
+				return r.chain(of, client, name)
+			}
 			f.URL = name(f.URL)
 			r.found = append(r.found, f)
 		}
@@ -252,7 +300,9 @@ func (r *checkRun) print() error {
 		return err
 	}
 	p := &page{w: r.stdout}
-	p.findings(r.found, r.documents)
+	if r.documents > 0 || !r.failed {
+		p.findings(r.found, r.documents)
+	}
 	return p.err
 }
 

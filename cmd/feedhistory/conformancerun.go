@@ -20,6 +20,7 @@ type conformanceRunCommand struct {
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show what is not as it should be."`
 	JSON     bool          `name:"json" help:"Print the whole report as JSON."`
+	Verbose  bool          `short:"v" help:"Show what the program says on standard error."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write the report as a page, too."`
 
 	caseFlags
@@ -60,7 +61,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 		return err
 	}
 	var stderr io.Writer
-	if w.Verbose {
+	if c.Verbose {
 		stderr = w.stderr
 	}
 	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{

@@ -26,6 +26,8 @@ import (
 // The flag of the verbs that have to do with mirrored feeds.
 type database struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where feeds are mirrored: a file, or the postgres:// URL of a database (default: ${db})."`
+
+	reading bool // nothing is to be written
 }
 
 // defaultDB is where feeds are mirrored if nobody says otherwise: among the
@@ -141,10 +143,11 @@ func (d *database) read(w *world) (store *openStore, err error) {
 	}
 	if errors.Is(err, sqlstore.ErrOutdated) {
 		if store, err = d.connect(w.ctx); err != nil {
-			err = fmt.Errorf("%w (an earlier feedhistory has made it, and it has to be brought up to date)", err)
+			err = fmt.Errorf("%w; an earlier feedhistory has made it, and it has to be brought up to date before it can be read", err)
 		}
 		return store, err
 	}
+	d.reading = true
 	return store, d.failure(err)
 }
 
@@ -280,11 +283,15 @@ func (d *database) unknown(arg string, err error) error {
 
 // failure says what is wrong with the database, if the error is its own.
 func (d *database) failure(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && d.reading && e.Code()&0xff == sqlite3.SQLITE_READONLY {
+		return errors.New(d.name() + ": the file cannot be read as it is: its log (-wal) is to be taken in first, and that needs " +
+			"the right to write; copy both to a directory of your own")
+	}
 	if what := storeProblem(err); what != "" {
 		return errors.New(d.name() + ": " + what)
 	}
 	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return err
 }

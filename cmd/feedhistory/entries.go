@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,25 +17,31 @@ import (
 type entriesCommand struct {
 	database
 	URL     string `arg:"" optional:"" name:"URL" help:"The feed; without it: all feeds."`
+	Feed    string `placeholder:"URL" help:"Likewise."`
 	Since   moment `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   moment `placeholder:"TIME" help:"Only entries from before this time."`
 	Search  string `placeholder:"WORDS" help:"Only entries that have all of the words in their title or content."`
 	Deleted bool   `help:"Also entries that are no longer part of their feed."`
 	Limit   int    `placeholder:"N" help:"As many at most."`
+	Long    bool   `short:"l" help:"Show several lines of each entry: when, its id and its link."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
+
+	pagerFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *entriesCommand) Help() string {
 	return "Entries come newest first: by when they were updated, else published, else mirrored. " +
-		"Their whole content is in feedhistory export."
+		"Each is a line: its day, its title and its id, by which feedhistory entry shows it as text; feedhistory export has them all."
 }
 
 // Validate refuses what no entry could fit.
 func (c *entriesCommand) Validate() error {
 	switch {
+	case c.URL != "" && c.Feed != "":
+		return errors.New("--feed: one feed, and there is an URL already")
 	case c.Limit < 0:
 		return errors.New("--limit: at least 1")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
@@ -47,6 +54,7 @@ func (c *entriesCommand) Validate() error {
 
 // Run shows the entries.
 func (c *entriesCommand) Run(w *world) (err error) {
+	c.URL = cmp.Or(c.URL, c.Feed)
 	store, err := c.read(w)
 	if err != nil {
 		return err
@@ -61,12 +69,16 @@ func (c *entriesCommand) Run(w *world) (err error) {
 			return c.unknown(c.URL, err)
 		}
 	}
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	pager := &pager{Writer: w.stdout}
+	if !c.JSON {
+		pager = c.pager(w)
+	}
+	out := bufio.NewWriterSize(pager, 64<<10)
 	err = c.show(&page{w: out}, store.Entries(w.ctx, query))
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
-	return errors.Join(c.failure(err), out.Flush())
+	return unlessLeft(errors.Join(c.failure(err), out.Flush(), pager.Close()))
 }
 
 func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error]) error {
@@ -100,6 +112,10 @@ func (c *entriesCommand) add(p *page, r *mirror.Record) error {
 	}
 	if c.Enclosures {
 		return p.enclosures(e)
+	}
+	if !c.Long {
+		p.entryLine(e, r)
+		return p.err
 	}
 	p.entry(e)
 	if c.URL == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +15,20 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+// detail says what an error is about without the URL: that is named beside.
+func detail(err error) string {
+	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
+		return "the document is larger than " + sizeText(e.Max)
+	}
+	if what, _ := tlsProblem(err); what != "" {
+		return what
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return feedhistory.Describe(err)
+}
 
 // advice says what to do about a gap, with the flag that does it.
 func advice(g *feedhistory.Gap) string {
@@ -25,6 +40,8 @@ func advice(g *feedhistory.Gap) string {
 		return "run the same command again: it goes on there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
+	case isTooLarge(g.Err):
+		s += " (--max-document-bytes)"
 	case isPrivate(g.Err):
 		s += " (--allow-private)"
 	}
@@ -43,7 +60,7 @@ func failure(arg string, err error) error {
 	if arg == "-" {
 		name = "standard input"
 	}
-	what, todo := feedhistory.Describe(err), remedy(err)
+	what, todo := detail(err), remedy(err)
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -59,7 +76,11 @@ func failure(arg string, err error) error {
 	if todo != "" {
 		what += "; " + todo
 	}
-	return errors.New(name + ": " + what)
+	said := errors.New(name + ": " + strings.TrimPrefix(what, name+": ")) // once
+	if errors.Is(err, context.Canceled) {
+		return interruptedError{said}
+	}
+	return said
 }
 
 // withoutUser takes a user and password out of a URL, so that they are not
@@ -77,6 +98,9 @@ func withoutUser(arg string) string {
 func remedy(err error) string {
 	if isPrivate(err) {
 		return "use --allow-private if you mean it"
+	}
+	if e, ok := errors.AsType[*feedhistory.NotFeedError](err); ok && len(e.Feeds) > 0 {
+		return "its feed is " + e.Feeds[0].Href + ": give that address"
 	}
 	if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		return parseRemedy(e)
@@ -97,6 +121,12 @@ func remedy(err error) string {
 }
 
 func networkRemedy(err error) string {
+	if isTooLarge(err) {
+		return tooLargeRemedy
+	}
+	if _, todo := tlsProblem(err); todo != "" {
+		return todo
+	}
 	var timeout interface{ Timeout() bool }
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
@@ -111,12 +141,25 @@ func networkRemedy(err error) string {
 
 func parseRemedy(e *feedhistory.ParseError) string {
 	switch {
+	case isTooLarge(e):
+		return tooLargeRemedy
 	case e.Reason != feedhistory.ReasonNotFeed:
 		return ""
 	case strings.Contains(e.Err.Error(), "HTML"):
-		return "look there for a link to the feed, and give its address"
+		return "the page names no feed: give the feed's own address"
 	}
 	return "check the address"
+}
+
+const tooLargeRemedy = "allow for more with --max-document-bytes if you trust the publisher"
+
+// isTooLarge reports whether a document has more bytes than are allowed.
+func isTooLarge(err error) bool {
+	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
+		return e.Limit == "bytes"
+	}
+	e, ok := errors.AsType[*feedhistory.ParseError](err)
+	return ok && e.Reason == feedhistory.ReasonLimit && strings.HasSuffix(e.Err.Error(), " bytes")
 }
 
 func statusRemedy(e *feedhistory.StatusError) string {
@@ -125,7 +168,11 @@ func statusRemedy(e *feedhistory.StatusError) string {
 		return "the publisher has withdrawn the feed for good"
 	case e.Status == http.StatusNotFound:
 		return "check the address"
-	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+	case e.Status == http.StatusUnauthorized:
+		return "the server does not let you read it: log in with --user, --token-env, --header or --netrc"
+	case e.Status == http.StatusProxyAuthRequired:
+		return "the proxy wants a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+	case e.Status == http.StatusForbidden:
 		return "the server does not let you read it"
 	case e.Status == http.StatusTooManyRequests, e.Status >= 500:
 		return "try again later"

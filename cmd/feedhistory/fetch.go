@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
@@ -10,71 +11,196 @@ import (
 
 // The verb fetch.
 type fetchCommand struct {
-	URL          string `arg:"" name:"URL" help:"The feed's address."`
-	MaxDocuments int    `default:"10000" placeholder:"N" help:"Documents to request at most (default: ${default})."`
-	MaxBytes     size   `default:"1GiB" placeholder:"SIZE" help:"Bytes to read at most, such as 10MB (default: ${default})."`
-	Format       string `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object with the verdict; atom, rss: one feed; csv: a table."`
-	Raw          bool   `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
+	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
+	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Limit        int      `placeholder:"N" help:"Only the latest entries, as many at most of each feed."`
+	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed; csv: a table."`
+	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
+	Raw          bool     `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
+	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file, which is there once it is complete, instead of standard output."`
+	MaxDocuments int      `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
+	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
 
 	backfillFlags
+	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *fetchCommand) Help() string {
-	return "The entries go to standard output, each once; a report with the verdict and each gap goes to standard error. " +
-		"Where something is missing, or the first document is damaged, the exit status is 3."
+	return "The entries go to standard output, each once, as their documents come; a report with the verdict and each gap goes to standard error. " +
+		"Where something is missing, or the first document is damaged, the exit status is 3.\n\n" +
+		"With --since and --limit the walk ends where the documents have nothing more that is asked for: the first one whose entries are all earlier. " +
+		"What was not asked for is no gap; the verdict is then no better than window. " +
+		"An entry without a time is always of the time asked for."
 }
 
-// Validate refuses a budget that allows for nothing.
+// Validate refuses a budget that allows for nothing, and what one document cannot
+// hold.
 func (c *fetchCommand) Validate() error {
 	switch {
 	case c.MaxDocuments < 1:
 		return errors.New("--max-documents: at least 1")
 	case c.MaxBytes < 1:
 		return errors.New("--max-bytes: at least 1")
+	case c.JSON && c.Format != "jsonl":
+		return errors.New("--json and --format " + c.Format + " exclude each other")
+	case c.Limit < 0:
+		return errors.New("--limit: at least 1")
+	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
+		return errors.New("--format " + c.Format + ": one URL, as it is one feed")
 	case c.Raw && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
 	return c.backfillFlags.Validate()
 }
 
-// Run fetches the feed, prints its entries and reports on them.
+// Run fetches the feeds one after the other, prints their entries and reports on
+// them.
 func (c *fetchCommand) Run(w *world) error {
-	if err := checkURL(c.URL); err != nil {
-		return err
+	for _, url := range c.URLs {
+		if err := checkURL(url); err != nil {
+			return err
+		}
 	}
-	r, err := c.history(w)
+	client, err := w.authorized(each(c.URLs, webAddress)...)
 	if err != nil {
 		return err
 	}
-	if err := c.print(w, r); err != nil {
+	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
+	out, err := w.output(c.Output)
+	if err != nil {
 		return err
 	}
-	p := &page{w: w.stderr}
-	p.outcome(r.History, r.Verdict(), c.verdictText(r))
-	if r.Verdict() == feedhistory.Partial {
-		return statusError(exitPartial)
+	defer out.discard()
+	status := exitOK
+	for _, url := range c.URLs {
+		f := &fetching{fetchCommand: c, world: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
+		became, err := f.feed(url)
+		if err != nil && (len(c.URLs) == 1 || isOutputError(err)) {
+			return err
+		}
+		if err != nil {
+			w.say(err.Error())
+			became = exitFailed
+		}
+		if status = worse(status, became); w.ctx.Err() != nil {
+			break
+		}
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	if status != exitOK {
+		return statusError(status)
 	}
 	return nil
 }
 
-// history walks and merges. If it is interrupted, or the first document is
-// damaged, what there is has a gap.
-func (c *fetchCommand) history(w *world) (*backfill.Result, error) {
-	client := w.client(w.stderr)
-	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
-	walk := c.walk(w.ctx, client, c.URL)
-	p := w.newProgress()
-	h, err := feedhistory.Merge(p.watch(walk.documents))
-	p.end()
-	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
-		return nil, failure(c.URL, err)
+// worse returns the exit status for two outcomes.
+func worse(a, b int) int {
+	for _, status := range []int{exitFailed, exitPartial, exitInterrupted} {
+		if a == status || b == status {
+			return status
+		}
 	}
-	return walk.result(h), nil // what ended the walk is among the gaps
+	return exitOK
 }
 
-// print writes the history in the format that was asked for.
-func (c *fetchCommand) print(w *world, r *backfill.Result) error {
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
-	return errors.Join(printHistory(out, r, c.Format, c.Raw), out.Flush())
+// A fetching is the fetch of one feed.
+type fetching struct {
+	*fetchCommand
+	*world
+	client *feedhistory.Client
+	out    *bufio.Writer
+	of     string // the feed's address, as its entries have it; "" before the first document
+
+	merger  feedhistory.Merger
+	printed map[string]*feedhistory.Entry // by their ID; nil: nothing is printed before the end
+	gone    map[string]time.Time          // when entries were deleted, as far as documents have said
+	twice   int                           // entries of which a newer copy, or a deletion, came later
+	seen    map[string]bool               // entries that are as asked for
+	limited bool                          // there may be others, that are not
+}
+
+// feed fetches a feed. The error is that of its first document, or the output's.
+func (f *fetching) feed(url string) (status int, err error) {
+	var result *backfill.Result
+	url, err = f.resolve(f.client, webAddress(url), func(address string) error {
+		result, err = f.history(address)
+		return err
+	})
+	switch {
+	case isOutputError(err):
+		return 0, err
+	case result == nil:
+		return 0, failure(url, err)
+	}
+	if err = errors.Join(f.print(result), f.out.Flush()); err != nil {
+		return 0, &outputError{err}
+	}
+	p := &page{w: f.asides()}
+	p.outcome(result.History, result.Verdict(), f.meaning(result))
+	if f.twice > 0 {
+		f.tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
+	}
+	if result.Verdict() == feedhistory.Partial {
+		return exitPartial, nil
+	}
+	return exitOK, nil
+}
+
+// history walks and merges. If it is interrupted, or the first document is
+// damaged, what there is has a gap. The error, where there is no history, is that
+// of the first document, or the output's.
+func (f *fetching) history(url string) (*backfill.Result, error) {
+	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, "", map[string]bool{}, map[string]time.Time{}
+	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // else which are the latest is known in the end
+		f.printed = map[string]*feedhistory.Entry{}
+	}
+	walk := f.walk(f.ctx, f.client, url)
+	p := &progress{}
+	if f.printed == nil || !isTerminal(f.stdout) { // else it shows itself
+		p = f.newProgress()
+	}
+	defer p.end()
+	for doc, err := range p.watch(walk.documents) {
+		more := f.merger.Add(doc, err)
+		if printErr := f.take(doc, err); printErr != nil {
+			return nil, &outputError{printErr}
+		}
+		if !more || doc != nil && f.hasAll(doc) {
+			break
+		}
+	}
+	h, err := f.merger.History()
+	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
+		return nil, err
+	}
+	f.restrict(h)
+	result := walk.result(h) // what ended the walk is among the gaps
+	result.Proven = result.Proven && !f.limited
+	return result, nil
+}
+
+// print writes what has not been written as it came.
+func (f *fetching) print(r *backfill.Result) error {
+	switch {
+	case f.printed != nil:
+		return f.printRest(r.History)
+	case f.Format == "json" && len(f.URLs) > 1:
+		return printLine(f.out, recoveredJSON(r))
+	}
+	return printHistory(f.out, r, f.Format, f.Raw)
+}
+
+// An interruptedError ends the command with the status of an interrupt: there is
+// nothing to show.
+type interruptedError struct{ error }
+
+func (e interruptedError) Unwrap() error { return e.error }
+
+func isOutputError(err error) bool {
+	_, ok := errors.AsType[*outputError](err)
+	return ok
 }

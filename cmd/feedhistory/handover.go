@@ -30,6 +30,8 @@ type handoverCommand struct {
 	Gone    bool   `help:"The feed does not answer any more: hand over all that it had."`
 	DryRun  bool   `help:"Change nothing; print what would be handed over."`
 	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

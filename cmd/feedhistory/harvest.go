@@ -25,6 +25,8 @@ type harvestCommand struct {
 	JSON        bool           `name:"json" help:"Print one JSON object with the verdict, rather than a line for each change."`
 
 	credentials
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

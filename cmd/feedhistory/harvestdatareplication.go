@@ -189,12 +189,12 @@ func (c *harvestCommand) replicationFailure(err error) error {
 func replicationDetail(err error, url string) (name, what string) {
 	name = url
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
-		if what = feedhistory.Describe(page.Err); page.From != "" {
+		if what = detail(page.Err); page.From != "" {
 			what += ", linked from " + withoutUser(page.From)
 		}
 		return withoutUser(page.URL), what
 	}
-	what = feedhistory.Describe(err)
+	what = detail(err)
 	for _, of := range []string{pageOf(err), url} {
 		if rest, ok := strings.CutPrefix(what, of+": "); ok && of != "" {
 			name, what = of, rest

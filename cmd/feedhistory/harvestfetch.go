@@ -6,7 +6,6 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
@@ -50,7 +49,7 @@ func fetchedJSON(f atompmh.Fetched) jsonChange {
 	j.Type, j.Gone = f.Type, f.Gone
 	switch {
 	case f.Err != nil:
-		j.Type, j.Error = "", feedhistory.Describe(f.Err)
+		j.Type, j.Error = "", detail(f.Err)
 	case utf8.Valid(f.Body):
 		j.Body = string(f.Body)
 	default:

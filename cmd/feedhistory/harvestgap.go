@@ -11,7 +11,7 @@ import (
 // harvestGap says what is missing of a harvest.
 func (p *page) harvestGap(g *feedhistory.Gap) {
 	p.para("  - ", "    ", withoutUser(g.URL))
-	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(feedhistory.Describe(g.Err), g.URL+": ", ""))
+	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
 	p.para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 

@@ -102,7 +102,7 @@ func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 			return err
 		}
 	}
-	p := &page{w: w.stderr}
+	p := &page{w: w.asides()}
 	p.line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
 		p.harvestGap(g)

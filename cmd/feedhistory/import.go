@@ -55,7 +55,7 @@ func (c *importCommand) Run(w *world) (err error) {
 	if in.same > 0 {
 		what += fmt.Sprintf(" · %d there already", in.same)
 	}
-	p := &page{w: w.stderr}
+	p := &page{w: w.asides()}
 	p.para("", "", what)
 	return p.err
 }

@@ -13,6 +13,9 @@ type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
 	Base   string `placeholder:"URL" help:"What relative references in a file resolve against."`
 	JSON   bool   `name:"json" help:"Print one JSON object."`
+
+	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.

@@ -102,7 +102,7 @@ func tombstoneJSON(t feedhistory.Tombstone) jsonTombstone {
 }
 
 func gapJSON(g *feedhistory.Gap) jsonGap {
-	message := feedhistory.Describe(g.Err)
+	message := detail(g.Err)
 	if g.From != "" && g.From != g.URL {
 		message += "; linked from " + g.From
 	}

@@ -3,7 +3,8 @@
 //
 // Results go to standard output and everything else to standard error. The exit
 // status is 0 where nothing is known to be missing, 1 after a failure, 2 after
-// wrong usage, and 3 where the history has gaps.
+// wrong usage, 3 where the history has gaps, and 130 after an interrupt before
+// there was anything to show.
 package main
 
 import (
@@ -11,9 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,11 +30,13 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitPartial = 3 // something is missing, and was said
+
+	exitInterrupted = 130 // before there was anything to show
 )
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
 
-Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing.`
+Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything.`
 
 // The command line.
 type commandLine struct {
@@ -48,6 +52,7 @@ type commandLine struct {
 	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
 	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
+	Entry   entryCommand   `cmd:"" help:"Show one of these as text."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
 	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
@@ -56,46 +61,44 @@ type commandLine struct {
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
+	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes verbs and flags."`
+	Help       helpCommand       `cmd:"" help:"Say how a verb is used."`
+	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
+	Man        manCommand        `cmd:"" hidden:""`
+
 	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
 }
 
 // The flags that every verb has.
 type globals struct {
-	AllowPrivate bool             `help:"Let loopback and private addresses through."`
-	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
-	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
-	Version      kong.VersionFlag `help:"Print the version."`
-}
-
-// Validate refuses what no client can be made of.
-func (g *globals) Validate() error {
-	if g.Pace < 0 {
-		return errors.New("--pace: a time cannot be negative")
-	}
-	return nil
-}
-
-// client returns the Client that the flags ask for.
-func (g *globals) client(stderr io.Writer) *feedhistory.Client {
-	c := &feedhistory.Client{
-		UserAgent: g.UserAgent,
-		Pace:      g.Pace,
-		Policy:    feedhistory.Policy{AllowPrivate: g.AllowPrivate},
-	}
-	if g.Verbose {
-		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	return c
+	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors."`
+	Version kong.VersionFlag `help:"Print the version."`
 }
 
 // The world that a verb runs in.
 type world struct {
 	*globals
-	ctx    context.Context
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	*networkFlags // of the verb; zero if it makes no requests
+	*privateFlags // of the verb; nil if it has none
+	ctx           context.Context
+	stdin         io.Reader
+	stdout        io.Writer
+	stderr        io.Writer
+}
+
+// asides is where reports go that are no errors.
+func (w *world) asides() io.Writer {
+	if w.Quiet {
+		return io.Discard
+	}
+	return w.stderr
+}
+
+// tell writes what is no error to standard error, unless that is to be quiet.
+func (w *world) tell(message string) {
+	if !w.Quiet {
+		w.say(message)
+	}
 }
 
 // say writes a message to standard error.
@@ -116,31 +119,70 @@ func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal kills
+		time.Sleep(grace)
+		os.Exit(exitInterrupted)
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	w := &world{
+		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout}, stderr: stderr,
+	}
+	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.tell("reading from the terminal; Ctrl-D ends it") }}
 	ended := -1 // the status that --help or --version asked for
+	settings, err := readConfig()
+	if err != nil {
+		return w.misused(err, nil)
+	}
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
 			"version": version(), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
-		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
+		kong.Resolvers(settings), kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)
-	call, err := parser.Parse(args)
+	call, err := parser.Parse(asFlags(args))
 	switch {
 	case ended >= 0:
 		return ended
 	case err != nil:
 		return w.misused(err, call)
 	}
+	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ network() *networkFlags }); ok {
+		w.networkFlags = verb.network()
+		if verb, ok := verb.(interface{ private() *privateFlags }); ok {
+			w.privateFlags = verb.private()
+		}
+		if err := w.prepare(); err != nil {
+			return w.status(err, call)
+		}
+	}
 	return w.status(call.Run(w), call)
+}
+
+// The verbs help and version are other words for flags; see asFlags.
+type (
+	helpCommand struct {
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without it: the list of all."`
+	}
+	versionCommand struct{}
+)
+
+// asFlags puts flags into the place of the verbs help and version.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}
+	}
+	return args
 }
 
 // status says what went wrong, if anything did, and returns the exit status.
@@ -155,7 +197,14 @@ func (w *world) status(err error, call *kong.Context) int {
 	case errors.As(err, &usage):
 		return w.misused(err, call)
 	}
-	w.say(err.Error())
+	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
+		w.say("interrupted")
+	} else {
+		w.say(text)
+	}
+	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
+		return w.interrupted()
+	}
 	return exitFailed
 }
 

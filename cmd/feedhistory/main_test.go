@@ -61,6 +61,10 @@ func scripts(newDB func() string) testscript.Params {
 			"listen": listen,
 			"reach":  reach,
 			"fill":   fill,
+			"secure": secure,
+			"guard":  guardSite,
+			"proxy":  proxySite,
+			"get":    get,
 
 			"bookmarks": bookmarks,
 			"reader":    reader,
@@ -86,9 +90,17 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve DIR")
 	}
-	dir := ts.MkAbs(args[0])
+	server := httptest.NewServer(siteOf(ts, args[0]))
+	ts.Defer(server.CloseClientConnections)
+	ts.Setenv("URL", server.URL)
+	ts.Setenv("ADDRESS", strings.TrimPrefix(server.URL, "http://"))
+}
+
+// siteOf serves a directory as serve says.
+func siteOf(ts *testscript.TestScript, dir string) http.HandlerFunc {
+	dir = ts.MkAbs(dir)
 	asked := ts.MkAbs("asked")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		path := filepath.Join(dir, filepath.FromSlash(r.URL.Path))
 		read := func(suffix string) (string, bool) {
 			data, err := os.ReadFile(path + suffix)
@@ -132,9 +144,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 			body = strings.ReplaceAll(body, "{{AGENT}}", r.UserAgent())
 		}
 		fmt.Fprint(w, body)
-	}))
-	ts.Defer(server.CloseClientConnections)
-	ts.Setenv("URL", server.URL)
+	}
 }
 
 // status CODE PROGRAM [ARG...] runs a program, which must end with the code.

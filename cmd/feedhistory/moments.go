@@ -44,18 +44,19 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
 }
 
-// span is a length of time for people, in its largest unit.
+// span is a length of time for people: rounded, in the largest unit that it fills.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {
-		size time.Duration
-		name string
-	}{{365 * day, "y"}, {day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
-		if d >= unit.size {
-			return fmt.Sprintf("%d%s", d/unit.size, unit.name)
+		size, most time.Duration
+		name       string
+	}{{time.Second, time.Minute, "s"}, {time.Minute, time.Hour, "m"}, {time.Hour, day, "h"}, {day, 365 * day, "d"}} {
+		if rounded := max(d, 0).Round(unit.size); rounded < unit.most {
+			return fmt.Sprintf("%d%s", rounded/unit.size, unit.name)
 		}
 	}
-	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
+	const year = 365 * day
+	return fmt.Sprintf("%dy", d.Round(year)/year)
 }
 
 // ago is how long ago a time was, for a table.

@@ -53,6 +53,13 @@ func (c *moveCommand) Run(w *world) (err error) {
 	if err := store.Move(w.ctx, f, to); err != nil {
 		return c.failure(err)
 	}
+	keys, err := c.keyring()
+	if err == nil {
+		err = keys.replace(from, to) // they go with it only to the same origin
+	}
+	if err != nil {
+		return err
+	}
 	for other, err := range store.Feeds(w.ctx, mirror.FeedQuery{}) {
 		if err == nil && other.Alias == from {
 			other.Alias = to
@@ -62,7 +69,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 			return c.failure(err)
 		}
 	}
-	p := &page{w: w.stderr}
+	p := &page{w: w.asides()}
 	p.para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
 	return p.err
 }

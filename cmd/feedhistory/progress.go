@@ -28,7 +28,7 @@ func (w *world) newProgress() *progress {
 // newBar returns a bar if stderr is a terminal that no requests are told on,
 // else nil. With a negative length, only time is known to pass.
 func (w *world) newBar(length int, description string) *progressbar.ProgressBar {
-	if w.Verbose || !isTerminal(w.stderr) {
+	if w.Verbose || w.Quiet || !isTerminal(w.stderr) {
 		return nil
 	}
 	bar := progressbar.NewOptions(length,
@@ -40,6 +40,9 @@ func (w *world) newBar(length int, description string) *progressbar.ProgressBar 
 }
 
 func isTerminal(w io.Writer) bool {
+	if out, ok := w.(*stdoutWriter); ok {
+		w = out.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -35,6 +35,7 @@ type publishCommand struct {
 	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
 
 	storeFlags
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -128,12 +129,16 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	if err := checkURL(c.From); err != nil {
 		return nil, err
 	}
-	fetch := &fetchCommand{URL: c.From}
-	r, err := fetch.history(w)
+	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.stderr)}
+	var r *backfill.Result
+	from, err := w.resolve(f.client, webAddress(c.From), func(address string) (err error) {
+		r, err = f.history(address)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, failure(from, err)
 	}
-	(&page{w: w.stderr}).report(r.History)
+	(&page{w: w.asides()}).report(r.History)
 	return fromHistory(r.History), nil
 }
 

@@ -112,7 +112,7 @@ func printRaw(w io.Writer, r *backfill.Result) error {
 	}
 	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, State: state})
 	for _, g := range h.Gaps {
-		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: utc(g.Found), Poll: 1}
+		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
 		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: feed, Gap: &gap}))
 	}
 	for _, e := range h.Entries {

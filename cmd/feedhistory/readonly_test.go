@@ -127,7 +127,7 @@ func TestReadOnly(t *testing.T) {
 func TestReadWhileWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	d := database{DB: file}
-	w := &world{globals: &globals{}, ctx: t.Context()}
+	w := &world{globals: &globals{}, networkFlags: &networkFlags{}, ctx: t.Context()}
 	store, err := d.create(w)
 	require.NoError(t, err)
 	require.NoError(t, store.Close())

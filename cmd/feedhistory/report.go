@@ -35,7 +35,7 @@ func (p *page) gap(g *feedhistory.Gap) {
 	} else if g.From != "" && g.From != g.URL {
 		p.para("    ", "    ", "linked from "+g.From)
 	}
-	p.para("    ", "    ", g.Reason.String()+": "+feedhistory.Describe(g.Err))
+	p.para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
 	if g.Document != nil {
 		p.para("    ", "    ", "what could be read of it is included: "+
 			count(len(g.Document.Entries), "entry", "entries"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -22,13 +23,17 @@ func (c *rmCommand) Run(w *world) error {
 		return err
 	}
 	defer store.Close()
-	p := &page{w: w.stderr}
+	keys, err := c.keyring()
+	if err != nil {
+		return err
+	}
+	p := &page{w: w.asides()}
 	missing := false
 	for _, url := range c.URLs {
 		name := feedName(url)
 		f, err := store.Feed(w.ctx, name)
 		if err == nil {
-			err = store.Remove(w.ctx, name)
+			err = errors.Join(store.Remove(w.ctx, name), keys.replace(name, ""))
 		}
 		if err = c.unknown(url, err); isUnknown(err) {
 			w.say(err.Error())

@@ -28,6 +28,8 @@ type serveCommand struct {
 
 	database
 	historyFlags
+
+	networkFlags
 }
 
 // Help is what --help says beyond the flags.

@@ -46,6 +46,10 @@ func (c *serveCommand) serveHistory(w *world) error {
 		return err
 	}
 	defer store.Close()
+	public, err := c.public(w, store)
+	if err != nil {
+		return err
+	}
 	listener, err := c.listen("127.0.0.1:8005")
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
 	server := &web.Server{
-		Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.client(w.stderr)},
+		Store: public, Mirror: &mirror.Mirror{Store: public, Client: w.client(w.stderr)},
 		Base: site, Token: c.Token, Names: c.Name, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
 	}
 	if c.Base != "" {

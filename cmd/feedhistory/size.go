@@ -43,3 +43,16 @@ func parseSize(text string) (size, error) {
 	}
 	return size(n), nil
 }
+
+// sizeText writes a size for people, such as 16 MiB.
+func sizeText(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
+		}
+	}
+	return count(int(n), "byte", "bytes")
+}

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -18,8 +22,73 @@ func isURL(arg string) bool {
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
+// webAddress returns the URL that people mean by example.org/feed or
+// feed://example.org/; anything else is returned as it is. Without a scheme it is
+// https, but for this machine itself.
+func webAddress(arg string) string {
+	address := strings.TrimSpace(arg)
+	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
+	if isFeed {
+		address = strings.TrimPrefix(address[len("feed:"):], "//")
+	}
+	switch {
+	case isURL(address) && isFeed:
+		return address
+	case isURL(address):
+		return arg
+	case isFeed || isHost(address):
+		scheme := "https://"
+		if host := hostOf(address); host == "localhost" || isLoopback(host) {
+			scheme = "http://"
+		}
+		return scheme + address
+	}
+	return arg
+}
+
+// isHost reports whether text begins with the name of a host: one that ends with
+// a public top-level domain, or is this machine's, or an address with numbers.
+func isHost(text string) bool {
+	host := hostOf(text)
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return true
+	}
+	suffix, official := publicsuffix.PublicSuffix(host)
+	return official && suffix != host && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " @\\")
+}
+
+// hostOf returns the host that text begins with, in lower case.
+func hostOf(text string) string {
+	host, _, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
+			host = host[:i]
+		}
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// sourceAddress returns the URL that people mean by an argument which may be a
+// file's name, too: if there is such a file, it is that.
+func sourceAddress(arg string) string {
+	if address := webAddress(arg); address != arg {
+		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
+			return address
+		}
+	}
+	return arg
+}
+
 // checkURL refuses URLs that no feed can be fetched from.
 func checkURL(arg string) error {
+	arg = webAddress(arg)
 	if !isURL(arg) {
 		return usageError(arg + " is not a URL: it should begin with https:// or http://")
 	}
@@ -39,6 +108,7 @@ func checkURL(arg string) error {
 // document reads the one document that an argument names: a URL, a file, or
 // standard input. With an error comes what could be read, or nil.
 func (w *world) document(arg, base string) (*feedhistory.Document, error) {
+	arg = sourceAddress(arg)
 	if isURL(arg) {
 		if err := checkURL(arg); err != nil {
 			return nil, err
@@ -46,14 +116,18 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 		if base != "" {
 			return nil, usageError("--base is for files and standard input: a document at a URL has its own base")
 		}
-		return w.client(w.stderr).Get(w.ctx, arg)
+		client, err := w.authorized(arg)
+		if err != nil {
+			return nil, err
+		}
+		return client.Get(w.ctx, arg)
 	}
 	in, err := w.open(arg)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return feedhistory.Parse(in, base)
+	return feedhistory.Parser{Limits: w.client(w.stderr).Limits}.Parse(in, base)
 }
 
 func (w *world) open(arg string) (io.ReadCloser, error) {

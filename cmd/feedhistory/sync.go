@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +30,9 @@ type syncCommand struct {
 
 	budgetFlags
 	backfillFlags
+
+	networkFlags
+	privateFlags
 }
 
 // Help is what --help says beyond the flags.
@@ -72,7 +77,12 @@ func (c *syncCommand) Run(w *world) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store)
-	err = subscribe(w.ctx, store, given)
+	s.strays.named = c.named()
+	if s.strays.keys, err = c.keep(&c.database, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
+		return err
+	}
+	s.poller.Mirror.ClientFor = s.strays.keys.clientFor(s.poller.Mirror.Client)
+	err = s.subscribe(w.ctx, given)
 	if err == nil {
 		err = c.fill(w.ctx, s, given)
 	}
@@ -88,6 +98,9 @@ func (c *syncCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
+	if w.ctx.Err() != nil && !c.Every && s.report.ended == 0 && s.report.counted.documents.Load() == 0 {
+		return statusError(exitInterrupted)
+	}
 	return s.report.status()
 }
 
@@ -99,7 +112,8 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	s := &syncing{
 		backfill: c.backfill(client), every: c.Every,
 		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.stdout, page: &page{w: w.stderr}, db: &c.database, counted: counted, told: map[string]int{},
+			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr},
+			db: &c.database, counted: counted, told: map[string]int{},
 		},
 	}
 	s.poller = &mirror.Poller{
@@ -110,6 +124,14 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.poll, Trouble: s.report.trouble,
 	}
 	return s
+}
+
+// results is where text for people goes: with --json that is no result.
+func (c *syncCommand) results(w *world) *page {
+	if c.JSON {
+		return &page{w: w.asides()}
+	}
+	return &page{w: w.stdout}
 }
 
 // given returns the addresses of the arguments and the lists, as they are named
@@ -140,6 +162,15 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 	return urls, nil
 }
 
+// named are the addresses of the arguments, as they are named in the store.
+func (c *syncCommand) named() map[string]bool {
+	named := map[string]bool{}
+	for _, url := range c.URLs {
+		named[feedName(url)] = true
+	}
+	return named
+}
+
 // subscriptions reads a subscription list.
 func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 	in, err := w.open(file)
@@ -157,7 +188,7 @@ func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 // feedName returns the URL by which the store names a feed.
 func feedName(arg string) string {
 	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
-	return arg
+	return webAddress(arg)
 }
 
 // fill has the feeds wait that are to be polled at once. With --every, those that

@@ -15,6 +15,7 @@ type syncing struct {
 	poller   *mirror.Poller
 	backfill *backfill.Backfill // nil: what feeds do not declare is left alone
 	report   *syncReport
+	strays   strays
 	every    bool // go on with whatever is due
 }
 
@@ -24,7 +25,7 @@ func (s *syncing) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.poller.Polled = func(p mirror.Polled) {
-		if err := s.report.tell(outcomeOf(p)); err != nil {
+		if err := s.end(ctx, outcomeOf(p)); err != nil {
 			cancel(&outputError{err})
 		}
 	}
@@ -49,6 +50,7 @@ type outcome struct {
 	kind   outcomeKind
 	forget bool      // the feed was never read, so that its address may be wrong
 	until  time.Time // when the host that asks to be left alone may be asked again
+	stray  bool      // the address never was a feed's, and is forgotten
 }
 
 type outcomeKind uint8
@@ -85,25 +87,55 @@ func outcomeOf(p mirror.Polled) outcome {
 
 // subscribe has the store have all feeds that are given, before any is polled:
 // a sync that is interrupted forgets none.
-func subscribe(ctx context.Context, store mirror.Store, given []string) error {
+func (s *syncing) subscribe(ctx context.Context, given []string) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, url := range given {
-		feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
-		err := store.Commit(ctx, &mirror.Change{Feed: feed})
-		if err != nil && !errors.Is(err, mirror.ErrConflict) { // else it is there already
+		isNew, err := subscribe(ctx, s.poller.Mirror.Store, url)
+		if err != nil {
 			return err
+		}
+		if isNew && s.strays.named[url] {
+			s.strays.add(url, true)
 		}
 	}
 	return nil
 }
 
+// subscribe has the store have a feed, and reports whether it had not before.
+func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool, err error) {
+	err = store.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: url, Verdict: feedhistory.Partial}})
+	if errors.Is(err, mirror.ErrConflict) { // it is there already
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// end takes what a poll came to. The error is the output's, or the store's.
+func (s *syncing) end(ctx context.Context, o outcome) error {
+	feeds, stray := s.strays.of(o.URL)
+	if o.stray = stray; !stray {
+		return s.report.tell(o)
+	}
+	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
+		return err
+	}
+	return s.report.tell(o)
+}
+
 // poll polls a feed, and recovers what it does not declare.
 func (s *syncing) poll(ctx context.Context, before *mirror.Feed) (*mirror.Changes, error) {
 	changes, err := s.poller.Mirror.Update(ctx, before.URL)
+	if err == nil && changes.Failure != nil && before.Known.URL == "" {
+		s.strays.look(ctx, s.poller.Mirror, before.URL, changes.Failure)
+	}
 	if err != nil || changes.Failure != nil || s.backfill == nil || changes.Alias != "" {
 		return changes, err
 	}
-	more, err := s.backfill.Keep(ctx, s.poller.Mirror, changes.URL)
+	b := s.backfill
+	if own := ownClient(s.poller.Mirror, changes.URL); own != nil {
+		b = &backfill.Backfill{HTTP: own, Methods: b.Methods}
+	}
+	more, err := b.Keep(ctx, s.poller.Mirror, changes.URL)
 	if more == nil {
 		return changes, err
 	}

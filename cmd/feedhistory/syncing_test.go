@@ -85,14 +85,16 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, stderr: &stderr, stdout: &stderr}, &indexedStore{store, web})
+	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, &indexedStore{store, web})
 	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
 		sound = faulty.Store
 	}
-	if err := subscribe(context.Background(), sound, feeds); err != nil {
-		panic(err)
+	for _, feed := range feeds {
+		if _, err := subscribe(context.Background(), sound, feed); err != nil {
+			panic(err)
+		}
 	}
 	for _, feed := range feeds {
 		s.poller.Add(&mirror.Feed{URL: feed})

@@ -25,7 +25,9 @@ type syncReport struct {
 	mu      sync.Mutex
 	json    bool
 	stdout  io.Writer
-	page    *page
+	page    *page // results
+	asides  *page // and what it all came to
+	errors  *page
 	db      *database
 	every   bool
 	feeds   int                      // to be polled, unless it goes on for ever
@@ -36,6 +38,7 @@ type syncReport struct {
 	last    string         // the trouble that was told last
 
 	polls, added, changed, deleted int
+	ended                          int // polls that came to their end
 	left                           int // feeds whose poll did not begin
 }
 
@@ -97,6 +100,9 @@ func (r *syncReport) tell(o outcome) error {
 	before, again := r.told[o.URL]
 	r.told[o.URL] = status
 	r.polls++
+	if o.kind != interrupted {
+		r.ended++
+	}
 	c := cmp.Or(o.Changes, &mirror.Changes{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.json {
@@ -108,15 +114,19 @@ func (r *syncReport) tell(o outcome) error {
 		return nil
 	}
 	r.last = ""
+	if o.kind == failed || o.kind == broken {
+		r.errors.outcomeOfPoll(o, c)
+		return nil
+	}
 	r.page.outcomeOfPoll(o, c)
-	return nil
+	return r.page.err
 }
 
 // trouble tells of a store that cannot be read, once.
 func (r *syncReport) trouble(err error) {
 	if text := r.db.failure(err).Error(); text != r.last {
 		r.last = text
-		r.page.line(clean(text + "; trying again every minute"))
+		r.errors.line(clean(text + "; trying again every minute"))
 	}
 }
 
@@ -127,7 +137,7 @@ func (r *syncReport) end(left int) {
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
-		r.page.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.asides.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.told[""] = exitPartial
 	}
 	if r.polls < 2 {
@@ -149,7 +159,28 @@ func (r *syncReport) end(left int) {
 	if partial > 0 {
 		text += " · something is missing of " + count(partial, "feed", "feeds")
 	}
-	r.page.para("", "", text)
+	r.asides.para("", "", text)
+}
+
+// found tells which feed takes the place of a page.
+func (r *syncReport) found(page string, feeds feedhistory.Links) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bar != nil {
+		_ = r.bar.Clear()
+	}
+	r.asides.line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	for _, other := range feeds[1:] {
+		r.asides.line("  " + clean(otherFeed(other)))
+	}
+}
+
+// hasTold reports whether a feed has been polled.
+func (r *syncReport) hasTold(feed string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, told := r.told[feed]
+	return told
 }
 
 // status is the exit status that the last polls come to.
@@ -247,7 +278,7 @@ func (o *outcome) text(c *mirror.Changes) string {
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}
-	if o.forget && isWrongAddress(o.Changes.Failure) {
+	if o.forget && !o.stray && isWrongAddress(o.Changes.Failure) {
 		text += "; feedhistory rm forgets it"
 	}
 	return text
@@ -306,7 +337,7 @@ func (o *outcome) json(c *mirror.Changes) jsonSync {
 	}
 	switch o.kind {
 	case failed:
-		j.Error = feedhistory.Describe(o.Changes.Failure)
+		j.Error = detail(o.Changes.Failure)
 	case broken:
 		j.Error = o.Err.Error()
 	case interrupted:

@@ -22,7 +22,7 @@ run() {
 
 version=$(feedhistory --version)
 run 1 "$version, mirrored" ./feedhistory.sh '{url}' '{state}'
-run 2 "$version, fetched" feedhistory --allow-private fetch --format json '{url}'
+run 2 "$version, fetched" feedhistory fetch --allow-private --format json '{url}'
 parser="feedparser $($python -c 'import feedparser; print(feedparser.__version__)')"
 run 3 "$parser" "$python" feedparser/reader.py '{url}'
 run 4 "$parser with a loop" "$python" feedparser/loop.py '{url}'

@@ -1,6 +1,13 @@
 package fetch
 
-import "net/url"
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"golang.org/x/net/http/httpguts"
+)
 
 // A Credential is a secret for one origin. It is sent there and nowhere else,
 // whatever a redirect or a document asks for.
@@ -12,6 +19,9 @@ type Credential struct {
 
 	// Authorization is the value of that header, such as "Bearer …".
 	Authorization string
+
+	// Header are further fields, such as "X-Api-Key" or "Cookie".
+	Header http.Header
 }
 
 // String is the origin: a credential that is printed gives nothing away.
@@ -20,12 +30,41 @@ func (c Credential) String() string { return "credential for " + c.Origin }
 // GoString is String.
 func (c Credential) GoString() string { return c.String() }
 
-// authorization is the header for a request to u, or "".
-func (c *Client) authorization(u *url.URL) string {
-	for _, cred := range c.Credentials {
+// credential is the one for a request to u; nil if there is none.
+func (c *Client) credential(u *url.URL) *Credential {
+	for i, cred := range c.Credentials {
 		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && SameOrigin(o, u) {
-			return cred.Authorization
+			return &c.Credentials[i]
 		}
 	}
-	return ""
+	return nil
+}
+
+// add adds the credential's fields to a request.
+func (c *Credential) add(u *url.URL, header http.Header) error {
+	if c == nil {
+		return nil
+	}
+	if err := addSecrets(u, header, c.Header); err != nil || c.Authorization == "" {
+		return err
+	}
+	return addSecrets(u, header, http.Header{"Authorization": {c.Authorization}})
+}
+
+// addSecrets adds fields that may be credentials to a request to u.
+func addSecrets(u *url.URL, to, fields http.Header) error {
+	for name, values := range fields {
+		name := http.CanonicalHeaderKey(name)
+		secret := name == "Authorization" || name == "Cookie"
+		if !httpguts.ValidHeaderFieldName(name) || !secret && slices.Contains(reserved, name) {
+			return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: errors.New("a field of this name cannot be added")}
+		}
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldValue(value) {
+				return &RefusedError{URL: u.String(), Rule: RuleHeader}
+			}
+		}
+		to[name] = slices.Clone(values)
+	}
+	return nil
 }

@@ -2,12 +2,8 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
-	"slices"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // Fields returns further header fields of a request to a URL. It may be called
@@ -43,18 +39,5 @@ func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
 	if err != nil {
 		return wrap(u.String(), err)
 	}
-	for name, values := range header {
-		name := http.CanonicalHeaderKey(name)
-		secret := name == "Authorization" || name == "Cookie"
-		if !httpguts.ValidHeaderFieldName(name) || !secret && slices.Contains(reserved, name) {
-			return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: errors.New("a field of this name cannot be added")}
-		}
-		for _, value := range values {
-			if !httpguts.ValidHeaderFieldValue(value) {
-				return &RefusedError{URL: u.String(), Rule: RuleHeader}
-			}
-		}
-		r.Header[name] = slices.Clone(values)
-	}
-	return nil
+	return addSecrets(u, r.Header, header)
 }

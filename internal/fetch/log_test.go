@@ -41,7 +41,7 @@ func TestLog(t *testing.T) {
 				return a
 			},
 		}))
-		c.Credentials = []Credential{{"http://a", "Bearer SECRET"}}
+		c.Credentials = []Credential{{Origin: "http://a", Authorization: "Bearer SECRET"}}
 		outcome(c, Request{URL: "http://a/"})
 		outcome(c, Request{URL: "http://a/c", ETag: "x"})
 		outcome(c, Request{URL: "http://a/z"})

@@ -126,7 +126,7 @@ func TestHeaders(t *testing.T) {
 		s.put(w)
 		c := w.client()
 		c.UserAgent = "reader/1"
-		c.Credentials = []Credential{{"https://a", "Wrong scheme"}, {"http://A:80/x", "Basic a"}, {"http://b/", "Basic b"}, {"", "Basic nobody"}}
+		c.Credentials = []Credential{{Origin: "https://a", Authorization: "Wrong scheme"}, {Origin: "http://A:80/x", Authorization: "Basic a"}, {Origin: "http://b/", Authorization: "Basic b"}, {Origin: "", Authorization: "Basic nobody"}}
 		got, _ := outcome(c, Request{URL: "http://a/", Accept: "application/atom+xml", ETag: `W/"1`, LastModified: "yesterday"})
 		require.Equal(t, "ok 200", got)
 		require.Len(t, s.seen, 4)

@@ -16,13 +16,12 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
 		{"Accept", cmp.Or(req.Accept, "*/*")},
 		{"Accept-Encoding", "gzip, zstd"},
-		{"Authorization", c.authorization(u)},
 		{"If-None-Match", req.ETag},
 		{"If-Modified-Since", req.LastModified},
 	}
 	send := fields[:]
 	if !conditional {
-		send = fields[:4]
+		send = fields[:3]
 	}
 	header := make(http.Header, len(fields))
 	values := make([]string, len(fields)) // one array for all: a poll should be cheap
@@ -35,6 +34,9 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 		}
 		values[i] = f.value
 		header[f.name] = values[i : i+1 : i+1]
+	}
+	if err := c.credential(u).add(u, header); err != nil {
+		return nil, err
 	}
 	r := http.Request{
 		Method:     cmp.Or(req.Method, http.MethodGet),

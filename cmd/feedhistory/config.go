@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
+)
+
+const configHelp = "Settings, in TOML: the name of a flag and its value, such as allow-private = true, for all verbs that have it; " +
+	"in a table that is called like a verb, for that verb. FEEDHISTORY_CONFIG names another file. " +
+	"A flag can also be set by an environment variable, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
+	"The command line goes first, then the environment, then the file."
+
+// A config is what the file of settings and the environment say of flags.
+type config struct {
+	file string
+	all  map[string]any
+}
+
+// notSettings are flags that are for one address, and must not go to all.
+var notSettings = []string{"header", "user", "token-env", "help", "version"}
+
+// configFile is where the user's settings are; "" if the system has no place.
+func configFile() string {
+	if file, ok := os.LookupEnv("FEEDHISTORY_CONFIG"); ok {
+		return file
+	}
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		var err error
+		if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+			dir, err = os.UserConfigDir()
+		} else if dir, err = os.UserHomeDir(); err == nil {
+			dir = filepath.Join(dir, ".config")
+		}
+		if err != nil {
+			return ""
+		}
+	}
+	return filepath.Join(dir, "feedhistory", "config.toml")
+}
+
+// readConfig reads the settings; without a file there are none.
+func readConfig() (*config, error) {
+	c := &config{file: configFile()}
+	if c.file == "" {
+		return c, nil
+	}
+	_, err := toml.DecodeFile(c.file, &c.all)
+	switch parse, ok := errors.AsType[toml.ParseError](err); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // as another user
+		return c, nil
+	case ok:
+		return nil, fmt.Errorf("%s:%d: %s", c.file, parse.Position.Line, parse.Message)
+	}
+	return c, err
+}
+
+// Validate implements kong.Resolver: what is no flag is a mistake.
+func (c *config) Validate(app *kong.Application) error {
+	verbs := map[string][]*kong.Flag{}
+	var every []*kong.Flag
+	for _, v := range verbsOf(app.Node) {
+		verbs[v.name] = v.flags
+		every = append(every, v.flags...)
+	}
+	for key, value := range c.all {
+		table, isTable := value.(map[string]any)
+		flags, isVerb := verbs[key]
+		if !isTable {
+			if err := c.check(key, every); err != nil {
+				return err
+			}
+			continue
+		}
+		if !isVerb {
+			return fmt.Errorf("%s: there is no verb %s", c.file, key)
+		}
+		for key := range table {
+			if err := c.check(key, flags); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *config) check(key string, flags []*kong.Flag) error {
+	if slices.Contains(notSettings, key) {
+		return fmt.Errorf("%s: %s is for the command line only", c.file, key)
+	}
+	if !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == key }) {
+		return fmt.Errorf("%s: there is no flag %s", c.file, key)
+	}
+	return nil
+}
+
+// Resolve implements kong.Resolver.
+func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if slices.Contains(notSettings, flag.Name) {
+		return nil, nil
+	}
+	name := "FEEDHISTORY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+	if value, ok := os.LookupEnv(name); ok {
+		return value, nil
+	}
+	for node := parent.Node(); node != nil; node = node.Parent {
+		if table, ok := c.all[node.Name].(map[string]any); ok && node.Type == kong.CommandNode {
+			if value, ok := table[flag.Name]; ok {
+				return setting(value), nil
+			}
+		}
+	}
+	if value, ok := c.all[flag.Name]; ok {
+		if _, isTable := value.(map[string]any); !isTable {
+			return setting(value), nil
+		}
+	}
+	return nil, nil
+}
+
+// setting is a value as the command line has it; of a list, each.
+func setting(value any) any {
+	if list, ok := value.([]any); ok {
+		return slices.Clone(list)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// The verb entry.
+type entryCommand struct {
+	database
+	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
+	Feed string `placeholder:"URL" help:"The feed that has it, if several have an entry with this id."`
+	JSON bool   `name:"json" help:"Print a JSON object."`
+
+	pagerFlags
+}
+
+// Run shows the entry.
+func (c *entryCommand) Run(w *world) (err error) {
+	store, err := c.read(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	r, err := c.find(w.ctx, store)
+	if err != nil {
+		return c.failure(err)
+	}
+	e, err := r.Entry()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		record, err := recordOf(r)
+		if err != nil {
+			return err
+		}
+		return printLine(w.stdout, record)
+	}
+	out := c.pager(w)
+	buffered := bufio.NewWriter(out)
+	p := &page{w: buffered}
+	p.article(e, r)
+	return unlessLeft(errors.Join(p.err, buffered.Flush(), out.Close()))
+}
+
+// find looks for the entry in the feeds.
+func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
+	var feeds []string
+	if c.Feed != "" {
+		feeds = []string{feedName(c.Feed)}
+		if _, err := store.Feed(ctx, feeds[0]); err != nil {
+			return nil, c.unknown(c.Feed, err)
+		}
+	} else {
+		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
+			if err != nil {
+				return nil, err
+			}
+			feeds = append(feeds, f.URL)
+		}
+	}
+	for _, feed := range feeds {
+		r, err := recordWith(ctx, store, feed, c.ID)
+		switch {
+		case err != nil:
+			return nil, err
+		case r != nil && found != nil:
+			return nil, usageError("several feeds have such an entry: give one with --feed: " + found.Feed + ", " + feed)
+		case r != nil:
+			found = r
+		}
+	}
+	if found == nil {
+		return nil, errors.New("there is no entry with the id " + clean(c.ID) + " in " + c.name() + "; feedhistory entries shows the ids")
+	}
+	return found, nil
+}
+
+// recordWith returns an entry with its content; nil if the feed has none with the
+// id, or only knows that it was deleted.
+func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
+	known, err := store.Records(ctx, feed, []string{id})
+	if err != nil || known[id] == nil {
+		return nil, err
+	}
+	at := known[id].Time()
+	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Since: at, Until: at.Add(time.Microsecond), Deleted: true}) {
+		if err != nil || r.ID == id {
+			return r, err
+		}
+	}
+	return nil, nil
+}
+
+// article shows an entry as text to be read.
+func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
+	title := e.Title().Plain()
+	if clean(title) == "" {
+		title = "(no title)"
+	}
+	p.para("", "", title)
+	p.line("")
+	p.field("feed", r.Feed)
+	p.field("id", idText(e))
+	if item, _ := e.Decode(); item != nil {
+		var names []string
+		for _, a := range item.Authors {
+			names = append(names, a.Name)
+		}
+		p.field("by", strings.Join(names, ", "))
+	}
+	p.field("published", timeText(e.Published))
+	p.field("updated", timeText(e.Updated))
+	for _, link := range e.Links {
+		switch link.Rel {
+		case feedhistory.RelAlternate:
+			p.field("link", link.Href)
+		case feedhistory.RelEnclosure:
+			p.field("file", link.Href)
+		}
+	}
+	if d := deletionOf(r); d.Deleted {
+		p.field("deleted", timeText(d.When))
+	}
+	text := e.Content().Plain()
+	if strings.TrimSpace(text) == "" {
+		text = e.Summary().Plain()
+	}
+	empty := true // what the last line was
+	p.line("")
+	for line := range strings.Lines(text) {
+		blank := clean(line) == ""
+		if !blank || !empty {
+			p.para("", "", line)
+		}
+		empty = blank
+	}
+}
+
+// entryLine shows an entry on one line: its id comes last and whole, to be copied.
+func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
+	title := clean(e.Title().Plain())
+	if title == "" {
+		title = cut(clean(e.Content().Plain()), entryTitle)
+	}
+	if deletionOf(r).Deleted {
+		title = "(deleted) " + title
+	}
+	title = cut(title, entryTitle)
+	p.line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
+}
+
+// entryTitle is how many columns a title has.
+const entryTitle = 44

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// How the entries of a fetch are printed as their documents come, and how those
+// are left out that were not asked for.
+//
+// The documents come newest first, and so do the entries of a history: an entry is
+// printed when it is seen for the first time. A feed whose older documents have
+// newer copies has broken a rule (5005#16); such a copy is printed as well, and so
+// is a deletion that comes later.
+
+// take prints what a document brings.
+func (f *fetching) take(doc *feedhistory.Document, err error) error {
+	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
+		doc = gap.Document
+	}
+	if doc == nil || f.printed == nil {
+		return nil
+	}
+	if f.of == "" {
+		f.of = withoutUser(doc.URL)
+	}
+	for _, t := range doc.Deleted {
+		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {
+			f.gone[t.Ref] = t.When
+		}
+	}
+	for _, e := range doc.Entries {
+		if f.printed[e.ID] != nil || f.isGone(e) || !f.wants(e) {
+			continue
+		}
+		if err := f.printEntry(e); err != nil {
+			return err
+		}
+	}
+	return f.out.Flush()
+}
+
+// isGone reports whether a tombstone that has come already may hold against an
+// entry. If it does not, the entry is printed in the end.
+func (f *fetching) isGone(e *feedhistory.Entry) bool {
+	when, ok := f.gone[e.ID]
+	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
+}
+
+// printEntry prints an entry on a line of its own.
+func (f *fetching) printEntry(e *feedhistory.Entry) error {
+	if f.printed != nil {
+		f.printed[e.ID] = e
+	}
+	record := publish.NewRecord(e)
+	record.Feed = f.of
+	return printLine(f.out, record)
+}
+
+// printRest prints what the history has and was not printed as it came: entries
+// of which a better copy came later, and those that a tombstone did not hold
+// against.
+func (f *fetching) printRest(h *feedhistory.History) error {
+	live := make(map[string]bool, len(h.Entries))
+	for _, e := range h.Entries {
+		live[e.ID] = true
+		before := f.printed[e.ID]
+		if before == e {
+			continue
+		}
+		if before != nil {
+			f.twice++
+		}
+		if err := f.printEntry(e); err != nil {
+			return err
+		}
+	}
+	for _, t := range h.Deleted {
+		if f.printed[t.Ref] == nil || live[t.Ref] {
+			continue
+		}
+		f.twice++
+		if err := printLine(f.out, deletionRecord(f.of, t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wants reports whether an entry is of the time that was asked for. One without
+// a time may be.
+func (f *fetching) wants(e *feedhistory.Entry) bool {
+	t := changed(e)
+	return f.Since.IsZero() || t.IsZero() || !t.Before(f.Since.Time)
+}
+
+// changed is when an entry was updated, else published; zero if it does not say.
+func changed(e *feedhistory.Entry) time.Time {
+	if e.Updated.IsZero() {
+		return e.Published
+	}
+	return e.Updated
+}
+
+// latest returns the latest n of entries, in their order: by their times, or, if
+// one has none, the first ones.
+func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
+	if len(entries) <= n {
+		return entries
+	}
+	if slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return changed(e).IsZero() }) {
+		return entries[:n]
+	}
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b *feedhistory.Entry) int { return changed(b).Compare(changed(a)) })
+	keep := map[*feedhistory.Entry]bool{}
+	for _, e := range sorted[:n] {
+		keep[e] = true
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return !keep[e] })
+}
+
+// hasAll reports whether there is nothing more that was asked for, after a document.
+func (f *fetching) hasAll(doc *feedhistory.Document) bool {
+	if f.Limit == 0 && f.Since.IsZero() {
+		return false
+	}
+	wanted := 0
+	for _, e := range doc.Entries {
+		if f.wants(e) {
+			wanted++
+			f.seen[e.ID] = true
+		}
+	}
+	all := !f.Since.IsZero() && len(doc.Entries) > 0 && wanted == 0
+	if f.Limit > 0 && len(f.seen) >= f.Limit {
+		h, _ := f.merger.History() // without what was deleted
+		all = all || len(f.wanted(h)) >= f.Limit
+	}
+	f.limited = all && doc.Kind() != feedhistory.Complete
+	return all
+}
+
+// wanted returns the entries of a history that are of the time asked for.
+func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
+	entries := make([]*feedhistory.Entry, 0, len(h.Entries))
+	for _, e := range h.Entries {
+		if f.wants(e) {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// restrict leaves of a history what was asked for. What it then says of itself is
+// no better than a window: it is never complete, nor is what is written of it.
+func (f *fetching) restrict(h *feedhistory.History) {
+	entries := f.wanted(h)
+	if f.Limit > 0 {
+		entries = latest(entries, f.Limit)
+	}
+	f.limited = f.limited || len(entries) < len(h.Entries)
+	h.Entries = entries
+	if !f.limited || h.Head == nil {
+		return
+	}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
+}
+
+// meaning says what the verdict means, also of what is not all.
+func (f *fetching) meaning(r *backfill.Result) string {
+	if !f.limited {
+		return f.verdictText(r)
+	}
+	what := "those since " + f.Since.UTC().Format(time.RFC3339)
+	switch {
+	case f.Limit > 0 && !f.Since.IsZero():
+		what = fmt.Sprintf("the latest %d of %s", f.Limit, what)
+	case f.Limit > 0:
+		what = fmt.Sprintf("the latest %d", f.Limit)
+	}
+	text := "Of the entries, only " + what + " were asked for"
+	switch r.Verdict() {
+	case feedhistory.Lossy:
+		return text + "; as pages shift while a feed grows, some of these may have slipped through."
+	case feedhistory.Partial:
+		return text + ", and something of these may be missing:"
+	}
+	return text + ", and these are here."
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// One interrupt is enough, also while standard input is read or somebody is to type.
+
+// grace is what a verb may take to come to a proper end after an interrupt: more
+// than polls and servers need.
+const grace = 30 * time.Second
+
+// A stdinReader reads standard input until the context ends.
+type stdinReader struct {
+	ctx   context.Context
+	in    io.Reader
+	waits func() // is called before the first read from a terminal
+
+	once   sync.Once
+	chunks chan chunk
+	rest   []byte
+	err    error
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// Read implements io.Reader. The context's error ends it.
+func (r *stdinReader) Read(p []byte) (int, error) {
+	r.once.Do(r.begin)
+	if len(r.rest) == 0 && r.err == nil {
+		select {
+		case c := <-r.chunks:
+			r.rest, r.err = c.data, c.err
+		case <-r.ctx.Done():
+			r.err = r.ctx.Err()
+		}
+	}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// begin begins to read. A read that waits cannot be ended: the goroutine ends with
+// the process.
+func (r *stdinReader) begin() {
+	if f, ok := r.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		r.waits()
+	}
+	r.chunks = make(chan chunk)
+	go func() {
+		for {
+			data := make([]byte, 64<<10)
+			n, err := r.in.Read(data)
+			select {
+			case r.chunks <- chunk{data[:n], err}:
+			case <-r.ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// A stdoutWriter is standard output, and knows whether anything was written to it.
+type stdoutWriter struct {
+	io.Writer
+	written atomic.Bool
+}
+
+// Write implements io.Writer.
+func (w *stdoutWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		w.written.Store(true)
+	}
+	return w.Writer.Write(p)
+}
+
+// interrupted returns the exit status of a verb that an interrupt has ended before
+// it had done what it was to do: it says whether there is something to show.
+func (w *world) interrupted() int {
+	if out, ok := w.stdout.(*stdoutWriter); ok && out.written.Load() {
+		return exitPartial
+	}
+	return exitInterrupted
+}
+
+// errInterrupted is what an interrupt comes to where a verb says so itself.
+var errInterrupted = errors.New("interrupted")
+
+// isInterrupt reports whether an error is that of an interrupt.
+func (w *world) isInterrupt(err error) bool {
+	return w.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted))
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The flags of the verbs that make requests.
+type networkFlags struct {
+	AllowPrivate     bool          `help:"Let loopback and private addresses through."`
+	UserAgent        string        `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
+	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
+	MaxDocumentBytes size          `default:"16MiB" placeholder:"SIZE" help:"Bytes of one document at most, decompressed (default: ${default})."`
+	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; none: not even the one that HTTPS_PROXY and HTTP_PROXY name."`
+	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in a PEM file, too."`
+	Verbose          bool          `short:"v" help:"Tell of each request on standard error."`
+
+	transport *http.Transport // nil: that of the library
+	proxies   []*url.URL
+}
+
+// network returns the flags, of the verb that has them.
+func (f *networkFlags) network() *networkFlags { return f }
+
+// prepare reads what the flags name, and refuses what no client can be made of.
+func (f *networkFlags) prepare() error {
+	switch {
+	case f.Pace < 0:
+		return usageError("--pace: a time cannot be negative")
+	case f.MaxDocumentBytes < 1:
+		return usageError("--max-document-bytes: at least 1")
+	}
+	proxy, err := f.proxyFunc()
+	if err != nil {
+		return err
+	}
+	roots, err := f.roots()
+	if err != nil || proxy == nil && roots == nil {
+		return err
+	}
+	f.transport = f.newTransport(proxy, roots)
+	return nil
+}
+
+// A proxyFunc returns the proxy for a request; nil: none.
+type proxyFunc func(*url.URL) (*url.URL, error)
+
+// proxyFunc returns the proxy that was asked for: by the flag, else by the
+// environment, as other programs at a terminal have it.
+func (f *networkFlags) proxyFunc() (proxyFunc, error) {
+	switch f.Proxy {
+	case "none":
+		return nil, nil
+	case "":
+		config := httpproxy.FromEnvironment()
+		for name, proxy := range map[string]string{"HTTPS_PROXY": config.HTTPSProxy, "HTTP_PROXY": config.HTTPProxy} {
+			if proxy == "" {
+				continue
+			}
+			if !isURL(proxy) {
+				proxy = "http://" + proxy // as other programs take it
+			}
+			if _, err := f.addProxy(name, proxy); err != nil {
+				return nil, err
+			}
+		}
+		if len(f.proxies) == 0 {
+			return nil, nil
+		}
+		return config.ProxyFunc(), nil
+	}
+	u, err := f.addProxy("--proxy", f.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+// addProxy reads the URL of a proxy.
+func (f *networkFlags) addProxy(name, proxy string) (*url.URL, error) {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, usageError(name + ": the URL of a proxy begins with http://, https:// or socks5://") // it may have a password
+	}
+	f.proxies = append(f.proxies, u)
+	return u, nil
+}
+
+// roots returns the certificate authorities to be trusted; nil: the system's.
+func (f *networkFlags) roots() (*x509.CertPool, error) {
+	if f.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.CAFile)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, usageError("--ca-file: " + f.CAFile + ": " + path.Err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, usageError("--ca-file: " + f.CAFile + ": there is no certificate in it")
+	}
+	return roots, nil
+}
+
+// newTransport returns a transport like that of the library. It refuses private
+// addresses itself; behind a proxy, which resolves names, those that are written
+// as numbers, and the proxy has to refuse the others.
+func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
+	guarded := feedhistory.Dialer()
+	guarded.Timeout = 5 * time.Second
+	free := &net.Dialer{Timeout: guarded.Timeout}
+	t := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if f.AllowPrivate || f.isProxy(address) { // which may well be on this machine
+			return free.DialContext(ctx, network, address)
+		}
+		return guarded.DialContext(ctx, network, address)
+	}
+	if proxy != nil {
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if !f.AllowPrivate {
+				if err := guard(guarded, r.URL); err != nil {
+					return nil, err
+				}
+			}
+			return proxy(r.URL)
+		}
+	}
+	return t
+}
+
+// isProxy reports whether an address to be dialled is that of a proxy.
+func (f *networkFlags) isProxy(address string) bool {
+	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
+		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
+		return address == net.JoinHostPort(proxy.Hostname(), port)
+	})
+}
+
+// guard refuses a private address that is written as one.
+func guard(dialer *net.Dialer, u *url.URL) error {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	if net.ParseIP(host) == nil {
+		return nil
+	}
+	network := "tcp4"
+	if strings.Contains(host, ":") {
+		network = "tcp6"
+	}
+	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
+}
+
+// client returns the Client that the flags ask for.
+func (f *networkFlags) client(stderr io.Writer) *feedhistory.Client {
+	c := &feedhistory.Client{
+		UserAgent: f.UserAgent,
+		Pace:      f.Pace,
+		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate},
+		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
+	}
+	if f.transport != nil {
+		c.HTTP = &http.Client{Transport: f.transport}
+	}
+	if f.Verbose {
+		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		for _, proxy := range f.proxies {
+			c.Logger.Info("requests go through a proxy", "proxy", withoutUser(proxy.String()))
+		}
+	}
+	return c
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// get URL FILE puts what a URL answers into a file.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: get URL FILE")
+	}
+	resp, err := http.Get(args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if resp.StatusCode != http.StatusOK {
+		ts.Fatalf("%s: %s", args[0], resp.Status)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
+}
+
+// secure DIR serves a directory over TLS, at TLS and, by a name that the certificate
+// does not have, at TLSOTHER. ca.pem is its authority.
+func secure(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: secure DIR")
+	}
+	server := httptest.NewTLSServer(siteOf(ts, args[0]))
+	ts.Defer(server.Close)
+	ts.Setenv("TLS", server.URL)
+	ts.Setenv("TLSOTHER", strings.Replace(server.URL, "127.0.0.1", "localhost", 1))
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), ca, 0o600))
+}
+
+// guard DIR serves a directory at PRIVATE to those who log in as ann with the
+// password s3cret, or have the token t0ken or the key k3y; others get 401.
+func guardSite(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: guard DIR")
+	}
+	files := siteOf(ts, args[0])
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user == "ann" && password == "s3cret" || r.Header.Get("Authorization") == "Bearer t0ken" || r.Header.Get("X-Key") == "k3y" {
+			files(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	ts.Defer(server.CloseClientConnections)
+	ts.Setenv("PRIVATE", server.URL)
+}
+
+// proxy is a proxy at PROXY, that notes each URL in the file "proxied".
+func proxySite(ts *testscript.TestScript, neg bool, args []string) {
+	notes, err := os.Create(ts.MkAbs("proxied"))
+	ts.Check(err)
+	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = notes.WriteString(r.URL.String() + "\n")
+		forward.ServeHTTP(w, r)
+	}))
+	ts.Defer(func() { server.CloseClientConnections(); _ = notes.Close() })
+	ts.Setenv("PROXY", server.URL)
+}
+
+func TestNetrcEntry(t *testing.T) {
+	const file = `
+# a comment with machine words
+machine a.example login ann password "x"
+macdef init
+machine trap.example login no password no
+
+machine b.example
+	account acc
+	login machine password p#1
+default login anonymous password me
+`
+	for host, want := range map[string][2]string{
+		"a.example": {"ann", `"x"`}, "B.example": {"machine", "p#1"}, "trap.example": {"anonymous", "me"},
+	} {
+		login, password, ok := netrcEntry(file, host)
+		require.True(t, ok)
+		require.Equal(t, want, [2]string{login, password}, host)
+	}
+	_, _, ok := netrcEntry("machine a.example login x", "b.example")
+	require.False(t, ok)
+	_, _, ok = netrcEntry("machine", "")
+	require.True(t, ok) // and has nothing
+}
+
+// A proxy may be at a private address; what is asked of it may not.
+func TestProxyGuard(t *testing.T) {
+	asked := 0
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer proxy.Close()
+	for _, address := range []string{
+		"http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3:8080/", "http://localhost/", "http://x.localhost./", "http://169.254.169.254/",
+	} {
+		f := &networkFlags{Proxy: proxy.URL, MaxDocumentBytes: 1 << 20}
+		require.NoError(t, f.prepare())
+		_, err := f.client(nil).Get(t.Context(), address)
+		require.True(t, isPrivate(err), "%s: %v", address, err)
+		require.Zero(t, asked)
+	}
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("NO_PROXY", "127.0.0.2")
+	f := &networkFlags{MaxDocumentBytes: 1 << 20}
+	require.NoError(t, f.prepare())
+	_, err := f.client(nil).Get(t.Context(), "http://127.0.0.2:1/")
+	require.True(t, isPrivate(err), "%v", err)
+	u, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	require.True(t, f.isProxy(u.Host))
+	require.False(t, f.isProxy("127.0.0.2:1"))
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// An output is what a verb writes its result to: standard output, or a file that
+// is there once it is complete.
+type output struct {
+	io.Writer
+	file *os.File // nil: standard output
+	name string
+	info os.FileInfo // of the one that is there; nil: none is
+}
+
+// output opens the file that is to be made; without a name, standard output.
+func (w *world) output(name string) (*output, error) {
+	if name == "" || name == "-" {
+		return &output{Writer: w.stdout}, nil
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return nil, errors.New("--output: " + name + " is a directory")
+	}
+	if err == nil && !info.Mode().IsRegular() { // such as a pipe, or /dev/null
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &output{Writer: f, file: f}, err
+	}
+	part := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("--output: %s cannot be made: %w", name, path.Err)
+	}
+	return &output{Writer: f, file: f, name: name, info: info}, err
+}
+
+// commit puts the file in its place.
+func (o *output) commit() error {
+	if o.file == nil {
+		return nil
+	}
+	defer o.discard()
+	if o.name == "" {
+		return o.file.Close()
+	}
+	if o.info != nil {
+		if err := o.file.Chmod(o.info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(o.file.Sync(), o.file.Close(), os.Rename(o.file.Name(), o.name)); err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	o.file = nil
+	return nil
+}
+
+// discard removes a file that is not complete.
+func (o *output) discard() {
+	if o.file != nil {
+		_ = o.file.Close()
+		if o.name != "" {
+			_ = os.Remove(o.file.Name())
+		}
+	}
+}

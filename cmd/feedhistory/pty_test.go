@@ -1,0 +1,182 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// A pseudoTerminal runs the command on a pseudo-terminal.
+type pseudoTerminal struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	pty *os.File
+
+	mu    sync.Mutex
+	shown bytes.Buffer
+	ended chan struct{}
+}
+
+// onTerminal runs the command with a terminal for all that is not set.
+func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *pseudoTerminal {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Args[0] = "feedhistory"
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=10", "TERM=xterm", "PAGER=cat", "XDG_CONFIG_HOME="+t.TempDir())
+	if set != nil {
+		set(cmd)
+	}
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	require.NoError(t, err)
+	p := &pseudoTerminal{t: t, cmd: cmd, pty: f, ended: make(chan struct{})}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = f.Close() })
+	go func() {
+		defer close(p.ended)
+		buf := make([]byte, 4096)
+		for {
+			n, err := f.Read(buf)
+			p.mu.Lock()
+			p.shown.Write(buf[:n])
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// screen is all that was shown until now.
+func (p *pseudoTerminal) screen() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.ReplaceAll(p.shown.String(), "\r\n", "\n")
+}
+
+// await waits until something is shown.
+func (p *pseudoTerminal) await(what string) {
+	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, 20*time.Second, 5*time.Millisecond, "%q in %q", what, p)
+}
+
+func (p *pseudoTerminal) String() string { return p.screen() }
+
+// wait waits for the end, and returns the exit status.
+func (p *pseudoTerminal) wait() int {
+	_ = p.cmd.Wait()
+	<-p.ended
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Waiting for somebody to type is said, and ends with one interrupt.
+func TestTerminalInput(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"inspect", "-"}, {"check", "-"},
+		{"publish", "--out", filepath.Join(dir, "pub"), "--base", "https://example.org/"},
+		{"produce", "--protocol", "modified-range", "--listen", "127.0.0.1:0"},
+		{"sync", "--db", filepath.Join(dir, "feeds.db"), "--opml", "-"},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			p := onTerminal(t, nil, args...)
+			p.await("reading from the terminal; Ctrl-D ends it")
+			_, err := p.pty.Write([]byte{3})
+			require.NoError(t, err)
+			require.Equal(t, exitInterrupted, p.wait(), p.screen())
+			require.Contains(t, p.screen(), "interrupted")
+			require.Equal(t, 1, strings.Count(p.screen(), "interrupted"), p.screen())
+		})
+	}
+}
+
+// What is piped in is not awaited from a terminal.
+func TestPipedInput(t *testing.T) {
+	p := onTerminal(t, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Ctty: 1}
+		cmd.Stdin = strings.NewReader(`<rss version="2.0"><channel><title>Piped</title></channel></rss>`)
+	}, "inspect", "-")
+	require.Zero(t, p.wait(), p.screen())
+	require.Contains(t, p.screen(), "Piped")
+	require.NotContains(t, p.screen(), "reading from the terminal")
+}
+
+// One interrupt ends a fetch: with 130 where there is nothing, else with 3.
+func TestInterruptOnce(t *testing.T) {
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		if r.URL.Path == "/slow.atom" {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="slow.atom"/><entry><id>urn:1</id></entry></feed>`)
+	}))
+	defer server.Close()
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	for _, test := range []struct {
+		path string
+		args []string
+		want int
+	}{
+		{"/slow.atom", []string{"fetch"}, exitInterrupted},
+		{"/feed.atom", []string{"fetch"}, exitPartial},
+		{"/slow.atom", []string{"inspect"}, exitInterrupted},
+		{"/slow.atom", []string{"check"}, exitInterrupted},
+		{"/slow.atom", []string{"sync", "--db", db}, exitInterrupted},
+		{"/feed.atom", []string{"sync", "--db", db}, exitPartial},
+	} {
+		t.Run(test.args[0]+test.path, func(t *testing.T) {
+			p := onTerminal(t, nil, append(test.args, "--allow-private", server.URL+test.path)...)
+			for path := range asked {
+				if path == "/slow.atom" {
+					break
+				}
+			}
+			if test.want == exitPartial && test.args[0] == "fetch" {
+				p.await("urn:1")
+			}
+			require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
+			require.Equal(t, test.want, p.wait(), p.screen())
+		})
+	}
+}
+
+// What is shown on a terminal goes through the user's pager; what is piped does not.
+func TestPager(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
+	}))
+	defer server.Close()
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL)
+	require.Zero(t, status, stderr)
+	pager := func(program string) func(*exec.Cmd) {
+		return func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PAGER="+program) }
+	}
+	for _, args := range [][]string{{"entries"}, {"entry", "urn:1"}} {
+		args = append(args, "--db", db)
+		p := onTerminal(t, pager("sed s/One/paged/"), args...)
+		require.Zero(t, p.wait(), p.screen())
+		require.Contains(t, p.screen(), "paged")
+		p = onTerminal(t, pager("sed s/One/paged/"), append(args, "--no-pager")...)
+		require.Zero(t, p.wait(), p.screen())
+		require.Contains(t, p.screen(), "One")
+		p = onTerminal(t, pager("true"), args...) // is left at once
+		require.Zero(t, p.wait(), p.screen())
+		require.NotContains(t, p.screen(), "feedhistory:")
+		_, stdout, _ := call(t.Context(), "", args...)
+		require.Contains(t, stdout, "One")
+	}
+}

@@ -1,0 +1,173 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A readmeCommand is a command of README, and what README says that it prints.
+type readmeCommand struct{ command, prints string }
+
+// readmeCommands reads the shell blocks of a README, from a heading to the next.
+func readmeCommands(t *testing.T, file, heading, next string) (commands []readmeCommand) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, part, ok := strings.Cut(string(text), heading)
+	require.True(t, ok)
+	part, _, _ = strings.Cut(part, next)
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(part, -1) {
+		for line := range strings.Lines(block[1]) {
+			last := len(commands) - 1
+			switch command, isCommand := strings.CutPrefix(line, "$ "); {
+			case isCommand:
+				command, _, _ = strings.Cut(command, "  #")
+				commands = append(commands, readmeCommand{command: command})
+			case strings.HasSuffix(strings.TrimSpace(commands[last].command), "|"):
+				commands[last].command += line
+			default:
+				commands[last].prints += line
+			}
+		}
+	}
+	return commands
+}
+
+// readmeSites are example.org, an archived feed of 340 entries in 12 documents with a
+// page, and example.net, of which an archive is missing.
+func readmeSites(t *testing.T) (org, net string) {
+	document := func(links string, from, to int, last time.Time) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><title>Feed</title><id>urn:feed</id><author><name>A</name></author>%s`, links)
+		fmt.Fprintf(&b, "<updated>%s</updated>", last.Format(time.RFC3339))
+		for i := to; i > from; i-- {
+			at := last.Add(time.Duration(i-to) * time.Hour).Format(time.RFC3339)
+			fmt.Fprintf(&b, "<entry><id>urn:%d</id><title>Atom archive %d</title><updated>%s</updated><content>Text</content></entry>", i, i, at)
+		}
+		return b.String() + "</feed>"
+	}
+	serve := func(h http.HandlerFunc) string {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	org = serve(func(w http.ResponseWriter, r *http.Request) {
+		newest := time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)
+		n := 0
+		switch _, err := fmt.Sscanf(r.URL.Path, "/%d.atom", &n); {
+		case r.URL.Path == "/":
+			fmt.Fprint(w, `<!doctype html><link rel="alternate" type="application/atom+xml" href="feed.atom">`)
+		case r.URL.Path == "/podcast.rss":
+			fmt.Fprint(w, `<rss version="2.0"><channel><title>P</title><item><guid>1</guid><enclosure url="1.mp3" type="audio/mpeg" length="1"/></item></channel></rss>`)
+		case r.URL.Path == "/feed.atom":
+			fmt.Fprint(w, document(`<link rel="prev-archive" href="11.atom"/>`, 330, 340, newest))
+		case err != nil || n < 1 || n > 11:
+			http.NotFound(w, r)
+		default:
+			links := `<fh:archive/><link rel="current" href="feed.atom"/>`
+			if n > 1 {
+				links += fmt.Sprintf(`<link rel="prev-archive" href="%d.atom"/>`, n-1)
+			}
+			fmt.Fprint(w, document(links, (n-1)*30, n*30, newest.AddDate(0, -(12-n), 0)))
+		}
+	})
+	net = serve(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/feed.atom" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, document(`<link rel="prev-archive" href="1.atom"/>`, 0, 12, time.Date(2003, 11, 2, 0, 0, 0, 0, time.UTC)))
+	})
+	return org, net
+}
+
+// ages are what README cannot foresee.
+var ages = regexp.MustCompile(` +\d+[smhd]\b`)
+
+// What the READMEs say of the command, run from the first line to the last, prints
+// what they say.
+func TestReadme(t *testing.T) {
+	t.Run("library", func(t *testing.T) {
+		dir := testReadme(t, readmeCommands(t, "../../README.md", "\n## At a terminal\n", "\n## "), 5)
+		entries, err := os.ReadFile(filepath.Join(dir, "entries.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, 340, bytes.Count(entries, []byte("\n")))
+	})
+	t.Run("command", func(t *testing.T) {
+		dir := testReadme(t, readmeCommands(t, "README.md", "# The command\n", "\n# "), 10)
+		require.FileExists(t, filepath.Join(dir, "public", "feed.atom"))
+		files, err := os.ReadFile(filepath.Join(dir, "downloads"))
+		require.NoError(t, err)
+		require.Regexp(t, `^http.*/1\.mp3\n$`, string(files))
+	})
+}
+
+// testReadme runs commands, at least so many, in a directory of their own.
+func testReadme(t *testing.T, commands []readmeCommand, least int) string {
+	require.GreaterOrEqual(t, len(commands), least)
+	org, net := readmeSites(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(os.Args[0], filepath.Join(dir, "feedhistory")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "wget"), []byte("#!/bin/sh\ncat > downloads\n"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "subscriptions.opml"),
+		[]byte(`<opml version="2.0"><body><outline text="a" xmlUrl="`+net+`/feed.atom"/></body></opml>`), 0o600))
+	here := strings.NewReplacer("https://example.org", org, "https://example.net", net, " example.org/", " "+strings.TrimPrefix(org, "http://")+"/",
+		"postgres://localhost/feeds", "other.db", "feedhistory serve", "feedhistory serve --listen 127.0.0.1:0")
+	plain := func(text string) string {
+		text = strings.NewReplacer(org, "https://example.org", net, "https://example.net").Replace(text)
+		return ages.ReplaceAllString(text, " T")
+	}
+	for _, c := range commands {
+		if strings.HasPrefix(c.command, "go ") {
+			continue // it installs what is tested
+		}
+		if strings.Contains(c.command, "/podcast.rss") { // which README has mirrored before
+			_, stderr, status := runReadme(t, dir, "feedhistory sync "+org+"/podcast.rss")
+			require.Zero(t, status, stderr)
+		}
+		stdout, stderr, status := runReadme(t, dir, here.Replace(c.command))
+		require.Contains(t, []int{exitOK, exitPartial}, status, "%s\n%s%s", c.command, stdout, stderr)
+		if c.prints != "" {
+			lines := strings.SplitAfter(plain(stderr+stdout), "\n")
+			for line := range strings.Lines(plain(c.prints)) {
+				require.Contains(t, lines, line, "%s\n%s%s", c.command, stdout, stderr)
+			}
+		}
+	}
+	return dir
+}
+
+// runReadme runs a command in a shell. One that goes on for ever is interrupted.
+func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status int) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	lasts := strings.Contains(command, "--every") || strings.Contains(command, " serve ")
+	if lasts {
+		cmd = exec.CommandContext(ctx, "sh", "-c", "exec "+command)
+	}
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FEEDHISTORY_ALLOW_PRIVATE=true", "FEEDHISTORY_CONFIG=",
+		"XDG_DATA_HOME="+filepath.Join(dir, "data"), "FEEDHISTORY_DB=", "GORACE=atexit_sleep_ms=10")
+	require.NoError(t, cmd.Start())
+	if lasts {
+		defer time.AfterFunc(3*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGINT) }).Stop()
+	}
+	_ = cmd.Wait()
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
