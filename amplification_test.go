@@ -22,7 +22,10 @@ import (
 const (
 	outputPerByte, outputPerEntry = 80, 4 << 10
 	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
-	memoryPerByte, memoryPerEntry = 1000, 100 << 10  // allocated by everything together, and mostly freed at once
+	// Allocated by everything together, and mostly freed at once: each text is read
+	// for itself, by Decode, by Feed and by two writers, and a builder that grows to
+	// its length allocates about three times that.
+	memoryPerByte, memoryPerEntry = 5 * 3 * outputPerByte * 5 / 4, 100 << 10
 )
 
 // derive makes everything of a document that the package can, and returns how

@@ -26,14 +26,14 @@ func (c *unsubscribeCommand) Run(w *world) error {
 		return err
 	}
 	defer db.Close()
-	removed, err := db.Unsubscribe(w.ctx, each(c.URLs, webAddress))
+	removed, err := db.Unsubscribe(w.ctx, c.URLs)
 	if refused, ok := errors.AsType[*fleet.URLError](err); ok {
 		return usageError(refused.Error())
 	}
 	if err != nil {
 		return c.failure(err)
 	}
-	p := &page{w: w.asides()}
+	p := &page{w: w.stderr}
 	p.para("", "  ", "unsubscribed from "+count(removed, "feed", "feeds"))
 	if missing := len(c.URLs) - removed; missing > 0 {
 		w.say(fmt.Sprintf("%s not subscribed to", count(missing, "was", "were")))

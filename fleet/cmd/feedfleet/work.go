@@ -21,8 +21,6 @@ type workCommand struct {
 	Pause    time.Duration `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
 	Hosts    int           `default:"100" placeholder:"N" help:"Hosts to poll at the same time (default: ${default})."`
 	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"What a poll may take, and after which a host makes room for others (default: ${default})."`
-
-	networkFlags
 }
 
 // Help is what --help says beyond the flags.
