@@ -58,6 +58,7 @@ func scripts(newDB func() string) testscript.Params {
 			"status": status,
 			"json":   compareJSON,
 			"await":  await,
+			"says":   says,
 			"listen": listen,
 			"reach":  reach,
 			"fill":   fill,
@@ -217,4 +218,19 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("there is no %s", args[0])
+}
+
+// says TEXT PROGRAM [ARG...] runs a program again and again until its standard
+// output has a text.
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: says TEXT PROGRAM [ARG...]")
+	}
+	for range 600 {
+		if ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s never says %s", args[1], args[0])
 }

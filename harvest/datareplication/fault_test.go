@@ -105,9 +105,7 @@ func leftovers(t *testing.T, out *memory, p *Producer) {
 }
 
 func names(out *memory) (names []string) {
-	for _, name := range out.Names() {
-		names = append(names, name)
-	}
+	names = append(names, out.Names()...)
 	slices.Sort(names)
 	return names
 }
