@@ -33,9 +33,12 @@ func Example() {
 	}
 
 	m := mirror.Mirror{Store: store}
-	_, err = m.Update(ctx, "https://feeds.invalid/feed.atom")
-	fmt.Println(err != nil)
-	// Output: true
+	changes, err := m.Update(ctx, "https://feeds.invalid/feed.atom")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(changes.Verdict, changes.Failure != nil)
+	// Output: partial true
 }
 
 func ExampleOpen_postgreSQL() {

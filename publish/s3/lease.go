@@ -69,7 +69,8 @@ func (o *Output) Lock() (unlock func() error, err error) {
 		return nil, err
 	}
 	o.held = l
-	l.beats.Go(l.beat)
+	every := l.record.lease / 3
+	l.beats.Go(func() { l.beat(every) })
 	return l.unlock, nil
 }
 
@@ -144,16 +145,16 @@ func (l *lease) probe(ctx context.Context) error {
 }
 
 // beat renews the lease, as long as it is held.
-func (l *lease) beat() {
-	every := time.NewTicker(l.record.lease / 3)
-	defer every.Stop()
+func (l *lease) beat(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
 	for {
 		select {
 		case <-l.resign:
 			return
 		case <-l.ctx.Done():
 			return
-		case <-every.C:
+		case <-tick.C:
 			ctx, cancel := l.o.context(l.ctx)
 			_ = l.change(ctx, nil) // if it fails for long, the lease has run out
 			cancel()

@@ -181,12 +181,15 @@ func TestKilled(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "killed.db")
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "AGGREGATOR_DATABASE="+name, "AGGREGATOR_FEED="+r.url+"/feed")
+		r.Lock()
 		r.before = func(requests int) {
 			if requests == n {
 				_ = cmd.Process.Kill()
 			}
 		}
-		require.NoError(t, cmd.Start())
+		err := cmd.Start()
+		r.Unlock()
+		require.NoError(t, err)
 		require.Error(t, cmd.Wait(), "killed")
 		r.Lock()
 		r.before = nil
