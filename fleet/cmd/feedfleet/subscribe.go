@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/internal/opml"
 )
@@ -12,13 +14,14 @@ import (
 // The verb subscribe.
 type subscribeCommand struct {
 	database
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds that workers are to keep current."`
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds that workers are to keep current, or web pages that have one."`
 	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Those of a subscription list, too; - is standard input (repeatable)."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *subscribeCommand) Help() string {
-	return "Feeds that are subscribed to already stay as they are, but for those that were polled no more, as they are gone " +
+	return "Each address is requested once: of a web page, the feed that it names is subscribed to; what does not answer now is " +
+		"subscribed to as it is. Feeds that are subscribed to already stay as they are, but for those that were polled no more, as they are gone " +
 		"or dead letters: they are polled again."
 }
 
@@ -54,7 +57,11 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 		if err := fleet.CheckURL(url); err != nil {
 			return nil, usageError(err.Error())
 		}
-		urls = append(urls, url)
+		feed, err := w.feedAt(url)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, feed)
 	}
 	for _, file := range c.OPML {
 		feeds, err := w.subscriptions(file)
@@ -73,6 +80,26 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 		return nil, errors.New("no feed in the lists can be polled")
 	}
 	return urls, nil
+}
+
+// feedAt returns the feed of a web page; of a feed, or of what does not answer
+// now, the address itself.
+func (w *world) feedAt(url string) (string, error) {
+	feeds, err := w.client(w.stderr).Discover(w.ctx, url)
+	switch {
+	case w.ctx.Err() != nil:
+		return "", w.ctx.Err()
+	case err != nil:
+		return url, nil
+	case len(feeds) == 0:
+		return "", fmt.Errorf("%s: this is no feed, and names none", url)
+	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
+		return url, nil
+	case fleet.CheckURL(feeds[0].Href) != nil:
+		return "", fmt.Errorf("%s: this is no feed, and the one that it names cannot be subscribed to: %s", url, feeds[0].Href)
+	}
+	w.say(url + ": a web page; its feed is " + feeds[0].Href)
+	return feeds[0].Href, nil
 }
 
 // subscriptions reads a subscription list.
