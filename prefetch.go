@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -26,6 +27,10 @@ type ahead struct {
 	// known says what is known of a document.
 	known func(url string) Known
 }
+
+// errUnended is the outcome where a transport ends its goroutine, as a handler
+// that runs in it and fails a test does.
+var errUnended = errors.New("the request did not come to its end")
 
 // A flight is a document on its way.
 type flight struct {
@@ -98,7 +103,10 @@ func (a *ahead) drop() {
 func (a *ahead) start(url string) {
 	known := a.known(url)
 	ctx, cancel := context.WithCancel(a.ctx)
-	f := &flight{url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{})}
+	f := &flight{
+		url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{}),
+		loaded: &loaded{url: url, err: errUnended},
+	}
 	a.flights = append(a.flights, f)
 	a.running.Go(func() {
 		defer cancel()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -285,4 +286,15 @@ func (d *drip) Read(b []byte) (int, error) {
 	n := copy(b[:min(len(b), d.piece)], d.left)
 	d.left = d.left[n:]
 	return n, nil
+}
+
+// A transport that ends its goroutine, as a handler does that fails a test, ends
+// the walk with an error.
+func TestTransportEnds(t *testing.T) {
+	c := &Client{HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		runtime.Goexit()
+		return nil, nil
+	})}}
+	_, err := c.Fetch(t.Context(), "http://a.example/feed")
+	require.ErrorIs(t, err, errUnended)
 }

@@ -167,6 +167,7 @@ func TestUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
 		h.answer["http://a.example/1"] = func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Millisecond) // what has come before is stored by then
 			f := feedOf(t, store, aURL)
 			require.True(t, f.UnderWay(time.Now()))
 			require.True(t, f.Due(time.Now()))
