@@ -13,7 +13,7 @@ import (
 type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit        int      `placeholder:"N" help:"Only the latest entries, as many at most of each feed."`
+	Limit        int      `placeholder:"N" help:"Print at most N entries of each feed: the latest."`
 	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
 	Raw          bool     `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
