@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -25,7 +26,7 @@ type checkCommand struct {
 	Save         string   `placeholder:"FILE" help:"With --chain: write into a file what the archives have, for --against."`
 	Against      string   `placeholder:"FILE" help:"With --chain: tell which archives are not what they were when --save wrote the file."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
-	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
+	JSON         bool     `name:"json" xor:"format" help:"Print JSON Lines (one object a line): each finding."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
 
 	networkFlags
@@ -290,7 +291,13 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 func (r *checkRun) print() error {
 	switch {
 	case r.JSON:
-		return printJSON(r.stdout, each(r.found, findingJSON))
+		out := bufio.NewWriter(r.stdout)
+		for _, f := range r.found {
+			if err := printLine(out, findingJSON(f)); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
 	case r.SARIF:
 		var out bytes.Buffer
 		if err := check.WriteSARIF(&out, r.found); err != nil {

@@ -16,7 +16,7 @@ type conformancePublisherCommand struct {
 	Delete string        `placeholder:"CMD" help:"Deletes an entry."`
 	Adds   int           `default:"200" placeholder:"N" help:"Entries to add at most until an archive is closed (default: ${default})."`
 	Settle time.Duration `default:"5s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
-	JSON   bool          `name:"json" help:"Print the report as JSON."`
+	JSON   bool          `name:"json" help:"Print JSON Lines (one object a line): the report."`
 }
 
 // Help is what --help says beyond the flags.
@@ -53,7 +53,7 @@ func (c *conformancePublisherCommand) Run(w *world) error {
 		return err
 	}
 	if c.JSON {
-		err = printJSON(w.stdout, report)
+		err = printLine(w.stdout, report)
 	} else {
 		err = report.WriteText(w.stdout)
 	}

@@ -19,7 +19,7 @@ type conformanceRunCommand struct {
 	Parallel int           `default:"2" placeholder:"N" help:"Cases to try at the same time (default: ${default})."`
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show what is not as it should be."`
-	JSON     bool          `name:"json" help:"Print the whole report as JSON."`
+	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
 	Verbose  bool          `short:"v" help:"Show what the program says on standard error."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write the report as a page, too."`
 
@@ -88,7 +88,7 @@ func (c *conformanceRunCommand) print(w *world, report *conformance.Report) erro
 		}
 	}
 	if c.JSON {
-		return report.WriteJSON(w.stdout)
+		return printLine(w.stdout, report)
 	}
 	return report.WriteText(w.stdout, c.Warnings)
 }

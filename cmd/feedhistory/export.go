@@ -197,7 +197,7 @@ func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds it
 			return err
 		}
 		j.Deleted = each(deleted, tombstoneJSON)
-		return printJSON(w, j)
+		return printLine(w, j)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit        int      `placeholder:"N" help:"Print at most N entries of each feed: the latest."`
-	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
+	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
+	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry, which is the default."`
 	Raw          bool     `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
 	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file, which is there once it is complete, instead of standard output."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
@@ -139,8 +139,7 @@ func (f *fetching) feed(url string) (status int, err error) {
 	if err = errors.Join(f.print(result), f.out.Flush()); err != nil {
 		return 0, &outputError{err}
 	}
-	p := &page{w: f.asides()}
-	p.outcome(result.History, result.Verdict(), f.meaning(result))
+	f.report(result.History, result.Verdict(), f.meaning(result))
 	if f.twice > 0 {
 		f.tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
 	}
@@ -188,8 +187,6 @@ func (f *fetching) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)
-	case f.Format == "json" && len(f.URLs) > 1:
-		return printLine(f.out, recoveredJSON(r))
 	}
 	return printHistory(f.out, r, f.Format, f.Raw)
 }

@@ -29,7 +29,7 @@ type handoverCommand struct {
 	Starred bool   `help:"Star the entries: Miniflux does not delete those."`
 	Gone    bool   `help:"The feed does not answer any more: hand over all that it had."`
 	DryRun  bool   `help:"Change nothing; print what would be handed over."`
-	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	networkFlags
 }
@@ -88,7 +88,7 @@ func (c *handoverCommand) Run(w *world) (err error) {
 	client := w.client(w.stderr)
 	defer client.CloseIdle()
 	run := &handingOver{
-		handoverCommand: c, w: w, subscribed: subscribed, page: &page{w: w.stderr},
+		handoverCommand: c, w: w, subscribed: subscribed, page: &page{w: w.asides()}, missing: &page{w: w.stderr},
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
 			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
@@ -130,7 +130,8 @@ type handingOver struct {
 	*handoverCommand
 	handover.Handover
 	w          *world
-	page       *page
+	page       *page // information
+	missing    *page // what was not handed over
 	subscribed []handover.ReaderFeed
 
 	bar     *progressbar.ProgressBar // nil: not shown
@@ -168,9 +169,9 @@ func (h *handingOver) all(store mirror.Store) error {
 	if elsewhere > 0 {
 		h.page.para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
 	}
-	switch {
-	case h.page.err != nil:
-		return h.page.err
+	switch err := cmp.Or(h.page.err, h.missing.err); {
+	case err != nil:
+		return err
 	case h.worst != exitOK:
 		return statusError(h.worst)
 	}

@@ -28,16 +28,20 @@ func (h *handingOver) tell(r *handover.Report) error {
 	if err := h.list(h.w.stdout); err != nil {
 		return err
 	}
-	h.page.line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	p := h.page
+	if r.Refused > 0 || r.Verdict == feedhistory.Partial {
+		p = h.missing
+	}
+	p.line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
 	for i, refusal := range h.refused {
 		if i == mostRefused {
-			h.page.para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			p.para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
 			break
 		}
-		h.page.para("  ", "    ", refusal.ID+": "+refusal.Error)
+		p.para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
 	if r.Verdict != feedhistory.Whole {
-		h.page.para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+		p.para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ type harvestCommand struct {
 	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror, as sync does: a file, or the postgres:// URL of a database."`
 	Key         string         `placeholder:"FIELD" help:"Of datareplication into a mirror: the header field of an entity that names its resource. Without one the mirror has a log."`
 	MaxRequests int            `default:"10000" placeholder:"N" help:"Requests to make at most (default: ${default})."`
-	JSON        bool           `name:"json" help:"Print one JSON object with the verdict, rather than a line for each change."`
+	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
+	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the collection."`
 
 	credentials
 
@@ -51,6 +52,8 @@ func (c *harvestCommand) Validate() error {
 		return errors.New("--overlap: a time cannot be negative")
 	case c.DB != "" && (c.State != "" || c.Fetch):
 		return errors.New("--db: a mirror knows itself how far it has come, and has no place for what --fetch brings")
+	case c.Format == "json" && (c.DB != "" || c.JSON):
+		return errors.New("--format json excludes --json and --db")
 	case c.Key != "" && c.DB == "":
 		return errors.New("--key: only a mirror needs it (--db)")
 	}
@@ -73,6 +76,9 @@ func (c *harvestCommand) Validate() error {
 	}
 	return c.credentials.check()
 }
+
+// inOne reports whether all that came is to be one object.
+func (c *harvestCommand) inOne() bool { return c.Format == "json" }
 
 // The protocols, as the flag names them.
 const (

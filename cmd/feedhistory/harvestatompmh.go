@@ -22,7 +22,7 @@ type pmhHarvest struct {
 	changes []atompmh.Change
 	gaps    []*feedhistory.Gap
 
-	fetched []jsonChange  // of the changes and the queue, with --fetch and --json
+	fetched []jsonChange  // of the changes and the queue, with --fetch and --format json
 	queue   atompmh.Queue // what is still to be fetched
 	brought int           // with --fetch
 }
@@ -53,7 +53,7 @@ func (c *harvestCommand) atomPMH(w *world) error {
 			return err
 		}
 	}
-	(&page{w: w.stderr}).atomPMH(h)
+	w.harvestedPMH(h)
 	if !whole || len(h.queue) > 0 && c.Fetch {
 		return statusError(exitPartial)
 	}
@@ -94,7 +94,7 @@ func (h *pmhHarvest) collect(url string) error {
 func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
-	if c.JSON {
+	if c.inOne() {
 		_, whole := h.Mark()
 		j := jsonPMH{
 			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
@@ -103,7 +103,7 @@ func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 		if !c.Fetch {
 			j.Changes = each(h.changes, changeJSON)
 		}
-		err = printJSON(out, j)
+		err = printLine(out, j)
 		return errors.Join(err, out.Flush())
 	}
 	for _, change := range h.changes {
@@ -160,8 +160,9 @@ func changeJSON(c atompmh.Change) jsonChange {
 	return j
 }
 
-// atomPMH says what a harvest brought, and what is missing of it.
-func (p *page) atomPMH(h pmhHarvest) {
+// harvestedPMH says what a harvest brought, and what is missing of it.
+func (w *world) harvestedPMH(h pmhHarvest) {
+	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
 	kinds := map[atompmh.Kind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++
@@ -178,7 +179,7 @@ func (p *page) atomPMH(h pmhHarvest) {
 	}
 	p.para("", "", what)
 	if n := len(h.queue); n > 0 {
-		p.para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+		missing.para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
 	}
 	switch _, whole := h.Mark(); {
 	case !whole:
@@ -189,6 +190,6 @@ func (p *page) atomPMH(h pmhHarvest) {
 		p.para("", "", "Everything is here that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 }

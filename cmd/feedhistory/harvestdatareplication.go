@@ -26,7 +26,7 @@ type replicationRun struct {
 	out      *bufio.Writer
 	noted    datareplication.Cursor
 	count    int
-	entities []jsonEntity // with --json
+	entities []jsonEntity // with --format json
 }
 
 // dataReplication harvests entities. Where others note the state only of a whole
@@ -47,13 +47,13 @@ func (c *harvestCommand) dataReplication(w *world) error {
 	case broken != nil && r.count == 0:
 		return c.replicationFailure(broken)
 	}
-	if c.JSON {
-		err = printJSON(r.out, r.json(broken))
+	if c.inOne() {
+		err = printLine(r.out, r.json(broken))
 	}
 	if err = errors.Join(err, r.note()); err != nil {
 		return err
 	}
-	(&page{w: w.stderr}).dataReplication(r, broken)
+	r.report(broken)
 	if broken != nil {
 		return statusError(exitPartial)
 	}
@@ -77,7 +77,7 @@ func (r *replicationRun) print() (broken, err error) {
 		if broken != nil {
 			return broken, nil
 		}
-		if r.JSON {
+		if r.inOne() {
 			r.entities = append(r.entities, entityJSON(e))
 		} else if err = r.line(e, e.Page != last && r.count > 0); err != nil {
 			return nil, err
@@ -151,17 +151,18 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 	return j
 }
 
-// dataReplication says what a harvest brought, and why it was broken off.
-func (p *page) dataReplication(r *replicationRun, broken error) {
+// report says what a harvest brought, and why it was broken off.
+func (r *replicationRun) report(broken error) {
+	p, missing := &page{w: r.asides()}, &page{w: r.stderr}
 	p.para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
 		p.para("", "", "Everything is here that came up to now.")
 	} else {
 		p.para("", "", "The harvest was broken off:")
 		name, what := replicationDetail(broken, r.URL)
-		p.para("  - ", "    ", name+": "+what)
+		missing.para("  - ", "    ", name+": "+what)
 		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
-			p.para("    ", "    ", "what to do: "+todo)
+			missing.para("    ", "    ", "what to do: "+todo)
 		}
 	}
 	if cursor := r.Cursor(); !cursor.IsZero() {

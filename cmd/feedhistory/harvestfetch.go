@@ -29,7 +29,7 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
 			h.brought++
 		}
-		if c.JSON {
+		if c.inOne() {
 			h.fetched = append(h.fetched, j)
 		} else {
 			err = errors.Join(err, printLine(out, j))
@@ -38,7 +38,7 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 			return err
 		}
 	}
-	if c.JSON {
+	if c.inOne() {
 		return errors.Join(out.Flush(), c.printPMH(w, *h))
 	}
 	return out.Flush()

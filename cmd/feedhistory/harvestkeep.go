@@ -102,10 +102,10 @@ func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 			return err
 		}
 	}
-	p := &page{w: w.asides()}
+	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
 	p.line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 	if status := o.status(); status != exitOK {
 		return statusError(status)

@@ -36,7 +36,7 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 			return err
 		}
 	}
-	(&page{w: w.stderr}).modifiedRange(h, sync, from.State)
+	w.harvestedRange(h, sync, from.State)
 	if !whole {
 		return statusError(exitPartial)
 	}
@@ -78,8 +78,8 @@ func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feed
 func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
-	if c.JSON {
-		err = printJSON(out, c.rangeJSON(h, sync))
+	if c.inOne() {
+		err = printLine(out, c.rangeJSON(h, sync))
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
@@ -117,8 +117,9 @@ func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
 	return jsonTombstone{t.Ref, timeJSON(t.When.UTC())}
 }
 
-// modifiedRange says what a harvest brought, and what is missing of it.
-func (p *page) modifiedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+// harvestedRange says what a harvest brought, and what is missing of it.
+func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
 	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
 		count(sync.Requests(), "request", "requests"), sync.Dialect())
 	if n := len(h.Deleted); n > 0 {
@@ -138,6 +139,6 @@ func (p *page) modifiedRange(h *feedhistory.History, sync *modifiedrange.Sync, f
 		p.para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
 	}
 	for _, g := range h.Gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 }

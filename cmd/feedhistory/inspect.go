@@ -12,7 +12,7 @@ import (
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
 	Base   string `placeholder:"URL" help:"What relative references in a file resolve against."`
-	JSON   bool   `name:"json" help:"Print one JSON object."`
+	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
 
 	networkFlags
 	privateFlags
@@ -50,7 +50,7 @@ func (c *inspectCommand) Run(w *world) error {
 
 func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
 	if c.JSON {
-		return printJSON(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
+		return printLine(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
 	}
 	p := &page{w: w.stdout}
 	p.head(doc)

@@ -127,21 +127,11 @@ func each[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
-// printJSON writes a value, over several lines, for people may read it.
-func printJSON(w io.Writer, value any) error {
-	return encodeJSON(w, value, "  ")
-}
-
-// printLine writes a value on one line.
+// printLine writes a value as a line of JSON Lines, which is what --json prints.
 func printLine(w io.Writer, value any) error {
-	return encodeJSON(w, value, "")
-}
-
-func encodeJSON(w io.Writer, value any, indent string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
 	if err := enc.Encode(value); err != nil {
 		return err
 	}

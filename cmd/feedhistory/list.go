@@ -17,7 +17,7 @@ type listCommand struct {
 	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
 	Due     bool   `help:"Only feeds that are due to be polled: whose time has come, or of which an earlier poll has left something unread."`
 	Partial bool   `help:"Only feeds of which something is known to be missing."`
-	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
 // Help is what --help says beyond the flags.

@@ -71,7 +71,7 @@ type commandLine struct {
 
 // The flags that every verb has.
 type globals struct {
-	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors."`
+	Quiet   bool             `short:"q" help:"Print only errors, and what is missing, on standard error."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
@@ -86,7 +86,8 @@ type world struct {
 	stderr        io.Writer
 }
 
-// asides is where reports go that are no errors.
+// asides is where information for people goes: nowhere with --quiet. Errors, and
+// what is missing, go to standard error in any case.
 func (w *world) asides() io.Writer {
 	if w.Quiet {
 		return io.Discard
@@ -94,7 +95,7 @@ func (w *world) asides() io.Writer {
 	return w.stderr
 }
 
-// tell writes what is no error to standard error, unless that is to be quiet.
+// tell writes information to standard error, but not with --quiet.
 func (w *world) tell(message string) {
 	if !w.Quiet {
 		w.say(message)
@@ -179,8 +180,8 @@ func asFlags(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
 		return append(slices.Clone(args[1:]), "--help")
-	case len(args) == 1 && args[0] == "version":
-		return []string{"--version"}
+	case len(args) > 0 && args[0] == "version":
+		return append(slices.Clone(args[1:]), "--version")
 	}
 	return args
 }

@@ -19,7 +19,7 @@ import (
 func printHistory(w io.Writer, r *backfill.Result, format string, raw bool) error {
 	switch format {
 	case "json":
-		return printJSON(w, recoveredJSON(r))
+		return printLine(w, recoveredJSON(r))
 	case "atom":
 		return feedhistory.WriteAtom(w, documentOf(r))
 	case "rss":

@@ -96,10 +96,11 @@ func (c *publishCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	to := &page{w: w.stderr}
-	to.published(c, p, in, done)
+	c.published(w, p, in, done)
 	if dry != nil {
-		to.dry(c, dry)
+		if err := c.dry(w, dry); err != nil {
+			return err
+		}
 	}
 	if in.partial || len(done.Lost) > 0 {
 		return statusError(exitPartial)
@@ -170,7 +171,8 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 }
 
 // published says what has been published, and where.
-func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, done *publish.Updated) {
+func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, done *publish.Updated) {
+	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", done.Deleted)
@@ -197,7 +199,7 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 		p.para("  - ", "    ", dir+name+" was missing, and has been written again as it was")
 	}
 	for _, name := range done.Lost {
-		p.para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
+		missing.para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
 			"now do not get at what is older; restore the file from a backup, or from where the site is deployed")
 	}
 	if done.Missing > 0 {
@@ -211,13 +213,14 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 	p.para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
-// dry says what would have been written.
-func (p *page) dry(c *publishCommand, d *dryRun) {
-	dir := strings.TrimSuffix(c.Out, "/") + "/"
+// dry lists the files that would have been written.
+func (c *publishCommand) dry(w *world, d *dryRun) error {
+	p := &page{w: w.stdout}
 	for _, name := range d.written {
-		p.para("  - ", "    ", dir+name+" would be written")
+		p.line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
-	p.para("", "", "a dry run: nothing was written")
+	w.tell("a dry run: nothing was written; standard output has the files that would be")
+	return p.err
 }
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }

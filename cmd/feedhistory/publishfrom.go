@@ -138,7 +138,7 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	if err != nil {
 		return nil, failure(from, err)
 	}
-	(&page{w: w.asides()}).report(r.History)
+	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
 	return fromHistory(r.History), nil
 }
 

@@ -7,22 +7,20 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// report says what a history is, and what is missing of it.
-func (p *page) report(h *feedhistory.History) {
-	p.outcome(h, h.Verdict(), verdictText(h.Verdict()))
-}
-
-// outcome is report with a verdict that may know more, and what that means.
-func (p *page) outcome(h *feedhistory.History, v feedhistory.Verdict, text string) {
+// report says what a history is, the verdict on it with its meaning, and what is
+// missing.
+func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning string) {
+	p := &page{w: w.asides()}
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
 		count(len(h.Entries), "entry", "entries"))
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
 	p.para("", "", what)
-	p.para("", "", fmt.Sprintf("verdict: %s. %s", v, text))
+	p.para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
+	missing := &page{w: w.stderr}
 	for _, g := range h.Gaps {
-		p.gap(g)
+		missing.gap(g)
 	}
 }
 

@@ -66,9 +66,9 @@ func (c *serveCommand) Run(w *world) error {
 	files := rootFS(c.Dir)
 	log := slog.New(slog.NewTextHandler(w.stderr, nil))
 	site := "http://" + address(listener) + "/"
-	w.say("serving " + c.Dir + " at " + site)
+	w.tell("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
-		w.say("the feed: " + site + name)
+		w.tell("the feed: " + site + name)
 	}
 	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
@@ -99,7 +99,7 @@ func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Log
 		return err
 	case <-w.ctx.Done():
 	}
-	w.say("ending")
+	w.tell("ending")
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

@@ -67,7 +67,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	if c.Base != "" {
 		server.Base = c.Base
 	}
-	w.say("the feeds of " + c.name() + " at " + site)
+	w.tell("the feeds of " + c.name() + " at " + site)
 	if server.Token == "" && !web.IsLocal(listener.Addr().String()) {
 		server.Token = rand.Text()
 		w.say("others can reach it, and read; to change anything, the token is " + server.Token)

@@ -23,7 +23,7 @@ type syncCommand struct {
 	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Feeds to poll at the same time, each of another host (default: ${default})."`
 	Revalidate bool          `help:"Ask for every archive document anew, to see whether it has been changed."`
-	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
+	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Bytes of a feed to store at most, earlier versions included (default: ${default})."`
 	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Entries of a feed to store at most (default: ${default})."`
@@ -227,7 +227,7 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		if f.Waits(now) {
 			hint = "its host asks to be left alone until then"
 		}
-		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
+		w.tell("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")

@@ -20,7 +20,7 @@ type statusCommand struct {
 	database
 	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due until it is late (default: ${default})."`
 	Top  int           `default:"10" placeholder:"N" help:"How many hosts, failing feeds and dead letters to list (default: ${default})."`
-	JSON bool          `name:"json" help:"Print a JSON object."`
+	JSON bool          `name:"json" help:"Print JSON Lines (one object a line): the status."`
 }
 
 // Help is what --help says beyond the flags.
@@ -52,7 +52,7 @@ func (c *statusCommand) Run(w *world) error {
 		return c.failure(err)
 	}
 	if c.JSON {
-		return printJSON(w.stdout, s)
+		return printLine(w.stdout, s)
 	}
 	out := bufio.NewWriter(w.stdout)
 	p := &page{w: out}
@@ -60,12 +60,11 @@ func (c *statusCommand) Run(w *world) error {
 	return errors.Join(p.err, out.Flush())
 }
 
-// printJSON writes a value, over several lines, for people may read it.
-func printJSON(w io.Writer, value any) error {
+// printLine writes a value as a line of JSON.
+func printLine(w io.Writer, value any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	if err := enc.Encode(value); err != nil {
 		return err
 	}
