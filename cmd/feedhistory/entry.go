@@ -19,7 +19,7 @@ type entryCommand struct {
 	database
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
 	Feed string `placeholder:"URL" help:"The feed that has it, if several have an entry with this id."`
-	JSON bool   `name:"json" help:"Print a JSON object."`
+	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
 	pagerFlags
 }
@@ -35,16 +35,12 @@ func (c *entryCommand) Run(w *world) (err error) {
 	if err != nil {
 		return c.failure(err)
 	}
+	if c.JSON {
+		return printRecord(w.stdout, r)
+	}
 	e, err := r.Entry()
 	if err != nil {
 		return err
-	}
-	if c.JSON {
-		record, err := recordOf(r)
-		if err != nil {
-			return err
-		}
-		return printLine(w.stdout, record)
 	}
 	out := c.pager(w)
 	buffered := bufio.NewWriter(out)
