@@ -30,6 +30,6 @@
 // sanitised, and the Content-Security-Policy allows no script, style or image
 // but the server's own. The server answers only requests to its own names, so that
 // no other website can reach through a browser what is meant for its user. A Token
-// guards changes; reading needs none. The server fetches the addresses that people
+// guards changes, and on a Private server reading, too. The server fetches the addresses that people
 // type by the rules of the Mirror's Client.
 package web

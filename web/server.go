@@ -29,9 +29,13 @@ type Server struct {
 	Base string
 
 	// Token is the secret that a person or program must show to change anything.
-	// Reading needs none, because feed readers cannot show one. "" means that
-	// changes need none either.
+	// "" means that changes need none. Unless Private is set, reading needs none.
 	Token string
+
+	// Private makes reading need the Token, too. Feed readers show it as the
+	// password of any user (HTTP Basic authentication). Without a Token, a Private
+	// server answers nobody.
+	Private bool
 
 	// Names are more host names of the server. It answers only requests to one of
 	// them, to the host of Base, to this machine's own name, or to a loopback
@@ -154,7 +158,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.StatusForbidden, "Another site has sent this",
 			"To protect you, nothing was done. If it was you, do it from this server's own pages.",
 		})
-	default:
+	case !s.Private || isOpen(r):
 		s.mux.ServeHTTP(w, r)
+	case s.hasToken(r):
+		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
+	default:
+		s.refuse(w, r)
 	}
 }

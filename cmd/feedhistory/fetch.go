@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // The verb fetch.
@@ -187,8 +189,17 @@ func (f *fetching) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)
+	case f.Raw:
+		return printRaw(f.out, r, f.isPrivate(r.History))
 	}
-	return printHistory(f.out, r, f.Format, f.Raw)
+	return printHistory(f.out, r, f.Format)
+}
+
+// isPrivate reports whether a feed was read with credentials.
+func (f *fetching) isPrivate(h *feedhistory.History) bool {
+	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+		return fetch.AreSameOrigin(c.Origin, h.Head.URL)
+	})
 }
 
 // An interruptedError ends the command with the status of an interrupt: there is

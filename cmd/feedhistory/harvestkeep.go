@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -19,6 +20,15 @@ func (c *harvestCommand) keep(w *world) error {
 		return err
 	}
 	defer store.Close()
+	if c.fields != nil { // the history server is not to show it to others
+		keys, err := db.keyring()
+		if err != nil {
+			return err
+		}
+		if err := keys.set(map[string]http.Header{c.URL: {}}); err != nil {
+			return err
+		}
+	}
 	m := &mirror.Mirror{Store: store}
 	var changes *mirror.Changes
 	switch c.Protocol {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
@@ -199,16 +200,32 @@ func (in *importing) begin(line []byte) error {
 	case f.isSame(old):
 		in.same++
 		f.skipped = true
-		return nil
+		return in.markPrivate(f)
 	default:
 		return fmt.Errorf("%s is in %s already, and differs: --replace puts the imported feed in its place",
 			withoutUser(old.URL), in.db.name())
+	}
+	if err := in.markPrivate(f); err != nil {
+		return err
 	}
 	f.stored = &mirror.Feed{
 		URL: f.line.Feed, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: importSource, Next: never,
 		Error: "its import has not ended: import the same once more",
 	}
 	return in.commit()
+}
+
+// markPrivate has the history server not show a private feed to others. It is done
+// before anything of the feed is stored.
+func (in *importing) markPrivate(f *importedFeed) error {
+	if !f.line.Private {
+		return nil
+	}
+	keys, err := in.db.keyring()
+	if err != nil {
+		return err
+	}
+	return keys.set(map[string]http.Header{f.line.Feed: {}})
 }
 
 // isSame reports whether a feed is stored just as it is to be imported.

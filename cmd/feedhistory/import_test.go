@@ -241,7 +241,7 @@ func TestExportRawWithoutPasswords(t *testing.T) {
 	f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved", Gaps: []mirror.Gap{{URL: url}}}
 	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: url, Names: []string{url}}}}))
 	var out bytes.Buffer
-	require.NoError(t, exportRaw(t.Context(), &out, store, store.Feeds(t.Context(), mirror.FeedQuery{})))
+	require.NoError(t, exportRaw(t.Context(), &out, store, store.Feeds(t.Context(), mirror.FeedQuery{}), nil))
 	require.NotContains(t, out.String(), "ecret")
 	require.NotContains(t, out.String(), "other")
 	require.Contains(t, out.String(), `"feed":"https://example.org/feed"`)

@@ -55,7 +55,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 	}
 	keys, err := c.keyring()
 	if err == nil {
-		err = keys.replace(from, to) // they go with it only to the same origin
+		err = keys.move(from, to)
 	}
 	if err != nil {
 		return err

@@ -14,9 +14,8 @@ import (
 
 // The formats of entries, for the verbs that write histories out.
 
-// printHistory writes a history in a format. Raw lines have the entries as they
-// were published, too, and what there is to say of the feed, as import reads them.
-func printHistory(w io.Writer, r *backfill.Result, format string, raw bool) error {
+// printHistory writes a history in a format.
+func printHistory(w io.Writer, r *backfill.Result, format string) error {
 	switch format {
 	case "json":
 		return printLine(w, recoveredJSON(r))
@@ -26,9 +25,6 @@ func printHistory(w io.Writer, r *backfill.Result, format string, raw bool) erro
 		return feedhistory.WriteRSS(w, documentOf(r))
 	case "csv":
 		return printTable(w, recordsOf(r))
-	}
-	if raw {
-		return printRaw(w, r)
 	}
 	for record := range recordsOf(r) {
 		if err := printLine(w, record); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type (
 		Type    string       `json:"type"`
 		Feed    string       `json:"feed"`
 		Version int64        `json:"version,omitempty"` // how often it has changed in the mirror
+		Private bool         `json:"private,omitempty"` // it was read with credentials, which no line has
 		State   *mirror.Feed `json:"state"`             // without gaps: they have lines of their own
 	}
 	gapLine struct {
@@ -101,7 +103,7 @@ type (
 
 // printRaw writes a history that was fetched, as if it had been mirrored by one
 // poll.
-func printRaw(w io.Writer, r *backfill.Result) error {
+func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	h := r.History
 	feed, now := feedOf(h), time.Now().UTC()
 	state := &mirror.Feed{
@@ -110,7 +112,7 @@ func printRaw(w io.Writer, r *backfill.Result) error {
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, mirror.HeadOf(h.Head)
 	}
-	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, State: state})
+	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
 		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
 		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: feed, Gap: &gap}))
@@ -138,10 +140,10 @@ func firstOf(errs ...error) error {
 }
 
 // exportRaw writes all that a mirror knows of feeds, one after the other.
-func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], private map[string]http.Header) error {
 	for f, err := range feeds {
 		if err == nil {
-			err = exportRawFeed(ctx, w, store, f)
+			err = exportRawFeed(ctx, w, store, f, private[f.URL] != nil)
 		}
 		if err != nil {
 			return err
@@ -150,14 +152,14 @@ func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.
 	return nil
 }
 
-func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) error {
+func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, private bool) error {
 	if isImporting(f) {
 		return fmt.Errorf("%s: its import has not ended; import it again", f.URL)
 	}
 	w = withoutPasswords(w, f)
 	state := *f
 	state.Gaps, state.Pending = nil, nil
-	err := printLine(w, feedLine{Type: "feed", Feed: f.URL, Version: f.Version, State: &state})
+	err := printLine(w, feedLine{Type: "feed", Feed: f.URL, Version: f.Version, Private: private, State: &state})
 	for _, p := range f.Pending {
 		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Pending: &p}))
 	}

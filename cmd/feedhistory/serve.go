@@ -38,8 +38,7 @@ func (c *serveCommand) Help() string {
 		"and archives that caches may keep for good.\n\n" +
 		"The history server shows the feeds of a database as pages, publishes each again with its whole history, " +
 		"and polls them as they fall due. The database may be new: feeds are added on the first page. " +
-		"The token guards what changes anything. Reading needs none, as feed readers have none: " +
-		"where that is too much, put a server in front that asks for a password."
+		"The token guards what changes anything, and with --private reading, too."
 }
 
 // How long the steps of a request may take, so that nobody holds a connection

@@ -1,19 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/web"
 )
 
@@ -22,15 +23,16 @@ type historyFlags struct {
 	Base      string   `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
 	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: next to the database)."`
 	Name      []string `placeholder:"HOST" help:"A further name that the history server is reached by. Requests that are addressed to other names are refused, but for localhost, this machine's own name, the host of --base and, with a token, IP addresses; may be repeated."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything; whoever reaches the server can read (default: nothing if it listens on this machine only, else a random one, which is printed)."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything (default: nothing if it listens on this machine only, else a random one, which is printed)."`
+	Private   bool     `help:"The token must be shown to read, too: by feed readers as the password of any user. Feeds that need credentials are then shown, polled and published again; without --private, they are not."`
 }
 
 // Validate refuses what readers could not reach.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0):
-		return errors.New("--base, --name and --published are for the history server, which serves no directory")
+	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
+		return errors.New("--base, --name, --private and --published are for the history server, which serves no directory")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
@@ -46,7 +48,11 @@ func (c *serveCommand) serveHistory(w *world) error {
 		return err
 	}
 	defer store.Close()
-	public, err := c.public(w, store)
+	keys, err := c.keyring()
+	if err != nil {
+		return err
+	}
+	output, err := c.output(keys)
 	if err != nil {
 		return err
 	}
@@ -60,24 +66,41 @@ func (c *serveCommand) serveHistory(w *world) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
-	server := &web.Server{
-		Store: public, Mirror: &mirror.Mirror{Store: public, Client: w.client(w.stderr)},
-		Base: site, Token: c.Token, Names: c.Name, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
+	m := &mirror.Mirror{Store: store.Store, Client: w.client(w.stderr)}
+	if c.Private {
+		m.ClientFor = keys.clientFor(m.Client)
+	} else {
+		m.Store = &publicStore{store.Store, store.Store, keys}
 	}
-	if c.Base != "" {
-		server.Base = c.Base
+	server := &web.Server{
+		Store: m.Store, Mirror: m, Base: cmp.Or(c.Base, site), Token: c.Token, Private: c.Private, Names: c.Name, Output: output, Logger: log,
 	}
 	w.tell("the feeds of " + c.name() + " at " + site)
-	if server.Token == "" && !web.IsLocal(listener.Addr().String()) {
-		server.Token = rand.Text()
-		w.say("others can reach it, and read; to change anything, the token is " + server.Token)
-	}
+	c.tellAccess(w, server, listener, keys)
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() { _ = server.Run(ctx) }) // it has no error but the end of the context
 	defer polls.Wait()
 	defer cancel()
 	return w.serve(listener, server, log)
+}
+
+// tellAccess says who can read and change what, and makes a token if one is needed.
+func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener, keys *keyring) {
+	isLocal := web.IsLocal(listener.Addr().String())
+	switch {
+	case server.Token != "" || isLocal && !c.Private:
+	case c.Private:
+		server.Token = rand.Text()
+		w.say("to read or change anything, the token is " + server.Token)
+	default:
+		server.Token = rand.Text()
+		w.say("others can reach it, and read; to change anything, the token is " + server.Token)
+	}
+	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
+		w.tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
+			" not shown, as whoever reaches the server can read; --private shows it to those who have the token")
+	}
 }
 
 // publishedDir is where what is published again is kept.
