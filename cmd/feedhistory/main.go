@@ -51,8 +51,8 @@ type commandLine struct {
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
 	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
-	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
-	Entry   entryCommand   `cmd:"" help:"Show one of these as text."`
+	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
+	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
 	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
