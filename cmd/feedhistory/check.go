@@ -306,11 +306,11 @@ func (r *checkRun) print() error {
 		_, err := r.stdout.Write(harmless(out.Bytes()))
 		return err
 	}
-	p := &page{w: r.stdout}
+	p := newPage(r.stdout)
 	if r.documents > 0 || !r.failed {
 		p.findings(r.found, r.documents)
 	}
-	return p.err
+	return p.Err
 }
 
 // A jsonFinding is a finding in the command's JSON.

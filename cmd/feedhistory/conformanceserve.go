@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/httpserver"
 )
 
 // The verb conformance serve.
@@ -28,9 +28,9 @@ func (c *conformanceServeCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := httpserver.Listen("--listen", c.Listen)
 	if err != nil {
-		return errors.New("--listen: " + listenProblem(err))
+		return err
 	}
 	server, err := conformance.NewServer(cases)
 	if err != nil {

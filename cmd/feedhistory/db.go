@@ -7,18 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/feedhistory/feedhistory/internal/postgres"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -66,15 +64,10 @@ func (d *database) name() string {
 	if !d.isPostgres() {
 		return d.DB
 	}
-	if u, err := url.Parse(d.DB); err == nil {
-		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	}
-	return "the PostgreSQL database"
+	return postgres.Name(d.DB)
 }
 
-func (d *database) isPostgres() bool {
-	return strings.HasPrefix(d.DB, "postgres://") || strings.HasPrefix(d.DB, "postgresql://")
-}
+func (d *database) isPostgres() bool { return postgres.IsURL(d.DB) }
 
 // An openStore is a store with the database that it is in.
 type openStore struct {
@@ -263,6 +256,7 @@ func (d *database) checkFile(ctx context.Context) error {
 // An unknownError is a feed that is not in the database.
 type unknownError struct{ feed, db string }
 
+// Error says so.
 func (e *unknownError) Error() string {
 	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
 }
@@ -311,21 +305,13 @@ func storeProblem(err error) string {
 		return sqliteProblem(e)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return postgresProblem(e)
+		return postgres.Problem(e.Code, e.Message)
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		what := "this is no URL of a PostgreSQL database"
-		if why := errors.Unwrap(e); why != nil {
-			what += ": " + why.Error()
-		}
-		return what // the error's own text has the URL
+		return postgres.Malformed(e)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		what := "the server cannot be reached"
-		if e, ok := errors.AsType[*net.OpError](err); ok {
-			what += ": " + e.Err.Error()
-		}
-		return what + "; is it running, and is the address right?"
+		return postgres.Unreachable(err)
 	}
 	return ""
 }
@@ -348,18 +334,4 @@ func sqliteProblem(e *sqlite.Error) string {
 		return "the disk does not work: " + e.Error()
 	}
 	return e.Error()
-}
-
-func postgresProblem(e *pgconn.PgError) string {
-	switch e.Code {
-	case "53100":
-		return "the server's disk is full; nothing that was stored is lost: make room, and go on"
-	case "28P01", "28000":
-		return "the server refuses the user or the password"
-	case "3D000":
-		return "there is no such database on the server; createdb makes one"
-	case "42501":
-		return "the user has no right to do this: " + e.Message
-	}
-	return e.Message
 }

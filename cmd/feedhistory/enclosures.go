@@ -25,10 +25,10 @@ func (p *page) enclosures(e *feedhistory.Entry) error {
 			continue
 		}
 		if u, err := url.Parse(l.Href); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-			p.line(strings.Join([]string{oneWord.Replace(u.String()), clean(l.Type), clean(l.Length), clean(duration), clean(episode)}, "\t"))
+			p.Line(strings.Join([]string{oneWord.Replace(u.String()), clean(l.Type), clean(l.Length), clean(duration), clean(episode)}, "\t"))
 		}
 	}
-	return p.err
+	return p.Err
 }
 
 // oneWord escapes what splits words in xargs and shells.

@@ -70,7 +70,7 @@ func (c *entriesCommand) Run(w *world) (err error) {
 		pager = c.pager(w)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(&page{w: out}, entriesOfFeeds(w.ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(newPage(out), entriesOfFeeds(w.ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
@@ -104,14 +104,14 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error],
 		}
 	}
 	if n == 0 && !c.JSON && !c.Enclosures {
-		p.line("There is no such entry.")
+		p.Line("There is no such entry.")
 	}
-	return p.err
+	return p.Err
 }
 
 func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
 	if c.JSON {
-		return printRecord(p.w, r)
+		return printRecord(p.W, r)
 	}
 	e, err := r.Entry()
 	if err != nil {
@@ -122,17 +122,17 @@ func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
 	}
 	if !c.Long {
 		p.entryLine(e, r)
-		return p.err
+		return p.Err
 	}
 	p.entry(e)
 	if several {
-		p.para("      ", "      ", "of "+r.Feed)
+		p.Para("      ", "      ", "of "+r.Feed)
 	}
 	if d := deletionOf(r); d.Deleted {
-		p.para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
+		p.Para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
 	}
-	p.line("")
-	return p.err
+	p.Line("")
+	return p.Err
 }
 
 // deletionOf says since when an entry is no longer part of its feed: as its

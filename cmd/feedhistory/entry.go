@@ -44,9 +44,9 @@ func (c *entryCommand) Run(w *world) (err error) {
 	}
 	out := c.pager(w)
 	buffered := bufio.NewWriter(out)
-	p := &page{w: buffered}
+	p := newPage(buffered)
 	p.article(e, r)
-	return unlessLeft(errors.Join(p.err, buffered.Flush(), out.Close()))
+	return unlessLeft(errors.Join(p.Err, buffered.Flush(), out.Close()))
 }
 
 // find looks for the entry in the feeds.
@@ -104,40 +104,40 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	if clean(title) == "" {
 		title = "(no title)"
 	}
-	p.para("", "", title)
-	p.line("")
-	p.field("feed", r.Feed)
-	p.field("id", idText(e))
+	p.Para("", "", title)
+	p.Line("")
+	p.Field("feed", r.Feed)
+	p.Field("id", idText(e))
 	if item, _ := e.Decode(); item != nil {
 		var names []string
 		for _, a := range item.Authors {
 			names = append(names, a.Name)
 		}
-		p.field("by", strings.Join(names, ", "))
+		p.Field("by", strings.Join(names, ", "))
 	}
-	p.field("published", timeText(e.Published))
-	p.field("updated", timeText(e.Updated))
+	p.Field("published", timeText(e.Published))
+	p.Field("updated", timeText(e.Updated))
 	for _, link := range e.Links {
 		switch link.Rel {
 		case feedhistory.RelAlternate:
-			p.field("link", link.Href)
+			p.Field("link", link.Href)
 		case feedhistory.RelEnclosure:
-			p.field("file", link.Href)
+			p.Field("file", link.Href)
 		}
 	}
 	if d := deletionOf(r); d.Deleted {
-		p.field("deleted", timeText(d.When))
+		p.Field("deleted", timeText(d.When))
 	}
 	text := e.Content().Plain()
 	if strings.TrimSpace(text) == "" {
 		text = e.Summary().Plain()
 	}
 	empty := true // what the last line was
-	p.line("")
+	p.Line("")
 	for line := range strings.Lines(text) {
 		blank := clean(line) == ""
 		if !blank || !empty {
-			p.para("", "", line)
+			p.Para("", "", line)
 		}
 		empty = blank
 	}
@@ -153,7 +153,7 @@ func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
 		title = "(deleted) " + title
 	}
 	title = cut(title, entryTitle)
-	p.line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
+	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
 }
 
 // entryTitle is how many columns a title has.

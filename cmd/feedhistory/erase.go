@@ -45,16 +45,16 @@ func (c *eraseCommand) Validate() error {
 
 // Run erases the entries: first where they are published.
 func (c *eraseCommand) Run(w *world) error {
-	p := &page{w: w.asides()}
+	p := newPage(w.asides())
 	if c.Out != "" {
 		if err := c.published(p); err != nil {
 			return err
 		}
 		if c.DB == "" {
-			return p.err
+			return p.Err
 		}
 	}
-	return errors.Join(c.mirrored(w, p), p.err)
+	return errors.Join(c.mirrored(w, p), p.Err)
 }
 
 // mirrored erases them from the mirror.
@@ -85,7 +85,7 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	if err := store.Scrub(w.ctx); err != nil {
 		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; do the same again", c.failure(err))
 	}
-	p.para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
 	return nil
 }
 
@@ -150,11 +150,11 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
 	tell := func(what string, names, without []string) {
 		for _, name := range names {
 			if !slices.Contains(without, name) {
-				p.para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
+				p.Para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (c *handoverCommand) Run(w *world) (err error) {
 	client := w.client(w.stderr)
 	defer client.CloseIdle()
 	run := &handingOver{
-		handoverCommand: c, w: w, subscribed: subscribed, page: &page{w: w.asides()}, missing: &page{w: w.stderr},
+		handoverCommand: c, w: w, subscribed: subscribed, page: newPage(w.asides()), missing: newPage(w.stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
 			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
@@ -167,9 +167,9 @@ func (h *handingOver) all(store mirror.Store) error {
 		h.trouble(f, err)
 	}
 	if elsewhere > 0 {
-		h.page.para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
+		h.page.Para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
 	}
-	switch err := cmp.Or(h.page.err, h.missing.err); {
+	switch err := cmp.Or(h.page.Err, h.missing.Err); {
 	case err != nil:
 		return err
 	case h.worst != exitOK:

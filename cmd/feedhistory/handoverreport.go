@@ -32,28 +32,28 @@ func (h *handingOver) tell(r *handover.Report) error {
 	if r.Refused > 0 || r.Verdict == feedhistory.Partial {
 		p = h.missing
 	}
-	p.line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	p.Line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
 	for i, refusal := range h.refused {
 		if i == mostRefused {
-			p.para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
 			break
 		}
-		p.para("  ", "    ", refusal.ID+": "+refusal.Error)
+		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
 	if r.Verdict != feedhistory.Whole {
-		p.para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+		p.Para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
 	}
 	return nil
 }
 
 // list prints what would be handed over.
 func (h *handingOver) list(out io.Writer) error {
-	p := &page{w: out}
+	p := newPage(out)
 	for _, e := range h.toAdd {
 		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
-		p.line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
+		p.Line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
 	}
-	return p.err
+	return p.Err
 }
 
 func outcomes(r *handover.Report, dry bool) string {

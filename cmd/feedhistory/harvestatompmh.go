@@ -162,7 +162,7 @@ func changeJSON(c atompmh.Change) jsonChange {
 
 // harvestedPMH says what a harvest brought, and what is missing of it.
 func (w *world) harvestedPMH(h pmhHarvest) {
-	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
+	p, missing := newPage(w.asides()), newPage(w.stderr)
 	kinds := map[atompmh.Kind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++
@@ -177,17 +177,17 @@ func (w *world) harvestedPMH(h pmhHarvest) {
 	if h.brought > 0 {
 		what += fmt.Sprintf(" · %d fetched", h.brought)
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	if n := len(h.queue); n > 0 {
-		missing.para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+		missing.Para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
 	}
 	switch _, whole := h.Mark(); {
 	case !whole:
-		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case h.All():
-		p.para("", "", "These are all records that there are.")
+		p.Para("", "", "These are all records that there are.")
 	default:
-		p.para("", "", "Everything is here that changed since the last harvest.")
+		p.Para("", "", "Everything is here that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
 		missing.harvestGap(g)

@@ -153,20 +153,20 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 
 // report says what a harvest brought, and why it was broken off.
 func (r *replicationRun) report(broken error) {
-	p, missing := &page{w: r.asides()}, &page{w: r.stderr}
-	p.para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
+	p, missing := newPage(r.asides()), newPage(r.stderr)
+	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
-		p.para("", "", "Everything is here that came up to now.")
+		p.Para("", "", "Everything is here that came up to now.")
 	} else {
-		p.para("", "", "The harvest was broken off:")
+		p.Para("", "", "The harvest was broken off:")
 		name, what := replicationDetail(broken, r.URL)
-		missing.para("  - ", "    ", name+": "+what)
+		missing.Para("  - ", "    ", name+": "+what)
 		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
-			missing.para("    ", "    ", "what to do: "+todo)
+			missing.Para("    ", "    ", "what to do: "+todo)
 		}
 	}
 	if cursor := r.Cursor(); !cursor.IsZero() {
-		p.para("", "", "The next harvest begins after "+cursor.String()+".")
+		p.Para("", "", "The next harvest begins after "+cursor.String()+".")
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 
 // harvestGap says what is missing of a harvest.
 func (p *page) harvestGap(g *feedhistory.Gap) {
-	p.para("  - ", "    ", withoutUser(g.URL))
-	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
-	p.para("    ", "    ", "what to do: "+harvestAdvice(g))
+	p.Para("  - ", "    ", withoutUser(g.URL))
+	p.Para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
+	p.Para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 
 // harvestAdvice says what to do about a gap.

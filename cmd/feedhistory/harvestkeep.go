@@ -112,8 +112,8 @@ func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 			return err
 		}
 	}
-	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
-	p.line(clean(o.text(changes)))
+	p, missing := newPage(w.asides()), newPage(w.stderr)
+	p.Line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
 		missing.harvestGap(g)
 	}

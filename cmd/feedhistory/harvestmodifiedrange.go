@@ -119,24 +119,24 @@ func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
 
 // harvestedRange says what a harvest brought, and what is missing of it.
 func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
-	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
+	p, missing := newPage(w.asides()), newPage(w.stderr)
 	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
 		count(sync.Requests(), "request", "requests"), sync.Dialect())
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	next, whole := sync.State()
 	switch {
 	case !whole:
-		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case from.Since.IsZero():
-		p.para("", "", "Everything is here that the collection had at the beginning of the harvest.")
+		p.Para("", "", "Everything is here that the collection had at the beginning of the harvest.")
 	default:
-		p.para("", "", "Everything is here that was modified since "+timeJSON(from.Since)+".")
+		p.Para("", "", "Everything is here that was modified since "+timeJSON(from.Since)+".")
 	}
 	if whole && !next.Since.IsZero() {
-		p.para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
+		p.Para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
 	}
 	for _, g := range h.Gaps {
 		missing.harvestGap(g)

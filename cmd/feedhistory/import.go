@@ -56,9 +56,9 @@ func (c *importCommand) Run(w *world) (err error) {
 	if in.same > 0 {
 		what += fmt.Sprintf(" · %d there already", in.same)
 	}
-	p := &page{w: w.asides()}
-	p.para("", "", what)
-	return p.err
+	p := newPage(w.asides())
+	p.Para("", "", what)
+	return p.Err
 }
 
 // An importing is an import under way.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"time"
 
@@ -128,16 +126,7 @@ func each[T, U any](list []T, f func(T) U) []U {
 }
 
 // printLine writes a value as a line of JSON Lines, which is what --json prints.
-func printLine(w io.Writer, value any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	_, err := w.Write(harmless(b.Bytes()))
-	return err
-}
+func printLine(w io.Writer, value any) error { return terminal.WriteJSON(w, value) }
 
 // harmless escapes the characters in JSON that could drive a terminal.
 func harmless(text []byte) []byte { return terminal.JSON(text) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -43,13 +44,13 @@ func (c *listCommand) Run(w *world) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
-	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
+	l := &listing{ctx: w.ctx, store: store, page: newPage(out), now: time.Now()}
 	if c.URL != "" {
 		err = c.one(l)
 	} else {
 		err = c.all(l)
 	}
-	return errors.Join(c.failure(err), l.page.err, out.Flush())
+	return errors.Join(c.failure(err), l.page.Err, out.Flush())
 }
 
 // A listing is a list in the making.
@@ -71,7 +72,7 @@ func (c *listCommand) one(l *listing) error {
 	case err != nil:
 		return err
 	case c.JSON:
-		return printLine(l.page.w, feedJSON(f, newest[f.URL]))
+		return printLine(l.page.W, feedJSON(f, newest[f.URL]))
 	}
 	l.page.feed(f, newest[f.URL], l.now)
 	return nil
@@ -100,7 +101,7 @@ func (c *listCommand) all(l *listing) error {
 		return err
 	}
 	if l.feeds == 0 && !c.JSON {
-		l.page.line(c.none())
+		l.page.Line(c.none())
 	}
 	return nil
 }
@@ -131,17 +132,17 @@ func (c *listCommand) add(l *listing, feeds []*mirror.Feed) error {
 
 func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error {
 	if c.JSON {
-		return printLine(l.page.w, feedJSON(f, newest))
+		return printLine(l.page.W, feedJSON(f, newest))
 	}
 	if l.feeds == 0 {
-		l.page.line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+		l.page.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
 	}
 	l.feeds++
-	l.page.line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
+	l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
 	if f.Failures > 0 {
-		l.page.para("  - ", "    ", failuresOf(f))
+		l.page.Para("  - ", "    ", failuresOf(f))
 	}
-	return l.page.err
+	return l.page.Err
 }
 
 // row is a line of the list. The URL comes last and whole, to be copied.
@@ -193,7 +194,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	case f.Due(now):
 		return "due"
 	}
-	return span(f.Next.Sub(now))
+	return terminal.Span(f.Next.Sub(now))
 }
 
 // failuresOf says how a feed's last polls failed.
@@ -207,44 +208,44 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	if clean(title) == "" {
 		title = "(no title)"
 	}
-	p.para("", "", title)
-	p.line("")
-	p.field("feed", f.URL)
-	p.field("moved to", f.Address)
-	p.field("alias of", f.Alias)
-	p.field("kind", f.Kind.String())
-	p.field("source", f.Source)
-	p.field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
-	p.field("entries", entriesOf(f, newest))
+	p.Para("", "", title)
+	p.Line("")
+	p.Field("feed", f.URL)
+	p.Field("moved to", f.Address)
+	p.Field("alias of", f.Alias)
+	p.Field("kind", f.Kind.String())
+	p.Field("source", f.Source)
+	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
-		p.field("archives", fmt.Sprint(f.Documents))
+		p.Field("archives", fmt.Sprint(f.Documents))
 	}
-	p.field("changed", stamp(f.Changed, now))
-	p.field("polled", stamp(f.Polled, now))
+	p.Field("changed", stamp(f.Changed, now))
+	p.Field("polled", stamp(f.Polled, now))
 	switch next := nextOf(f, now); {
 	case f.Gone:
-		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
 	case isHarvested(f):
-		p.field("next poll", "none: feedhistory harvest keeps it current")
+		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
-		p.field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
+		p.Field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
 	case next == "due":
-		p.field("next poll", "due")
+		p.Field("next poll", "due")
 	default:
-		p.field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), until(f.Next, now)))
+		p.Field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), terminal.Until(f.Next, now)))
 	}
 	if f.Failures > 0 {
-		p.field("failed", failuresOf(f))
+		p.Field("failed", failuresOf(f))
 	}
 	if f.Waits(now) {
-		p.field("wait", "its host asks to be left alone until "+timeText(f.Wait))
+		p.Field("wait", "its host asks to be left alone until "+timeText(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
 		return
 	}
-	p.line("")
-	p.line("  " + count(len(gaps), "gap", "gaps"))
+	p.Line("")
+	p.Line("  " + count(len(gaps), "gap", "gaps"))
 	for _, g := range gaps {
 		p.gap(g)
 	}
@@ -281,7 +282,7 @@ func stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s ago)", timeText(t), span(now.Sub(t)))
+	return fmt.Sprintf("%s (%s ago)", timeText(t), terminal.Span(now.Sub(t)))
 }
 
 // jsonFeed is a feed of a mirror.

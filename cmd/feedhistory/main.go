@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/build"
 )
 
 // The exit statuses.
@@ -143,7 +144,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
-			"version": version(), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
+			"version": build.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
 		kong.Resolvers(settings), kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),

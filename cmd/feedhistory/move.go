@@ -69,7 +69,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 			return c.failure(err)
 		}
 	}
-	p := &page{w: w.asides()}
-	p.para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
-	return p.err
+	p := newPage(w.asides())
+	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	return p.Err
 }

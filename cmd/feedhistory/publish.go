@@ -172,7 +172,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 
 // published says what has been published, and where.
 func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, done *publish.Updated) {
-	p, missing := &page{w: w.asides()}, &page{w: w.stderr}
+	p, missing := newPage(w.asides()), newPage(w.stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", done.Deleted)
@@ -180,47 +180,47 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 	if done.Archives > 0 {
 		what += " · " + count(done.Archives, "archive", "archives") + " closed"
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	if done.Dated > 0 {
-		p.para("  - ", "    ", count(done.Dated, "entry", "entries")+
+		p.Para("  - ", "    ", count(done.Dated, "entry", "entries")+
 			" got the present time, for the source gives no time, or not a newer one with an edit")
 	}
 	if n, first := in.withTemplates(); n > 0 {
-		p.para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator's in their text, which readers will see as they stand "+
+		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator's in their text, which readers will see as they stand "+
 			"(the first: "+first+"); publish what the generator makes of them: its own feed")
 	}
 	for _, reason := range []string{leftPlain, leftDraft, leftFuture, leftExpired} {
 		if n := in.left[reason]; n > 0 {
-			p.para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
+			p.Para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
 		}
 	}
 	dir := strings.TrimSuffix(c.Out, "/") + "/"
 	for _, name := range done.Restored {
-		p.para("  - ", "    ", dir+name+" was missing, and has been written again as it was")
+		p.Para("  - ", "    ", dir+name+" was missing, and has been written again as it was")
 	}
 	for _, name := range done.Lost {
-		missing.para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
+		missing.Para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
 			"now do not get at what is older; restore the file from a backup, or from where the site is deployed")
 	}
 	if done.Missing > 0 {
-		p.para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
+		p.Para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
 			" not in the source; --delete-missing would publish the deletion")
 	}
 	if done.New+done.Changed+done.Unchanged+done.Missing == 0 {
-		p.para("", "", "there is nothing to publish: a feed begins with its first entry")
+		p.Para("", "", "there is nothing to publish: a feed begins with its first entry")
 		return
 	}
-	p.para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
+	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
 // dry lists the files that would have been written.
 func (c *publishCommand) dry(w *world, d *dryRun) error {
-	p := &page{w: w.stdout}
+	p := newPage(w.stdout)
 	for _, name := range d.written {
-		p.line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
+		p.Line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
 	w.tell("a dry run: nothing was written; standard output has the files that would be")
-	return p.err
+	return p.Err
 }
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }

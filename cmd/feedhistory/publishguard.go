@@ -76,10 +76,10 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	}
 	switch {
 	case len(dead) > 0:
-		p := &page{w: w.stderr}
-		p.para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
+		p := newPage(w.stderr)
+		p.Para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
 		for _, link := range dead {
-			p.line("  " + clean(link))
+			p.Line("  " + clean(link))
 		}
 		return fmt.Errorf("%s: is the site built, and --link as the site has it? An article without a page has to be left out of the source", c.SiteDir)
 	case checked == 0 && len(in.entries) > 0:

@@ -10,33 +10,33 @@ import (
 // report says what a history is, the verdict on it with its meaning, and what is
 // missing.
 func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning string) {
-	p := &page{w: w.asides()}
+	p := newPage(w.asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
 		count(len(h.Entries), "entry", "entries"))
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
-	p.para("", "", what)
-	p.para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
-	missing := &page{w: w.stderr}
+	p.Para("", "", what)
+	p.Para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
+	missing := newPage(w.stderr)
 	for _, g := range h.Gaps {
 		missing.gap(g)
 	}
 }
 
 func (p *page) gap(g *feedhistory.Gap) {
-	p.para("  - ", "    ", g.URL)
+	p.Para("  - ", "    ", g.URL)
 	if by, ok := strings.CutPrefix(g.From, "source:"); ok {
 		if by != "" {
-			p.para("    ", "    ", "asked for by "+by)
+			p.Para("    ", "    ", "asked for by "+by)
 		}
 	} else if g.From != "" && g.From != g.URL {
-		p.para("    ", "    ", "linked from "+g.From)
+		p.Para("    ", "    ", "linked from "+g.From)
 	}
-	p.para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
+	p.Para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
 	if g.Document != nil {
-		p.para("    ", "    ", "what could be read of it is included: "+
+		p.Para("    ", "    ", "what could be read of it is included: "+
 			count(len(g.Document.Entries), "entry", "entries"))
 	}
-	p.para("    ", "    ", "what to do: "+advice(g))
+	p.Para("    ", "    ", "what to do: "+advice(g))
 }

@@ -27,7 +27,7 @@ func (c *rmCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	p := &page{w: w.asides()}
+	p := newPage(w.asides())
 	missing := false
 	for _, url := range c.URLs {
 		name := feedName(url)
@@ -43,10 +43,10 @@ func (c *rmCommand) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		p.para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
 	}
 	if missing {
 		return statusError(exitFailed)
 	}
-	return p.err
+	return p.Err
 }

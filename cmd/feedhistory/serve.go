@@ -12,11 +12,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/httpserver"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -47,7 +47,6 @@ const (
 	headerTimeout = 10 * time.Second
 	writeTimeout  = 10 * time.Minute
 	idleTimeout   = 2 * time.Minute
-	endTimeout    = 10 * time.Second // for what is under way when the server ends
 )
 
 // Run serves until the context ends.
@@ -74,53 +73,23 @@ func (c *serveCommand) Run(w *world) error {
 
 // listen listens where the flag says, or else at the usual place.
 func (c *serveCommand) listen(usual string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", cmp.Or(c.Listen, usual))
-	if err != nil {
-		return nil, errors.New("--listen: " + listenProblem(err))
-	}
-	return listener, nil
+	return httpserver.Listen("--listen", cmp.Or(c.Listen, usual))
 }
 
 // serve serves until the context ends.
 func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	server := &http.Server{
+	return httpserver.Serve(w.ctx, &http.Server{
 		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // answers without end have one then
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-w.ctx.Done():
-	}
-	w.tell("ending")
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return server.Close()
-	}
-	return nil
-}
-
-func listenProblem(err error) string {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		return op.Addr.String() + ": " + op.Err.Error()
-	}
-	return err.Error()
+	}, listener, func() { w.tell("ending") })
 }
 
 // address is where a listener can be reached from here.
-func address(l net.Listener) string {
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
-	}
-	return l.Addr().String()
-}
+func address(l net.Listener) string { return httpserver.Address(l) }
 
 // A rootFS is a directory that no name and no symbolic link leads out of. It is
 // looked up for each file, as a site's build may put another in its place.

@@ -95,7 +95,7 @@ func TestServeHistory(t *testing.T) {
 	require.Equal(t, exitOK, status)
 	status, got, stderr := call(t.Context(), "", "fetch", base+feed+"/index.atom", "--allow-private", "--format", "json")
 	require.Equal(t, exitOK, status, stderr)
-	ids := regexp.MustCompile(`"id": ?"[^"]+"`)
+	ids := regexp.MustCompile(`"id":"[^"]+"`)
 	require.ElementsMatch(t, ids.FindAllString(want, -1), ids.FindAllString(got, -1))
 	status, _, stderr = call(t.Context(), "", "check", "--chain", "--allow-private", base+feed+"/index.atom")
 	require.Equal(t, exitOK, status, stderr)

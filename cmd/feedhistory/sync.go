@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/opml"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -112,7 +113,7 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	s := &syncing{
 		backfill: c.backfill(client), every: c.Every,
 		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr},
+			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: newPage(w.asides()), errors: newPage(w.stderr),
 			db: &c.database, counted: counted, told: map[string]int{},
 		},
 	}
@@ -129,9 +130,9 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 // results is where text for people goes: with --json that is no result.
 func (c *syncCommand) results(w *world) *page {
 	if c.JSON {
-		return &page{w: w.asides()}
+		return newPage(w.asides())
 	}
-	return &page{w: w.stdout}
+	return newPage(w.stdout)
 }
 
 // given returns the addresses of the arguments and the lists, as they are named
@@ -227,7 +228,7 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		if f.Waits(now) {
 			hint = "its host asks to be left alone until then"
 		}
-		w.tell("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
+		w.tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")

@@ -119,14 +119,14 @@ func (r *syncReport) tell(o outcome) error {
 		return nil
 	}
 	r.page.outcomeOfPoll(o, c)
-	return r.page.err
+	return r.page.Err
 }
 
 // trouble tells of a store that cannot be read, once.
 func (r *syncReport) trouble(err error) {
 	if text := r.db.failure(err).Error(); text != r.last {
 		r.last = text
-		r.errors.line(clean(text + "; trying again every minute"))
+		r.errors.Line(clean(text + "; trying again every minute"))
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *syncReport) end(left int) {
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
-		r.asides.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.asides.Para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.told[""] = exitPartial
 	}
 	if r.polls < 2 {
@@ -159,7 +159,7 @@ func (r *syncReport) end(left int) {
 	if partial > 0 {
 		text += " · something is missing of " + count(partial, "feed", "feeds")
 	}
-	r.asides.para("", "", text)
+	r.asides.Para("", "", text)
 }
 
 // found tells which feed takes the place of a page.
@@ -169,9 +169,9 @@ func (r *syncReport) found(page string, feeds feedhistory.Links) {
 	if r.bar != nil {
 		_ = r.bar.Clear()
 	}
-	r.asides.line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	r.asides.Line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
 	for _, other := range feeds[1:] {
-		r.asides.line("  " + clean(otherFeed(other)))
+		r.asides.Line("  " + clean(otherFeed(other)))
 	}
 }
 
@@ -229,16 +229,16 @@ func changesText(added, changed, deleted int) string {
 
 // outcomeOfPoll shows what a poll came to.
 func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
-	p.line(clean(o.text(c)))
+	p.Line(clean(o.text(c)))
 	switch c.Moved {
 	case "":
 	case c.URL:
-		p.para("  ", "  ", "it is back at the address that was subscribed to")
+		p.Para("  ", "  ", "it is back at the address that was subscribed to")
 	default:
-		p.para("  ", "  ", "it has moved for good: "+c.Moved)
+		p.Para("  ", "  ", "it has moved for good: "+c.Moved)
 	}
 	if c.Altered > 0 {
-		p.para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
+		p.Para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
 			" been altered, though archives should never change; what is new there has been added")
 	}
 	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
@@ -300,7 +300,7 @@ const gapsShown = 3
 func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 	for i, g := range gaps {
 		if i == gapsShown && len(gaps) > gapsShown+1 {
-			p.para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
+			p.Para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
 			return
 		}
 		p.gap(g)

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +12,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/build"
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
@@ -54,6 +51,7 @@ type globals struct {
 	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
 	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
 	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
+	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
 	Version      kong.VersionFlag `help:"Print the version."`
 }
 
@@ -87,6 +85,21 @@ type world struct {
 	stderr io.Writer
 }
 
+// asides is where information for people goes: nowhere with --quiet.
+func (w *world) asides() io.Writer {
+	if w.Quiet {
+		return io.Discard
+	}
+	return w.stderr
+}
+
+// tell writes information to standard error, but not with --quiet.
+func (w *world) tell(message string) {
+	if !w.Quiet {
+		w.say(message)
+	}
+}
+
 // say writes a message to standard error.
 func (w *world) say(message string) {
 	fmt.Fprintln(w.stderr, "feedfleet:", terminal.Clean(message))
@@ -113,9 +126,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
-		kong.Vars{"version": version(), "agent": "feedhistory/" + feedhistory.Version},
+		kong.Vars{"version": build.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)
 	call, err := parser.Parse(args)
 	if ended >= 0 {
@@ -142,22 +155,4 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	w.say(err.Error())
 	w.say("see feedfleet" + verb + " --help")
 	return exitUsage
-}
-
-// version says which build this is: the version of the module if it was installed
-// by one, else the library's; the revision, if the build knows it; and the Go
-// version.
-func version() string {
-	number, details := "v"+feedhistory.Version, runtime.Version()
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "(devel)" {
-			number = cmp.Or(v, number)
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && s.Value != "" {
-				details = "revision " + s.Value[:min(12, len(s.Value))] + ", " + details
-			}
-		}
-	}
-	return fmt.Sprintf("feedfleet %s (%s)", strings.TrimPrefix(number, "v"), details)
 }
