@@ -256,7 +256,7 @@ func (d *database) checkFile(ctx context.Context) error {
 // An unknownError is a feed that is not in the database.
 type unknownError struct{ feed, db string }
 
-// Error says so.
+// Error names the feed and the database.
 func (e *unknownError) Error() string {
 	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
 }

@@ -206,6 +206,7 @@ func (f *fetching) isPrivate(h *feedhistory.History) bool {
 // nothing to show.
 type interruptedError struct{ error }
 
+// Unwrap returns the error that the interrupt came to.
 func (e interruptedError) Unwrap() error { return e.error }
 
 func isOutputError(err error) bool {

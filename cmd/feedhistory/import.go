@@ -79,7 +79,7 @@ type importedFeed struct {
 	stored  *mirror.Feed   // as it is stored until all of it has come
 	change  mirror.Change  // what is to be committed next
 	size    int            // in bytes
-	lines   map[string]int // where each entry stands
+	lines   map[string]int // the line of each entry, by its id
 
 	entries, deleted, documents int64 // so far
 }
@@ -103,6 +103,7 @@ type lineError struct {
 	Err  error
 }
 
+// Error gives the file and the line.
 func (e *lineError) Error() string {
 	file := e.File
 	if file == "-" {
@@ -111,6 +112,7 @@ func (e *lineError) Error() string {
 	return fmt.Sprintf("%s: line %d: %v", file, e.Line, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *lineError) Unwrap() error { return e.Err }
 
 // file imports the lines of a file. A feed's lines end with the file.
@@ -277,7 +279,7 @@ func (in *importing) entry(line []byte, n int) error {
 	case l.ID == "":
 		return errors.New("the entry has no id")
 	case f.lines[l.ID] > 0:
-		return fmt.Errorf("the id %s stands in line %d already", l.ID, f.lines[l.ID])
+		return fmt.Errorf("line %d already has the id %s", f.lines[l.ID], l.ID)
 	}
 	f.lines[l.ID] = n
 	r, err := f.record(&l)
@@ -297,7 +299,7 @@ func (in *importing) entry(line []byte, n int) error {
 		f.deleted++
 	}
 	for _, v := range l.Versions {
-		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: v.Content.content()})
+		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: mirror.Content(v.Content)})
 	}
 	return in.filled(len(line))
 }

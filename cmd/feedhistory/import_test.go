@@ -220,13 +220,15 @@ func TestImportErrors(t *testing.T) {
 		`{"type":"feed","state":7}`:              "line 1: not a line about a feed",
 		feed + `{"id":"1"}`:                      "line 2: there is no line about its feed before it",
 		feed + `{"feed":"https://example.org/"}`: "line 2: the entry has no id",
-		feed + `{"feed":"https://example.org/","id":"1","updated":"yesterday"}`:                                 "line 2: the entry 1: updated is not a time",
-		feed + `{"feed":"https://example.org/","id":"1","raw":{"format":"atom","data":"x"}}`:                    "line 2: the entry 1: ",
-		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"odd"}}`:                              `line 2: the entry 1: "odd" is no state`,
-		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"live","content":{"format":"atom"}}}`: "line 2: the entry 1: what was published is not in its line",
-		feed + `{"feed":"https://example.org/","id":"1"}` + "\n" + `{"feed":"https://example.org/","id":"1"}`:   "line 3: the id 1 stands in line 2 already",
-		feed + `{"feed":"https://example.org/","type":"document","document":{}}`:                                "line 2: the document has no url",
-		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":"odd"}}`:                            "line 2: not a line about a gap",
+		feed + `{"feed":"https://example.org/","id":"1","updated":"yesterday"}`:                                     "line 2: the entry 1: updated is not a time",
+		feed + `{"feed":"https://example.org/","id":"1","raw":{"format":"atom","data":"x"}}`:                        "line 2: the entry 1: ",
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"odd"}}`:                                  `line 2: the entry 1: "odd" is no state`,
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"live","content":{"format":"atom"}}}`:     "line 2: the entry 1: what was published is not in its line",
+		feed + `{"feed":"https://example.org/","id":"1"}` + "\n" + `{"feed":"https://example.org/","id":"1"}`:       "line 3: line 2 already has the id 1",
+		feed + `{"feed":"https://example.org/","type":"document","document":{}}`:                                    "line 2: the document has no url",
+		feed + `{"feed":"https://example.org/","id":7}`:                                                             "line 2: not a line about an entry",
+		strings.Replace(feed, `"polls":1`, `"polls":1,"entries":2`, 1) + `{"feed":"https://example.org/","id":"1"}`: "line 2: https://example.org/: of 2 entries only 1 have come: the lines are not all here",
+		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":"odd"}}`:                                "line 2: not a line about a gap",
 	} {
 		status, _, stderr := call(t.Context(), text, "import", "--db", filepath.Join(t.TempDir(), "x.db"))
 		require.Equal(t, exitFailed, status, text)

@@ -111,12 +111,14 @@ func (w *world) say(message string) {
 // A usageError is what the command cannot be asked.
 type usageError string
 
+// Error returns the message.
 func (e usageError) Error() string { return string(e) }
 
 // A statusError ends the command with a status other than 1. What there is to
 // say has been said.
 type statusError int
 
+// Error returns the status as text.
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
@@ -214,14 +216,14 @@ func (w *world) status(err error, call *kong.Context) int {
 // it should be.
 func (w *world) misused(err error, call *kong.Context) int {
 	w.say(err.Error())
-	verb := ""
+	verb := "feedhistory"
 	var parse *kong.ParseError
 	if call == nil && errors.As(err, &parse) {
 		call = parse.Context
 	}
 	if call != nil && call.Selected() != nil {
-		verb = " " + call.Selected().Name
+		verb = call.Selected().FullPath()
 	}
-	w.say("see feedhistory" + verb + " --help")
+	w.say("see " + verb + " --help")
 	return exitUsage
 }

@@ -82,7 +82,7 @@ func itemOf(line jsonChange) (item atompmh.Item, err error) {
 		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
 	}
 	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
-		return item, fmt.Errorf("the record %q: %w", line.ID, err)
+		return item, fmt.Errorf("the record %q: time is not a time such as 2003-12-13T18:30:02Z: %q", line.ID, line.Time)
 	}
 	for _, r := range line.Representations {
 		item.Representations = append(item.Representations, atompmh.Representation(r))

@@ -19,22 +19,23 @@ import (
 // The lines that import reads. Each has a type: "feed", "gap", "document" or, as
 // where there is none, "entry". Those of one feed stand together, the feed's first.
 type (
+	lineOf struct {
+		Type string `json:"type"`
+		Feed string `json:"feed"`
+	}
 	feedLine struct {
-		Type    string       `json:"type"`
-		Feed    string       `json:"feed"`
+		lineOf
 		Version int64        `json:"version,omitempty"` // how often it has changed in the mirror
 		Private bool         `json:"private,omitempty"` // it was read with credentials, which no line has
 		State   *mirror.Feed `json:"state"`             // without gaps: they have lines of their own
 	}
 	gapLine struct {
-		Type    string          `json:"type"`
-		Feed    string          `json:"feed"`
+		lineOf
 		Gap     *mirror.Gap     `json:"gap,omitempty"`
 		Pending *mirror.Pending `json:"pending,omitempty"` // a document that is still to be read
 	}
 	documentLine struct {
-		Type     string      `json:"type"`
-		Feed     string      `json:"feed"`
+		lineOf
 		Document rawDocument `json:"document"`
 	}
 	entryLine struct {
@@ -112,10 +113,10 @@ func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, mirror.HeadOf(h.Head)
 	}
-	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, Private: private, State: state})
+	err := printLine(w, feedLine{lineOf: lineOf{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
 		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: feed, Gap: &gap}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
 		record := publish.NewRecord(e)
@@ -159,18 +160,18 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	w = withoutPasswords(w, f)
 	state := *f
 	state.Gaps, state.Pending = nil, nil
-	err := printLine(w, feedLine{Type: "feed", Feed: f.URL, Version: f.Version, Private: private, State: &state})
+	err := printLine(w, feedLine{lineOf: lineOf{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
 	for _, p := range f.Pending {
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Pending: &p}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
 	}
 	for _, g := range f.Gaps {
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Gap: &g}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
 	}
 	for d, e := range store.Documents(ctx, f.URL) {
 		if err = firstOf(err, e); err != nil {
 			return err
 		}
-		err = printLine(w, documentLine{Type: "document", Feed: f.URL, Document: newRawDocument(d)})
+		err = printLine(w, documentLine{lineOf: lineOf{"document", f.URL}, Document: newRawDocument(d)})
 	}
 	for _, q := range []mirror.Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
 		for r, e := range store.Entries(ctx, q) {
@@ -210,6 +211,7 @@ type replacer struct {
 	by *strings.Replacer
 }
 
+// Write implements io.Writer.
 func (r *replacer) Write(line []byte) (int, error) {
 	if _, err := r.by.WriteString(r.w, string(line)); err != nil {
 		return 0, err
@@ -230,7 +232,7 @@ func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mir
 		if err != nil {
 			return err
 		}
-		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), newRawContent(&v.Content)})
+		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), rawContent(v.Content)})
 	}
 	return printLine(w, line)
 }
@@ -255,20 +257,6 @@ func (c rawCopy) copy() mirror.Copy {
 	return mirror.Copy{At: c.At, Rank: mirror.Rank(c.Rank), Digest: c.Digest}
 }
 
-func newRawContent(c *mirror.Content) rawContent {
-	return rawContent{
-		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
-		Updated: c.Updated, Published: c.Published, Size: c.Size,
-	}
-}
-
-func (c *rawContent) content() mirror.Content {
-	return mirror.Content{
-		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
-		Updated: c.Updated, Published: c.Published, Size: c.Size,
-	}
-}
-
 // newRawRecord leaves out of a record what its line has as raw.
 func newRawRecord(r *mirror.Record) *rawRecord {
 	raw := &rawRecord{
@@ -276,7 +264,7 @@ func newRawRecord(r *mirror.Record) *rawRecord {
 		Tombstone: rawTombstone{r.Tombstone.When, rawRank(r.Tombstone.Rank)}, Added: utc(r.Added), Changed: utc(r.Changed),
 	}
 	if r.Content.Format != 0 {
-		content := newRawContent(&r.Content)
+		content := rawContent(r.Content)
 		content.Data, content.Base = "", ""
 		raw.Content = &content
 	}
@@ -292,7 +280,7 @@ func (l *entryLine) record() *mirror.Record {
 		Added: m.Added, Changed: m.Changed,
 	}
 	if m.Content != nil && l.Raw != nil {
-		r.Content = m.Content.content()
+		r.Content = mirror.Content(*m.Content)
 		r.Content.Data, r.Content.Base = l.Raw.Data, l.Raw.Base
 	}
 	return r

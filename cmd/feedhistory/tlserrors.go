@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -38,8 +39,8 @@ func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate cannot be verified: " + e.Err.Error(), "tell the publisher"
 	}
-	if e, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the server refuses the TLS connection: " + e.Error(), "check the address; it may ask for a newer or an older TLS than this program speaks"
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert, whose type crypto/tls keeps to itself
+		return "the server refuses the TLS connection: " + e.Err.Error(), "check the address; it may ask for a newer or an older TLS than this program speaks"
 	}
 	return "", ""
 }
