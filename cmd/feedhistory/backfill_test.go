@@ -154,7 +154,7 @@ func TestSyncAsOf(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"Every entry that the server counted on 20": {"list", db, url},
+		"every entry that the server counted on 20": {"list", db, url},
 		`"as_of":"20`: {"list", db, "--json"},
 	} {
 		status, stdout, _ := call(t.Context(), "", args...)
@@ -169,7 +169,7 @@ func TestSyncBackfillGoesOn(t *testing.T) {
 	url := counted(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"
 	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--max-documents=2", "--json", url)
-	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync goes on there") {
+	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync continues there") {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	status, stdout, stderr = call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json") // though it is not due

@@ -11,15 +11,15 @@ import (
 
 // The verb conformance serve.
 type conformanceServeCommand struct {
-	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to answer for the cases (default: ${default}); port 0 means any free port."`
+	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 means any free port."`
 
 	caseFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *conformanceServeCommand) Help() string {
-	return "Each case is a website at a port of its own, always on the loopback interface. The first page lists their addresses; " +
-		"/cases/NAME/requests tells what a case was asked for, and /cases/NAME/judge judges the JSON that is sent to it."
+	return "Each case is a website on its own port, always on the loopback interface. The first page lists their addresses; " +
+		"/cases/NAME/requests lists the requests that a case has received, and /cases/NAME/judge judges the JSON that is sent to it."
 }
 
 // Run serves until the context ends.

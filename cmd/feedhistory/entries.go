@@ -21,10 +21,10 @@ type entriesCommand struct {
 	Feed    []string `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
 	Since   moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Until   moment   `placeholder:"TIME" help:"Only entries from before this time."`
-	Search  string   `placeholder:"WORDS" help:"Only entries that have all of the words in their title or content."`
-	Deleted bool     `help:"Also entries that are no longer part of their feed."`
+	Search  string   `placeholder:"WORDS" help:"Only entries with all of the words in their title or content."`
+	Deleted bool     `help:"Also show entries that are no longer part of their feed."`
 	Limit   int      `placeholder:"N" help:"Show at most N entries."`
-	Long    bool     `short:"l" help:"Show several lines of each entry: when, its id and its link."`
+	Long    bool     `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool     `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
@@ -34,11 +34,11 @@ type entriesCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *entriesCommand) Help() string {
-	return "Entries come newest first: by when they were updated, else published, else mirrored. " +
-		"Each is a line: its day, its title and its id, by which feedhistory entry shows it as text; feedhistory export has them all."
+	return "The newest entries come first, by the time when they were updated, else published, else mirrored. " +
+		"Each is on a line with its day, its title and its id, with which feedhistory entry shows it as text. feedhistory export prints them with their content."
 }
 
-// Validate refuses what no entry could fit.
+// Validate refuses flags that exclude each other.
 func (c *entriesCommand) Validate() error {
 	switch {
 	case c.Limit < 0:
@@ -77,7 +77,7 @@ func (c *entriesCommand) Run(w *world) (err error) {
 	return unlessLeft(errors.Join(c.failure(err), out.Flush(), pager.Close()))
 }
 
-// feeds returns the feeds that are asked for, each once, which must be there.
+// feeds returns the feeds that are asked for, each once. The mirror must have them.
 func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
 	for _, url := range slices.Concat(c.URLs, c.Feed) {
 		name := feedName(url)
@@ -135,8 +135,8 @@ func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
 	return p.Err
 }
 
-// deletionOf says since when an entry is no longer part of its feed: as its
-// tombstone has it, else as the mirror found.
+// deletionOf says since when an entry is no longer part of its feed: the time of its
+// tombstone, else the time when the mirror noticed.
 func deletionOf(r *mirror.Record) publish.RecordDeletion {
 	switch {
 	case r.State == mirror.Live:

@@ -18,7 +18,7 @@ import (
 type entryCommand struct {
 	database
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
-	Feed string `placeholder:"URL" help:"The feed that has it, if several have an entry with this id."`
+	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
 	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
 	pagerFlags
@@ -71,7 +71,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 		case err != nil:
 			return nil, err
 		case r != nil && found != nil:
-			return nil, usageError("several feeds have such an entry: give one with --feed: " + found.Feed + ", " + feed)
+			return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + found.Feed + ", " + feed)
 		case r != nil:
 			found = r
 		}
@@ -83,7 +83,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 }
 
 // recordWith returns an entry with its content; nil if the feed has none with the
-// id, or only knows that it was deleted.
+// id, or knows only that it was deleted.
 func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
 	known, err := store.Records(ctx, feed, []string{id})
 	if err != nil || known[id] == nil {
@@ -98,7 +98,7 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 	return nil, nil
 }
 
-// article shows an entry as text to be read.
+// article shows an entry as text.
 func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	title := e.Title().Plain()
 	if clean(title) == "" {
@@ -132,7 +132,7 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	if strings.TrimSpace(text) == "" {
 		text = e.Summary().Plain()
 	}
-	empty := true // what the last line was
+	empty := true // whether the last line was
 	p.Line("")
 	for line := range strings.Lines(text) {
 		blank := clean(line) == ""

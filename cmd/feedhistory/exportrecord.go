@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// recordOf is a mirrored entry as all verbs print it; of one that is no longer part
-// of its feed it is the deletion, with what is known of it.
+// recordOf is a mirrored entry as all verbs print it. For one that is no longer part
+// of its feed it is the deletion, with what is known of the entry.
 func recordOf(r *mirror.Record) (*publish.Record, error) {
 	e, err := r.Entry()
 	if err != nil {

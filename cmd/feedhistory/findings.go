@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// findings shows what was found, by document, each with the line that it is
-// about, and sums it up. What to do about a kind of finding is said once.
+// findings shows the findings of each document, with the lines that they are about,
+// and a summary. The hint on a kind of finding is shown once.
 func (p *page) findings(found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
@@ -73,7 +73,7 @@ func (p *page) quote(indent string, q check.Quote) {
 	if before == "" && after == "" {
 		return
 	}
-	const most = 40 // of what is before the place
+	const most = 40 // columns before the place
 	for uniseg.StringWidth(before) > most {
 		runes := []rune(strings.TrimPrefix(before, "…"))
 		before = "…" + string(runes[max(1, len(runes)/4):])
@@ -82,8 +82,8 @@ func (p *page) quote(indent string, q check.Quote) {
 	p.Line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
 }
 
-// cleanLine is clean for text whose spaces count, as something is to stand
-// below it.
+// cleanLine is clean for text whose spaces count, because the next line marks a place
+// in it.
 func cleanLine(s string) string {
 	words := strings.Split(strings.ReplaceAll(s, "\t", " "), " ")
 	return strings.Join(each(words, clean), " ")

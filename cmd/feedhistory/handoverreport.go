@@ -10,10 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/handover"
 )
 
-// mostRefused is how many entries are named that the reader does not take.
+// mostRefused is how many of the entries that the reader refuses are named.
 const mostRefused = 10
 
-// tell tells what was done of one feed.
+// tell reports what was done for one feed.
 func (h *handingOver) tell(r *handover.Report) error {
 	if h.worst != exitFailed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
 		h.worst = exitPartial
@@ -41,7 +41,7 @@ func (h *handingOver) tell(r *handover.Report) error {
 		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
 	if r.Verdict != feedhistory.Whole {
-		p.Para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 type pmhState struct {
 	harvested
 	Mark  atompmh.Mark  `json:"mark"`
-	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch has still to fetch
+	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch still has to fetch
 }
 
 // A pmhHarvest is what a harvest of metadata records brought.
@@ -71,7 +71,7 @@ func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
 	return h
 }
 
-// collect takes the changes, and what is missing.
+// collect collects the changes and the gaps.
 func (h *pmhHarvest) collect(url string) error {
 	for change, err := range h.Changes() {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
@@ -172,7 +172,7 @@ func (w *world) harvestedPMH(h pmhHarvest) {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
 	if n := kinds[atompmh.Other]; n > 0 {
-		what += fmt.Sprintf(" · %d without meaning", n)
+		what += fmt.Sprintf(" · %d of no known kind", n)
 	}
 	if h.brought > 0 {
 		what += fmt.Sprintf(" · %d fetched", h.brought)
@@ -185,9 +185,9 @@ func (w *world) harvestedPMH(h pmhHarvest) {
 	case !whole:
 		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case h.All():
-		p.Para("", "", "These are all records that there are.")
+		p.Para("", "", "These are all the records.")
 	default:
-		p.Para("", "", "Everything is here that changed since the last harvest.")
+		p.Para("", "", "This is everything that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
 		missing.harvestGap(g)

@@ -29,8 +29,8 @@ type replicationRun struct {
 	entities []jsonEntity // with --format json
 }
 
-// dataReplication harvests entities. Where others note the state only of a whole
-// harvest, this one can go on after any entity.
+// dataReplication harvests entities. Unlike the other protocols, it can continue after
+// any entity, so it does not record the state of whole harvests only.
 func (c *harvestCommand) dataReplication(w *world) error {
 	var from replicationState
 	if err := c.readState(&from); err != nil {
@@ -68,9 +68,9 @@ func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
 	}
 }
 
-// print prints what comes. The cursor is noted with each page, and after what it
-// stands for has been printed. The harvest may be broken off; err is the
-// command's own.
+// print prints the entities. It records the cursor after each page, when everything
+// before the cursor has been printed. broken is why the harvest was broken off; err is
+// an error of the command itself.
 func (r *replicationRun) print() (broken, err error) {
 	last := ""
 	for e, broken := range r.Entities() {
@@ -96,7 +96,7 @@ func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
 	return err
 }
 
-// note notes how far everything has been printed.
+// note records how far everything has been printed.
 func (r *replicationRun) note() error {
 	if err := r.out.Flush(); err != nil {
 		return err
@@ -151,12 +151,12 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 	return j
 }
 
-// report says what a harvest brought, and why it was broken off.
+// report says what a harvest brought, and why it was broken off, if it was.
 func (r *replicationRun) report(broken error) {
 	p, missing := newPage(r.asides()), newPage(r.stderr)
 	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
-		p.Para("", "", "Everything is here that came up to now.")
+		p.Para("", "", "This is everything until now.")
 	} else {
 		p.Para("", "", "The harvest was broken off:")
 		name, what := replicationDetail(broken, r.URL)
@@ -233,8 +233,8 @@ func pageOf(err error) string {
 	return ""
 }
 
-// replicationAdvice says what to do about an error of the protocol; "" if it is
-// none.
+// replicationAdvice says what to do about an error of the protocol; "" for other
+// errors.
 func replicationAdvice(err error) string {
 	var reach *datareplication.ReachError
 	var missing *datareplication.NotFoundError
@@ -247,15 +247,15 @@ func replicationAdvice(err error) string {
 	case errors.As(err, &reach):
 		return "begin again without the state, best with --snapshot"
 	case errors.As(err, &missing):
-		return "take content_id out of the state, to go on by time"
+		return "remove content_id from the state, to continue by time"
 	case errors.As(err, &cut):
-		return "harvest again, to go on from there"
+		return "harvest again, to continue from there"
 	case errors.As(err, &limit) && limit.Limit == "requests":
 		return "raise --max-requests"
 	case errors.As(err, &limit):
 		return "raise --max-entity"
 	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):
-		return "tell the server's operator, or use --lenient to get it all the same"
+		return "tell the server's operator, or use --lenient to accept it"
 	case breaksRules(err):
 		return "tell the server's operator"
 	}
@@ -270,9 +270,9 @@ func pageAdvice(page *datareplication.PageError) string {
 	case missing && page.Snapshot && page.From == "":
 		return "check the address that --snapshot has"
 	case missing && page.Snapshot:
-		return "harvest again, to begin with the snapshot that there is now, and give up what came of this one"
+		return "harvest again, to begin with the current snapshot, and discard what came from this one"
 	case missing:
-		return "try again later, or tell the server's operator that it is linked to but not there"
+		return "try again later, or tell the server's operator that a link to it leads nowhere"
 	}
 	return remedy(page.Err)
 }

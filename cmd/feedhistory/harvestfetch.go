@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
-// fetchPMH prints what changed with the records themselves, and what could not
-// be fetched before. An interruption leaves the rest in the queue.
+// fetchPMH prints the changes with the records themselves, and records that could not
+// be fetched before. An interrupt leaves the rest in the queue.
 func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}

@@ -62,7 +62,7 @@ func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 	return client
 }
 
-// rangeHistory merges the answers. If it is interrupted, what there is has a gap.
+// rangeHistory merges the answers. After an interrupt, the history has a gap.
 func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feedhistory.History, error) {
 	p := w.newProgress()
 	h, err := feedhistory.Merge(p.watch(sync.Documents()))
@@ -73,7 +73,7 @@ func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feed
 	return h, nil
 }
 
-// printRange writes what came: a line for each entry and each deletion, or one
+// printRange writes the changes: a line for each entry and each deletion, or one
 // object.
 func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
@@ -131,9 +131,9 @@ func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync,
 	case !whole:
 		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case from.Since.IsZero():
-		p.Para("", "", "Everything is here that the collection had at the beginning of the harvest.")
+		p.Para("", "", "This is everything that the collection had when the harvest began.")
 	default:
-		p.Para("", "", "Everything is here that was modified since "+timeJSON(from.Since)+".")
+		p.Para("", "", "This is everything that was modified since "+timeJSON(from.Since)+".")
 	}
 	if whole && !next.Since.IsZero() {
 		p.Para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")

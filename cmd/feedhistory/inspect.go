@@ -11,7 +11,7 @@ import (
 // The verb inspect.
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
-	Base   string `placeholder:"URL" help:"What relative references in a file resolve against."`
+	Base   string `placeholder:"URL" help:"URL that relative references in a file resolve against."`
 	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
 
 	networkFlags
@@ -20,7 +20,7 @@ type inspectCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *inspectCommand) Help() string {
-	return "Of a damaged document, what could be read is shown, and what is wrong is said on standard error; the exit status is 1."
+	return "If the document is damaged, inspect shows what it could read, says on standard error what is wrong, and exits with 1."
 }
 
 // Run shows the document.
@@ -42,7 +42,7 @@ func (c *inspectCommand) Run(w *world) error {
 		return err
 	case doc != nil:
 		w.say(failure(c.Source, err).Error())
-		w.say("the document is damaged; what is shown was read before that")
+		w.say("the document is damaged; this is what comes before the damage")
 		return statusError(exitFailed)
 	}
 	return failure(c.Source, err)
@@ -60,7 +60,7 @@ func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
 	return p.Err
 }
 
-// head shows what a document says of itself.
+// head shows what a document says about itself.
 func (p *page) head(d *feedhistory.Document) {
 	title := d.Title
 	if clean(title) == "" {
@@ -104,7 +104,7 @@ func (p *page) links(links feedhistory.Links) {
 	}
 }
 
-// entries shows each entry in as many lines as it needs to be known by.
+// entries shows what identifies each entry.
 func (p *page) entries(entries []*feedhistory.Entry) {
 	p.Line("")
 	p.Line("  " + count(len(entries), "entry", "entries"))
@@ -134,7 +134,7 @@ func (p *page) entry(e *feedhistory.Entry) {
 	}
 }
 
-// idText is an entry's id, with a word on one that the feed did not give.
+// idText is an entry's id, with a remark if the feed gave none.
 func idText(e *feedhistory.Entry) string {
 	if !e.WeakID {
 		return e.ID
@@ -156,7 +156,7 @@ func (p *page) deleted(deleted []feedhistory.Tombstone) {
 	}
 }
 
-// notes shows where the document breaks a rule, and how it was read.
+// notes shows where the document breaks a rule, and how it was read then.
 func (p *page) notes(notes []feedhistory.Note) {
 	if len(notes) == 0 {
 		return

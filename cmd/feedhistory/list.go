@@ -15,17 +15,17 @@ import (
 // The verb list.
 type listCommand struct {
 	database
-	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
-	Due     bool   `help:"Only feeds that are due to be polled: whose time has come, or of which an earlier poll has left something unread."`
-	Partial bool   `help:"Only feeds of which something is known to be missing."`
+	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
+	Due     bool   `help:"Only feeds that are due to be polled, because their time has come or an earlier poll left something unread."`
+	Partial bool   `help:"Only feeds that are known to lack something."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *listCommand) Help() string {
-	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has, or that its server counted at the time shown; window, the feed " +
-		"shows its latest entries and does not say what came before; lossy, its pages may have let entries slip through; " +
-		"partial, something is known to be missing, with the number of gaps."
+	return "The verdict is about what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
+		"window: the latest entries, because the feed does not say what came before; lossy: all pages, between which entries may have slipped through; " +
+		"partial: something is known to be missing, with the number of gaps."
 }
 
 // Validate refuses what contradicts itself.
@@ -53,7 +53,7 @@ func (c *listCommand) Run(w *world) (err error) {
 	return errors.Join(c.failure(err), l.page.Err, out.Flush())
 }
 
-// A listing is a list in the making.
+// A listing is the list that is being printed.
 type listing struct {
 	ctx   context.Context
 	store *openStore
@@ -111,7 +111,7 @@ func (c *listCommand) none() string {
 	case c.Due:
 		return "No feed is due."
 	case c.Partial:
-		return "There is no feed of which something is known to be missing."
+		return "No feed is known to lack anything."
 	}
 	return "There is no feed in " + c.name() + " yet: feedhistory sync URL adds one."
 }
@@ -150,7 +150,7 @@ func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns when the newest entries of feeds are from, of those that have any.
+// newest returns the times of the newest entries of those feeds that have any.
 func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	var urls []string
 	for _, f := range feeds {
@@ -164,7 +164,7 @@ func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	return l.store.Newest(l.ctx, urls)
 }
 
-// verdictOf is a feed's verdict in a word, with the number of gaps.
+// verdictOf is a feed's verdict as a word, with the number of gaps.
 func verdictOf(f *mirror.Feed) string {
 	if f.Alias != "" {
 		return "alias"
@@ -228,7 +228,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	case isHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
-		p.Field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
+		p.Field("next poll", "none: the feed has become another one, which is polled instead; its entries are kept")
 	case next == "due":
 		p.Field("next poll", "due")
 	default:
@@ -238,7 +238,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 		p.Field("failed", failuresOf(f))
 	}
 	if f.Waits(now) {
-		p.Field("wait", "its host asks to be left alone until "+timeText(f.Wait))
+		p.Field("wait", "its host asks for no requests until "+timeText(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
@@ -255,15 +255,15 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "Every entry that the server counted on " + timeText(f.WholeAsOf()) + " is here, and what polls have brought since."
+		return "This is every entry that the server counted on " + timeText(f.WholeAsOf()) + ", and what polls have added since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
-		return "All that the server shows was read, but the feed does not declare it: entries may have slipped through."
+		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
 	case f.Known.URL == "":
 		return "The feed could not be read yet."
 	}
-	return "Something is missing, as is said below."
+	return "Something is missing:"
 }
 
 func entriesOf(f *mirror.Feed, newest time.Time) string {
@@ -288,12 +288,12 @@ func stamp(t, now time.Time) string {
 // jsonFeed is a feed of a mirror.
 type jsonFeed struct {
 	URL       string    `json:"url"`
-	Address   string    `json:"address,omitempty"` // where it is asked for, if elsewhere
+	Address   string    `json:"address,omitempty"` // where it is requested, if elsewhere
 	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
-	AsOf      string    `json:"as_of,omitempty"` // of when a whole is, that is so by a server's count
+	AsOf      string    `json:"as_of,omitempty"` // when a server's count proved it whole
 	Source    string    `json:"source,omitempty"`
 	Entries   int64     `json:"entries"`
 	Deleted   int64     `json:"deleted"`
@@ -302,7 +302,7 @@ type jsonFeed struct {
 	Changed   string    `json:"changed,omitempty"`
 	Polled    string    `json:"polled,omitempty"`
 	NextPoll  string    `json:"next_poll,omitempty"`
-	Wait      string    `json:"wait,omitempty"` // its host asks to be left alone until then
+	Wait      string    `json:"wait,omitempty"` // its host asks for no requests until then
 	Due       bool      `json:"due,omitempty"`
 	Gone      bool      `json:"gone,omitempty"`
 	Failures  int       `json:"failures,omitempty"`

@@ -37,7 +37,7 @@ const (
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
 
-Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything.`
+Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything to show.`
 
 // The command line.
 type commandLine struct {
@@ -45,29 +45,29 @@ type commandLine struct {
 
 	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
-	Check   checkCommand   `cmd:"" help:"Say what is wrong with a feed's history."`
+	Check   checkCommand   `cmd:"" help:"Report what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
 	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
 	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
 	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
-	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what each lacks."`
 	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
 	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
-	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
+	Import  importCommand  `cmd:"" help:"Import what export --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
-	Erase   eraseCommand   `cmd:"" help:"Take entries out of a mirror, and of what is published."`
+	Erase   eraseCommand   `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
-	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes verbs and flags."`
-	Help       helpCommand       `cmd:"" help:"Say how a verb is used."`
+	Completion completionCommand `cmd:"" help:"Print a script that completes verbs and flags in a shell."`
+	Help       helpCommand       `cmd:"" help:"Show how to use a verb."`
 	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
 	Man        manCommand        `cmd:"" hidden:""`
 
-	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
+	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
 }
 
 // The flags that every verb has.
@@ -76,7 +76,7 @@ type globals struct {
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// The world that a verb runs in.
+// A world is what a verb runs in.
 type world struct {
 	*globals
 	*networkFlags // of the verb; zero if it makes no requests
@@ -103,19 +103,18 @@ func (w *world) tell(message string) {
 	}
 }
 
-// say writes a message to standard error.
+// say writes a message to standard error, in any case.
 func (w *world) say(message string) {
 	fmt.Fprintln(w.stderr, "feedhistory:", clean(message))
 }
 
-// A usageError is what the command cannot be asked.
+// A usageError is a mistake on the command line.
 type usageError string
 
 // Error returns the message.
 func (e usageError) Error() string { return string(e) }
 
-// A statusError ends the command with a status other than 1. What there is to
-// say has been said.
+// A statusError ends the command with its exit status. The command has said why.
 type statusError int
 
 // Error returns the status as text.
@@ -170,15 +169,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return w.status(call.Run(w), call)
 }
 
-// The verbs help and version are other words for flags; see asFlags.
+// The verbs help and version do the same as flags; see asFlags.
 type (
 	helpCommand struct {
-		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without it: the list of all."`
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without one, the list of all verbs."`
 	}
 	versionCommand struct{}
 )
 
-// asFlags puts flags into the place of the verbs help and version.
+// asFlags replaces the verbs help and version by the flags.
 func asFlags(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
@@ -189,7 +188,7 @@ func asFlags(args []string) []string {
 	return args
 }
 
-// status says what went wrong, if anything did, and returns the exit status.
+// status reports an error, if there is one, and returns the exit status.
 func (w *world) status(err error, call *kong.Context) int {
 	var status statusError
 	var usage usageError
@@ -212,8 +211,7 @@ func (w *world) status(err error, call *kong.Context) int {
 	return exitFailed
 }
 
-// misused says why the command line is not understood, and where to read how
-// it should be.
+// misused says what is wrong with the command line, and where to read more.
 func (w *world) misused(err error, call *kong.Context) int {
 	w.say(err.Error())
 	verb := "feedhistory"

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The verb man prints the manual page; it is for whoever makes a package.
+// The verb man prints the manual page, for packages.
 type manCommand struct{}
 
 // Run prints the page.

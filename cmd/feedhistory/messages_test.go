@@ -65,7 +65,7 @@ func TestTLSMessages(t *testing.T) {
 		trusted bool
 		want    string
 	}{
-		{"unknown authority", same, 0, false, "its certificate is of an authority that this computer does not know: Test authority; if you trust that, give the authority's certificate with --ca-file"},
+		{"unknown authority", same, 0, false, "its certificate comes from an authority that this computer does not know: Test authority; if you trust the authority, give its certificate with --ca-file"},
 		{"expired", func(c *x509.Certificate) { c.NotAfter = now.Add(-24 * time.Hour) }, 0, true, "its certificate has expired; tell the publisher, and check this computer's clock"},
 		{"early", func(c *x509.Certificate) { c.NotBefore = now.Add(24 * time.Hour) }, 0, true, "its certificate is not valid yet; check this computer's clock"},
 		{"another host", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"example.org"} }, 0, true, "its certificate is for another host: example.org; check the address"},
@@ -111,7 +111,7 @@ func TestLargeDocumentMessage(t *testing.T) {
 	defer server.Close()
 	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
 	require.Equal(t, exitFailed, status)
-	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; allow for more with --max-document-bytes if you trust the publisher")
+	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; raise --max-document-bytes if you trust the publisher")
 	status, stdout, stderr := call(t.Context(), "", "fetch", "--allow-private", "--max-document-bytes", "20MiB", server.URL)
 	require.Equal(t, exitOK, status, stderr)
 	require.Contains(t, stdout, "urn:1")
@@ -126,7 +126,7 @@ func TestUsageMessages(t *testing.T) {
 		{"conformance run --timeout 0s -- true", "--timeout: "},
 		{"erase --name feed.atom urn:1", "--name is for --out"},
 		{"fetch --json --format csv " + url, "--json and --format csv exclude each other"},
-		{"fetch --format atom " + url + " " + url + "2", "--format atom: one URL, as it is one feed"},
+		{"fetch --format atom " + url + " " + url + "2", "--format atom: give one URL, because it is one feed"},
 		{"harvest --protocol atom-pmh --format json --json " + url, "--format json excludes --json and --db"},
 		{"harvest --protocol atom-pmh --format json --db x.db " + url, "--format json excludes --json and --db"},
 		{"handover --to https://reader.example/", "Miniflux makes one at Settings, API Keys"},
@@ -180,24 +180,24 @@ func TestLineMessages(t *testing.T) {
 	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
 	require.EqualError(t, err, "its address is no URL: /%zz/")
 	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
-	require.EqualError(t, err, "it has no date, which is to be part of its address: /{year}/{slug}/")
+	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
 
 // What to do about rare trouble.
 func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
-		"the proxy wants a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
+		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
 	} {
 		require.Contains(t, remedy(err), want)
 	}
 	for want, err := range map[string]error{
-		"take content_id out of the state, to go on by time": &datareplication.NotFoundError{},
-		"tell the server's operator":                         &datareplication.LoopError{},
-		"raise --max-entity":                                 &datareplication.BudgetError{Limit: "bytes"},
+		"remove content_id from the state, to continue by time": &datareplication.NotFoundError{},
+		"tell the server's operator":                            &datareplication.LoopError{},
+		"raise --max-entity":                                    &datareplication.BudgetError{Limit: "bytes"},
 	} {
 		require.Equal(t, want, replicationAdvice(err))
 	}
-	require.Equal(t, "tell the server's operator that it sends the same items whatever end the range has",
+	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
 	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
@@ -230,14 +230,14 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
 	old.Version--
-	require.ErrorContains(t, exportRawFeed(t.Context(), io.Discard, store, old, false), "it has changed meanwhile")
+	require.ErrorContains(t, exportRawFeed(t.Context(), io.Discard, store, old, false), "the feed has changed meanwhile")
 }
 
 // A database that fails in the middle of an import is told apart from a bad line.
 func TestImportDatabaseMessage(t *testing.T) {
 	in := &importing{db: &database{DB: "feeds.db"}}
 	err := in.failure(&lineError{"-", 7, errDirectory})
-	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; import the same once more to go on")
+	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
 	err = in.failure(&lineError{"-", 7, errors.New("odd")})
 	require.EqualError(t, err, "standard input: line 7: odd")
 }

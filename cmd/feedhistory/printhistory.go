@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The formats of entries, for the verbs that write histories out.
+// The formats in which verbs print histories.
 
 // printHistory writes a history in a format.
 func printHistory(w io.Writer, r *backfill.Result, format string) error {
@@ -123,8 +123,8 @@ func hrefOf(r *publish.Record, rel string) string {
 	return ""
 }
 
-// inert keeps a spreadsheet from taking a feed's text for a formula, by the
-// apostrophe that spreadsheets take for "this is text".
+// inert keeps a spreadsheet from taking a feed's text for a formula, by a leading
+// apostrophe, which marks text.
 func inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {
 		return "'" + cell

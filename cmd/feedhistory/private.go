@@ -13,18 +13,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// The flags of private feeds. What they say goes to the origin of the address that
-// is given, and nowhere else.
+// The flags for private feeds. What they have goes only to the origin of the address
+// that is given.
 type privateFlags struct {
 	credentials
-	Netrc bool `help:"Log in with what ~/.netrc, or the file that NETRC names, has for the host."`
+	Netrc bool `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
 }
 
-// private returns the flags, of the verb that has them.
+// private returns the flags of a verb that has them.
 func (f *privateFlags) private() *privateFlags { return f }
 
-// authorized returns a client for what the addresses name, with the credentials that
-// were given.
+// authorized returns a client for the addresses, with the credentials that the flags
+// give.
 func (w *world) authorized(addresses ...string) (*feedhistory.Client, error) {
 	client := w.client(w.stderr)
 	if w.privateFlags == nil {
@@ -33,7 +33,7 @@ func (w *world) authorized(addresses ...string) (*feedhistory.Client, error) {
 	return w.authorize(client, addresses)
 }
 
-// credentialFor returns what the flags have for an address; nil if that is nothing.
+// credentialFor returns what the flags have for an address; nil if they have nothing.
 func (f *privateFlags) credentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.read(); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func credentialOf(address string, header http.Header) (*feedhistory.Credential, 
 	return c, nil
 }
 
-// authorize returns a client for the addresses, which must have one origin if there
-// is something to be told to it.
+// authorize returns a client for the addresses. If the flags give credentials, all
+// addresses must have one origin.
 func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string) (*feedhistory.Client, error) {
 	if err := f.check(); err != nil {
 		return nil, usageError(err.Error())
@@ -77,7 +77,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
 			if !fetch.AreSameOrigin(addresses[0], other) {
-				return nil, usageError("--header, --user, --token-env: what they say goes to one origin, and these are two: " +
+				return nil, usageError("--header, --user, --token-env: credentials are for one origin, and these are two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}
 		}
@@ -129,8 +129,8 @@ func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// netrcEntry returns what a netrc file has for a host: the first entry with its
-// name, else the default one. Macros are passed over.
+// netrcEntry returns the entry of a netrc file for a host: the first with its name,
+// else the default one. It skips macros.
 func netrcEntry(text, host string) (login, password string, ok bool) {
 	var words []string
 	inMacro := false

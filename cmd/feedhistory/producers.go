@@ -34,7 +34,7 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 		items = append(items, item)
 	}
 	if len(items) == 0 && c.Deletions == "absence" {
-		return nil, nil, errors.New("there is no record: to publish none would delete all")
+		return nil, nil, errors.New("there is no record: publishing none would delete all")
 	}
 	p := &atompmh.Producer{
 		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Split: feedhistory.Split{Size: c.Size},
@@ -66,8 +66,7 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 	return &publish.Handler{FS: rootFS(c.Out), Logger: log}, waiting, nil
 }
 
-// onlyFuture says which records wait for their time, if that is all that is
-// wrong.
+// onlyFuture says which records wait for their time, if nothing else is wrong.
 func onlyFuture(err error) string {
 	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
 		return ""
@@ -90,8 +89,7 @@ func itemOf(line jsonChange) (item atompmh.Item, err error) {
 	return item, nil
 }
 
-// A jsonResource is an entity as harvest prints it, with what else its header
-// has.
+// A jsonResource is an entity as harvest prints it, with further header fields.
 type jsonResource struct {
 	jsonEntity
 	Header map[string]string `json:"header"`

@@ -17,7 +17,7 @@ import (
 )
 
 // The lines that import reads. Each has a type: "feed", "gap", "document" or, as
-// where there is none, "entry". Those of one feed stand together, the feed's first.
+// where there is none, "entry". Those of one feed follow each other, the feed's first.
 type (
 	lineOf struct {
 		Type string `json:"type"`
@@ -25,14 +25,14 @@ type (
 	}
 	feedLine struct {
 		lineOf
-		Version int64        `json:"version,omitempty"` // how often it has changed in the mirror
+		Version int64        `json:"version,omitempty"` // how many times it has changed in the mirror
 		Private bool         `json:"private,omitempty"` // it was read with credentials, which no line has
-		State   *mirror.Feed `json:"state"`             // without gaps: they have lines of their own
+		State   *mirror.Feed `json:"state"`             // without gaps, which have their own lines
 	}
 	gapLine struct {
 		lineOf
 		Gap     *mirror.Gap     `json:"gap,omitempty"`
-		Pending *mirror.Pending `json:"pending,omitempty"` // a document that is still to be read
+		Pending *mirror.Pending `json:"pending,omitempty"` // a document that has not been read yet
 	}
 	documentLine struct {
 		lineOf
@@ -40,7 +40,7 @@ type (
 	}
 	entryLine struct {
 		publish.Record
-		Mirror   *rawRecord   `json:"mirror,omitempty"` // as it is mirrored; absent: it comes from elsewhere
+		Mirror   *rawRecord   `json:"mirror,omitempty"` // its state in the mirror; absent if it comes from elsewhere
 		Versions []rawVersion `json:"versions,omitempty"`
 	}
 )
@@ -83,7 +83,7 @@ type (
 		Change    int64        `json:"change,omitempty"`
 		Added     time.Time    `json:"added,omitzero"`
 		Changed   time.Time    `json:"changed,omitzero"`
-		Content   *rawContent  `json:"content,omitempty"` // absent: nothing but this is known of it
+		Content   *rawContent  `json:"content,omitempty"` // absent if nothing else is known of it
 	}
 	rawVersion struct {
 		Copy    rawCopy    `json:"copy"`
@@ -102,8 +102,7 @@ type (
 	}
 )
 
-// printRaw writes a history that was fetched, as if it had been mirrored by one
-// poll.
+// printRaw writes a fetched history as if one poll had mirrored it.
 func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	h := r.History
 	feed, now := feedOf(h), time.Now().UTC()
@@ -140,7 +139,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// exportRaw writes all that a mirror knows of feeds, one after the other.
+// exportRaw writes everything that a mirror knows about feeds, one after the other.
 func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], private map[string]http.Header) error {
 	for f, err := range feeds {
 		if err == nil {
@@ -155,7 +154,7 @@ func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.
 
 func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, private bool) error {
 	if isImporting(f) {
-		return fmt.Errorf("%s: its import has not ended; import it again", f.URL)
+		return fmt.Errorf("%s: its import is not complete; run the import again", f.URL)
 	}
 	w = withoutPasswords(w, f)
 	state := *f
@@ -182,13 +181,13 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 		}
 	}
 	if now, e := store.Feed(ctx, f.URL); err == nil && (e != nil || now.Version != f.Version) {
-		return fmt.Errorf("%s: it has changed meanwhile, so that its lines do not belong together: do it again", f.URL)
+		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines do not belong together; export it again", f.URL)
 	}
 	return err
 }
 
-// withoutPasswords returns a writer that leaves out of lines the user and password
-// which a feed's addresses have.
+// withoutPasswords returns a writer that removes from lines the users and passwords in
+// a feed's addresses.
 func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	var pairs []string
 	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {
@@ -205,7 +204,7 @@ func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	return &replacer{w, strings.NewReplacer(pairs...)}
 }
 
-// A replacer writes lines, each by one call, with something replaced.
+// A replacer replaces text in lines, each of which is one call of Write.
 type replacer struct {
 	w  io.Writer
 	by *strings.Replacer
@@ -222,7 +221,7 @@ func (r *replacer) Write(line []byte) (int, error) {
 func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mirror.Record) error {
 	line := entryLine{Record: publish.Record{ID: r.ID}, Mirror: newRawRecord(r)}
 	if r.Content.Format != 0 {
-		if e, err := r.Entry(); err == nil { // of one that is damaged, there is what is stored
+		if e, err := r.Entry(); err == nil { // for a damaged one, the line has only what is stored
 			line.Record = *publish.NewRecord(e)
 		}
 		line.Raw = &publish.RecordRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
@@ -257,7 +256,7 @@ func (c rawCopy) copy() mirror.Copy {
 	return mirror.Copy{At: c.At, Rank: mirror.Rank(c.Rank), Digest: c.Digest}
 }
 
-// newRawRecord leaves out of a record what its line has as raw.
+// newRawRecord leaves out of a record what its line has in raw.
 func newRawRecord(r *mirror.Record) *rawRecord {
 	raw := &rawRecord{
 		State: r.State, Copy: newRawCopy(r.Copy), Archived: r.Archived, Absence: r.Absence, First: r.First, Change: r.Change,
@@ -271,7 +270,7 @@ func newRawRecord(r *mirror.Record) *rawRecord {
 	return raw
 }
 
-// record is what newRawRecord was made of.
+// record is the inverse of newRawRecord.
 func (l *entryLine) record() *mirror.Record {
 	m := l.Mirror
 	r := &mirror.Record{

@@ -28,7 +28,7 @@ func (p *page) gap(g *feedhistory.Gap) {
 	p.Para("  - ", "    ", g.URL)
 	if by, ok := strings.CutPrefix(g.From, "source:"); ok {
 		if by != "" {
-			p.Para("    ", "    ", "asked for by "+by)
+			p.Para("    ", "    ", "requested by "+by)
 		}
 	} else if g.From != "" && g.From != g.URL {
 		p.Para("    ", "    ", "linked from "+g.From)

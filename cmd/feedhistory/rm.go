@@ -8,15 +8,15 @@ import (
 // The verb rm.
 type rmCommand struct {
 	database
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with all that is known of them."`
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that is known of them."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *rmCommand) Help() string {
-	return "The entries are gone then; feedhistory export keeps a copy."
+	return "This removes their entries, too; feedhistory export makes a copy first."
 }
 
-// Run removes the feeds. Those that are not there do not keep the others.
+// Run removes the feeds. It reports those that the mirror does not have, and goes on.
 func (c *rmCommand) Run(w *world) error {
 	store, err := c.open(w)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 
 // The flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
-	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: next to the database)."`
-	Name      []string `placeholder:"HOST" help:"A further name that the history server is reached by. Requests that are addressed to other names are refused, but for localhost, this machine's own name, the host of --base and, with a token, IP addresses; may be repeated."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything (default: nothing if it listens on this machine only, else a random one, which is printed)."`
-	Private   bool     `help:"The token must be shown to read, too: by feed readers as the password of any user. Feeds that need credentials are then shown, polled and published again; without --private, they are not."`
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, the root of a host; republished feeds contain it (default: that of --listen)."`
+	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database)."`
+	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). It refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that is required to change anything (default: none if the server listens on this machine only, otherwise a random one, which it prints)."`
+	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Feeds that need credentials are then shown, polled and republished; without --private they are not."`
 }
 
-// Validate refuses what readers could not reach.
+// Validate refuses a base that readers could not reach.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
@@ -92,10 +92,10 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	case server.Token != "" || isLocal && !c.Private:
 	case c.Private:
 		server.Token = rand.Text()
-		w.say("to read or change anything, the token is " + server.Token)
+		w.say("the token for reading and changes is " + server.Token)
 	default:
 		server.Token = rand.Text()
-		w.say("others can reach it, and read; to change anything, the token is " + server.Token)
+		w.say("others can reach this server and read; the token for changes is " + server.Token)
 	}
 	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
 		w.tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
@@ -103,7 +103,7 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	}
 }
 
-// publishedDir is where what is published again is kept.
+// publishedDir is the directory of what is republished.
 func (c *serveCommand) publishedDir() string {
 	switch {
 	case c.Published != "":

@@ -117,9 +117,9 @@ func TestServeHistoryToken(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0", "--name", "mirror.example")
-	token := regexp.MustCompile(`the token is (\S+)`).FindStringSubmatch(says.String())
+	token := regexp.MustCompile(`the token for changes is (\S+)`).FindStringSubmatch(says.String())
 	require.NotNil(t, token, says)
-	require.Contains(t, says.String(), "others can reach it, and read")
+	require.Contains(t, says.String(), "others can reach this server and read")
 	for host, want := range map[string]int{"mirror.example:1": http.StatusOK, "192.0.2.1": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
 		require.NoError(t, err)

@@ -52,7 +52,7 @@ func pageFor(t *testing.T, url, password string) (status int, body string) {
 	return resp.StatusCode, string(text)
 }
 
-var tokenLine = regexp.MustCompile(`the token is (\S+)`)
+var tokenLine = regexp.MustCompile(`the token for reading and changes is (\S+)`)
 
 // Private feeds are shown and published again where reading needs the token, and by
 // no other server of the same mirror: before, meanwhile or afterwards.

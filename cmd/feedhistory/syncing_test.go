@@ -205,7 +205,7 @@ func TestSyncInterrupted(t *testing.T) {
 		require.NoError(t, s.run(ctx))
 		s.report.end(s.poller.Waiting())
 		require.Len(t, web.asked, 2)
-		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync goes on there\n")
+		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync continues there\n")
 		require.Contains(t, stderr.String(), "1 feed was not polled")
 		require.Equal(t, exitPartial, exitStatus(s.report.status()))
 	})
@@ -315,7 +315,7 @@ func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
 		require.NoError(t, s.run(t.Context()))
-		require.Contains(t, stderr.String(), "http://a.example/: another process is at work on it")
+		require.Contains(t, stderr.String(), "http://a.example/: another process is polling it")
 		require.NoError(t, s.report.status())
 	})
 }

@@ -38,7 +38,7 @@ func (d *database) failure(err error) error {
 	what := ""
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
-		what = "this is another program's database, and has been left as it was"
+		what = "this is another program's database; it was not changed"
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	}

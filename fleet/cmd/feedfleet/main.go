@@ -47,15 +47,15 @@ type commandLine struct {
 
 // The flags that every verb has.
 type globals struct {
-	AllowPrivate bool             `help:"Let loopback and private addresses through."`
+	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
 	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
-	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
+	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	Verbose      bool             `short:"v" help:"Log each request on standard error."`
 	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
 	Version      kong.VersionFlag `help:"Print the version."`
 }
 
-// Validate refuses what no client can be made of.
+// Validate refuses values that no client can use.
 func (g *globals) Validate() error {
 	if g.Pace < 0 {
 		return errors.New("--pace: a time cannot be negative")
@@ -76,7 +76,7 @@ func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 	return c
 }
 
-// The world that a verb runs in.
+// A world is what a verb runs in.
 type world struct {
 	*globals
 	ctx    context.Context
@@ -105,12 +105,12 @@ func (w *world) say(message string) {
 	fmt.Fprintln(w.stderr, "feedfleet:", terminal.Clean(message))
 }
 
-// A usageError is what the command cannot be asked.
+// A usageError is a mistake on the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// errSaid ends the command with exitFailed. What there is to say has been said.
+// errSaid ends the command with exitFailed. The command has said why.
 var errSaid = errors.New("failed")
 
 func main() {
