@@ -62,6 +62,10 @@ func (t transaction) indexBatch() error {
 // would make a savepoint, for which FTS5 writes what it has gathered.
 func (t transaction) indexEach(rows *sql.Rows) error {
 	defer rows.Close()
+	insert, err := t.statement("INSERT INTO search (rowid, words) VALUES (?, ?)")
+	if err != nil {
+		return err
+	}
 	var made chan []indexed
 	for more := true; more || made != nil; {
 		var next chan []indexed
@@ -75,7 +79,7 @@ func (t transaction) indexEach(rows *sql.Rows) error {
 		}
 		if made != nil {
 			for _, e := range <-made {
-				if err := t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", e.key, e.words); err != nil {
+				if _, err := insert.ExecContext(t.ctx, e.key, e.words); err != nil {
 					return err
 				}
 			}
@@ -85,21 +89,22 @@ func (t transaction) indexEach(rows *sql.Rows) error {
 	return nil
 }
 
-type (
-	unread struct {
-		key int64
-		mirror.Record
-	}
-	indexed struct {
-		key   int64
-		words string
-	}
-)
+// A wordless is an entry whose words are to be made.
+type wordless struct {
+	key int64
+	mirror.Record
+}
+
+// An indexed is an entry with its words.
+type indexed struct {
+	key   int64
+	words string
+}
 
 // readTexts reads some of the rows of selectTexts: none when there are no more.
-func readTexts(rows *sql.Rows) (texts []unread, err error) {
+func readTexts(rows *sql.Rows) (texts []wordless, err error) {
 	for size := 0; size < 1<<20 && len(texts) < 128 && rows.Next(); {
-		var e unread
+		var e wordless
 		if err := rows.Scan(textTargets(&e.key, &e.Record)...); err != nil {
 			return nil, err
 		}
@@ -109,7 +114,8 @@ func readTexts(rows *sql.Rows) (texts []unread, err error) {
 	return texts, rows.Err()
 }
 
-func wordsOf(texts []unread) (all []indexed) {
+// wordsOf makes the words of entries.
+func wordsOf(texts []wordless) (all []indexed) {
 	var set words.Set
 	for i := range texts {
 		fillWords(&set, &texts[i].Record)
