@@ -72,6 +72,11 @@ func TestDist(t *testing.T) {
 		require.Contains(t, string(text), has)
 		require.Contains(t, string(text), "conformance")
 	}
+	page, err := os.ReadFile(filepath.Join(checkout, "dist/feedhistory.1"))
+	require.NoError(t, err)
+	home, err := os.UserHomeDir()
+	require.NoError(t, err)
+	require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
 	known, _ := exec.Command("git", "-C", "../..", "ls-files", "dist", "*.1", "*/_feedhistory").Output() // without git: none
 	require.Empty(t, string(known), "made at release, and not checked in")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/conformance"
@@ -50,8 +51,11 @@ func (c *conformanceRunCommand) Validate() error {
 // Run tests the program.
 func (c *conformanceRunCommand) Run(w *world) error {
 	command := c.Command
-	if len(command) > 0 && command[0] == "--" {
+	switch {
+	case len(command) > 0 && command[0] == "--":
 		command = command[1:]
+	case len(command) > 0 && strings.HasPrefix(command[0], "-"):
+		return usageError("unknown flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
 		return usageError("a program is needed, after --")

@@ -265,3 +265,20 @@ func TestImportFetched(t *testing.T) {
 	require.ElementsMatch(t, linesOf(t, fetched), linesOf(t, done(t, "", "export", "--db", db)))
 	require.Empty(t, contentsOf(t, db).Versions)
 }
+
+// What a JSON Feed says in members that no other format has is in raw lines, and
+// comes through a mirror; other lines leave it out, as README says.
+func TestRawPrivateMembers(t *testing.T) {
+	dir, url := serveDirectory(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.json"), []byte(`{"version":"https://jsonfeed.org/version/1.1","title":"T",`+
+		`"items":[{"id":"1","content_text":"x","image":"https://example.org/i.png","banner_image":"https://example.org/b.png","_blue":{"shade":7}}]}`), 0o600))
+	db := filepath.Join(dir, "feeds.db")
+	lines := done(t, "", "fetch", "--allow-private", "--raw", url+"/feed.json")
+	done(t, lines, "import", "--db", db)
+	for _, text := range []string{lines, done(t, "", "export", "--db", db, "--raw")} {
+		for _, member := range []string{`\"image\":\"https://example.org/i.png\"`, `\"banner_image\":\"https://example.org/b.png\"`, `\"_blue\":{\"shade\":7}`} {
+			require.Contains(t, text, member)
+		}
+	}
+	require.NotContains(t, done(t, "", "export", "--db", db), "shade")
+}

@@ -47,10 +47,10 @@ type commandLine struct {
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
 	Check   checkCommand   `cmd:"" help:"Report what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
-	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
+	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since the last time."`
 	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
-	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
-	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
+	Serve   serveCommand   `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
+	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what each lacks."`
 	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
 	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`

@@ -219,7 +219,7 @@ func (c *publishCommand) dry(w *world, d *dryRun) error {
 	for _, name := range d.written {
 		p.Line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
-	w.tell("a dry run: nothing was written; standard output has the files that would be")
+	w.tell("a dry run: nothing was written")
 	return p.Err
 }
 
