@@ -208,7 +208,7 @@ func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.
 // unreadable says that a file cannot be read; the check goes on with the others.
 func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
-	r.say(failure(file, err).Error())
+	r.Say(failure(file, err).Error())
 }
 
 func (r *checkRun) exists(file string) bool {

@@ -66,7 +66,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 	}
 	var stderr io.Writer
 	if c.Verbose {
-		stderr = w.stderr
+		stderr = w.Stderr
 	}
 	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
 		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),

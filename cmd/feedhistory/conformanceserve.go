@@ -37,6 +37,6 @@ func (c *conformanceServeCommand) Run(w *world) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer server.Close()
-	w.tell(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
-	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.stderr, nil)))
+	w.Tell(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
+	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.Stderr, nil)))
 }

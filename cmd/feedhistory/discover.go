@@ -35,9 +35,9 @@ func feedsOf(ctx context.Context, client *feedhistory.Client, address string, er
 
 // tellFeeds says which feed of a page is read, and which others it has.
 func (w *world) tellFeeds(page string, feeds feedhistory.Links) {
-	w.tell(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
+	w.Tell(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
 	for _, other := range feeds[1:] {
-		w.tell(otherFeed(other))
+		w.Tell(otherFeed(other))
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *eraseCommand) Validate() error {
 
 // Run erases the entries, first where they are published.
 func (c *eraseCommand) Run(w *world) error {
-	p := newPage(w.asides())
+	p := newPage(w.Asides())
 	if c.Out != "" {
 		if err := c.published(p); err != nil {
 			return err

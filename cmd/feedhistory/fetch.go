@@ -83,7 +83,7 @@ func (c *fetchCommand) Run(w *world) error {
 			return err
 		}
 		if err != nil {
-			w.say(err.Error())
+			w.Say(err.Error())
 			became = exitFailed
 		}
 		if status = worse(status, became); w.ctx.Err() != nil {
@@ -143,7 +143,7 @@ func (f *fetching) feed(url string) (status int, err error) {
 	}
 	f.report(result.History, result.Verdict(), f.meaning(result))
 	if f.twice > 0 {
-		f.tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
+		f.Tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
 	}
 	if result.Verdict() == feedhistory.Partial {
 		return exitPartial, nil

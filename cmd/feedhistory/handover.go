@@ -85,10 +85,10 @@ func (c *handoverCommand) Run(w *world) (err error) {
 	if err != nil {
 		return c.failure(err)
 	}
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	defer client.CloseIdle()
 	run := &handingOver{
-		handoverCommand: c, w: w, subscribed: subscribed, page: newPage(w.asides()), missing: newPage(w.stderr),
+		handoverCommand: c, w: w, subscribed: subscribed, page: newPage(w.Asides()), missing: newPage(w.Stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
 			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
@@ -187,7 +187,7 @@ func (h *handingOver) trouble(f *mirror.Feed, err error) {
 	if errors.Is(err, handover.ErrNotSubscribed) {
 		advice = "; subscribe to it there first, or name the reader's feed with --feed-id"
 	}
-	h.w.say(f.URL + ": " + err.Error() + advice)
+	h.w.Say(f.URL + ": " + err.Error() + advice)
 	h.worst = exitFailed
 }
 

@@ -62,7 +62,7 @@ func (c *harvestCommand) atomPMH(w *world) error {
 
 // harvester returns the consumer that the flags ask for.
 func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	client.Budget.Documents = c.MaxRequests
 	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.header(), Accept: c.Accept}
 	if c.Overlap != nil {
@@ -162,7 +162,7 @@ func changeJSON(c atompmh.Change) jsonChange {
 
 // harvestedPMH says what a harvest brought, and what is missing of it.
 func (w *world) harvestedPMH(h pmhHarvest) {
-	p, missing := newPage(w.asides()), newPage(w.stderr)
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	kinds := map[atompmh.Kind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++

@@ -63,7 +63,7 @@ func (c *harvestCommand) dataReplication(w *world) error {
 // replicationClient returns the client that the flags ask for.
 func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
 	return &datareplication.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
 }
@@ -153,7 +153,7 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 
 // report says what a harvest brought, and why it was broken off, if it was.
 func (r *replicationRun) report(broken error) {
-	p, missing := newPage(r.asides()), newPage(r.stderr)
+	p, missing := newPage(r.Asides()), newPage(r.Stderr)
 	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
 		p.Para("", "", "This is everything until now.")

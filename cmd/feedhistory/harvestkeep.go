@@ -112,7 +112,7 @@ func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 			return err
 		}
 	}
-	p, missing := newPage(w.asides()), newPage(w.stderr)
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	p.Line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
 		missing.harvestGap(g)

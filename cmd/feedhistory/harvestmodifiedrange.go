@@ -45,7 +45,7 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 
 func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 	client := &modifiedrange.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(),
+		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
 	}
 	if c.Overlap != nil {
@@ -119,7 +119,7 @@ func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
 
 // harvestedRange says what a harvest brought, and what is missing of it.
 func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
-	p, missing := newPage(w.asides()), newPage(w.stderr)
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
 		count(sync.Requests(), "request", "requests"), sync.Dialect())
 	if n := len(h.Deleted); n > 0 {

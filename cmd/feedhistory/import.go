@@ -14,7 +14,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The verb import.
@@ -56,7 +55,7 @@ func (c *importCommand) Run(w *world) (err error) {
 	if in.same > 0 {
 		what += fmt.Sprintf(" · %d already there", in.same)
 	}
-	p := newPage(w.asides())
+	p := newPage(w.Asides())
 	p.Para("", "", what)
 	return p.Err
 }
@@ -341,20 +340,6 @@ func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 	}
 	state.Usage.Contents += r.Content.Size
 	return r, nil
-}
-
-// entryOf is the entry that a record describes: as it was published, if the record has
-// that.
-func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
-	if r.Raw == nil {
-		return r.Entry()
-	}
-	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
-	if err != nil {
-		return nil, err
-	}
-	e.ID, e.WeakID = r.ID, r.WeakID
-	return e, nil
 }
 
 // filled commits what has been read, if that is enough for a commit.

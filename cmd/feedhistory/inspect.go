@@ -41,8 +41,8 @@ func (c *inspectCommand) Run(w *world) error {
 	case err == nil, errors.As(err, &usage):
 		return err
 	case doc != nil:
-		w.say(failure(c.Source, err).Error())
-		w.say("the document is damaged; this is what comes before the damage")
+		w.Say(failure(c.Source, err).Error())
+		w.Say("the document is damaged; this is what comes before the damage")
 		return statusError(exitFailed)
 	}
 	return failure(c.Source, err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/build"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // The exit statuses.
@@ -84,28 +85,7 @@ type world struct {
 	ctx           context.Context
 	stdin         io.Reader
 	stdout        io.Writer
-	stderr        io.Writer
-}
-
-// asides is where information for people goes: nowhere with --quiet. Errors, and
-// what is missing, go to standard error in any case.
-func (w *world) asides() io.Writer {
-	if w.Quiet {
-		return io.Discard
-	}
-	return w.stderr
-}
-
-// tell writes information to standard error, but not with --quiet.
-func (w *world) tell(message string) {
-	if !w.Quiet {
-		w.say(message)
-	}
-}
-
-// say writes a message to standard error, in any case.
-func (w *world) say(message string) {
-	fmt.Fprintln(w.stderr, "feedhistory:", clean(message))
+	terminal.Voice
 }
 
 // A usageError is a mistake on the command line.
@@ -134,9 +114,10 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	w := &world{
-		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout}, stderr: stderr,
+		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout},
+		Voice: terminal.Voice{Command: "feedhistory", Stderr: stderr, Silent: &line.Quiet},
 	}
-	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.tell("reading from the terminal; Ctrl-D ends it") }}
+	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
 	ended := -1 // the status that --help or --version asked for
 	settings, err := readConfig()
 	if err != nil {
@@ -201,9 +182,9 @@ func (w *world) status(err error, call *kong.Context) int {
 		return w.misused(err, call)
 	}
 	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
-		w.say("interrupted")
+		w.Say("interrupted")
 	} else {
-		w.say(text)
+		w.Say(text)
 	}
 	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
 		return w.interrupted()
@@ -213,7 +194,7 @@ func (w *world) status(err error, call *kong.Context) int {
 
 // misused says what is wrong with the command line, and where to read more.
 func (w *world) misused(err error, call *kong.Context) int {
-	w.say(err.Error())
+	w.Say(err.Error())
 	verb := "feedhistory"
 	var parse *kong.ParseError
 	if call == nil && errors.As(err, &parse) {
@@ -222,6 +203,6 @@ func (w *world) misused(err error, call *kong.Context) int {
 	if call != nil && call.Selected() != nil {
 		verb = call.Selected().FullPath()
 	}
-	w.say("see " + verb + " --help")
+	w.Say("see " + verb + " --help")
 	return exitUsage
 }

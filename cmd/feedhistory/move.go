@@ -69,7 +69,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 			return c.failure(err)
 		}
 	}
-	p := newPage(w.asides())
+	p := newPage(w.Asides())
 	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
 	return p.Err
 }

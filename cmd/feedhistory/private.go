@@ -26,7 +26,7 @@ func (f *privateFlags) private() *privateFlags { return f }
 // authorized returns a client for the addresses, with the credentials that the flags
 // give.
 func (w *world) authorized(addresses ...string) (*feedhistory.Client, error) {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	if w.privateFlags == nil {
 		return client, nil
 	}

@@ -80,7 +80,7 @@ func (c *produceCommand) Run(w *world) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(c.Out)) }()
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, nil))
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	handler, waiting, err := c.produce(w, log)
 	if err != nil {
 		return err

@@ -56,13 +56,13 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 	}
 	err = p.Update(w.ctx)
 	if only := onlyFuture(err); only != "" {
-		w.say(only)
+		w.Say(only)
 		waiting, err = statusError(exitPartial), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	w.tell("the feed: " + p.URL())
+	w.Tell("the feed: " + p.URL())
 	return &publish.Handler{FS: rootFS(c.Out), Logger: log}, waiting, nil
 }
 
@@ -138,10 +138,10 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 		return nil, err
 	}
 	if c.Base != "" {
-		w.tell("the feed: " + c.Base)
+		w.Tell("the feed: " + c.Base)
 	}
 	if created, err := p.LastSnapshot(); err == nil && !created.IsZero() && c.Base != "" {
-		w.tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
+		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
 	}
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
 }
@@ -166,7 +166,7 @@ func (c *produceCommand) produceRange(w *world, log *slog.Logger) (http.Handler,
 		items = append(items, item)
 	}
 	slices.SortStableFunc(items, func(a, b modifiedrange.Item) int { return b.Modified.Compare(a.Modified) })
-	w.tell("the collection: " + c.Base)
+	w.Tell("the collection: " + c.Base)
 	return &modifiedrange.Handler{
 		Limit: c.Size, Head: &feedhistory.Document{ID: c.Base, Title: cmp.Or(c.Title, c.Base)}, Logger: log,
 		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {

@@ -28,11 +28,11 @@ func (w *world) newProgress() *progress {
 // newBar returns a bar if stderr is a terminal, without --verbose and --quiet; else
 // nil. With a negative length it shows only that time passes.
 func (w *world) newBar(length int, description string) *progressbar.ProgressBar {
-	if w.Verbose || w.Quiet || !isTerminal(w.stderr) {
+	if w.Verbose || w.Quiet || !isTerminal(w.Stderr) {
 		return nil
 	}
 	bar := progressbar.NewOptions(length,
-		progressbar.OptionSetWriter(w.stderr), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetWriter(w.Stderr), progressbar.OptionSpinnerType(14),
 		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	_ = bar.RenderBlank() // the first document may take its time

@@ -172,7 +172,7 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 
 // published says what has been published, and where.
 func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, done *publish.Updated) {
-	p, missing := newPage(w.asides()), newPage(w.stderr)
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", done.Deleted)
@@ -219,7 +219,7 @@ func (c *publishCommand) dry(w *world, d *dryRun) error {
 	for _, name := range d.written {
 		p.Line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
-	w.tell("a dry run: nothing was written")
+	w.Tell("a dry run: nothing was written")
 	return p.Err
 }
 

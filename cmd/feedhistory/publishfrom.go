@@ -129,7 +129,7 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	if err := checkURL(c.From); err != nil {
 		return nil, err
 	}
-	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.stderr)}
+	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.Stderr)}
 	var r *backfill.Result
 	from, err := w.resolve(f.client, webAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)

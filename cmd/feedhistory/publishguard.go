@@ -76,7 +76,7 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	}
 	switch {
 	case len(dead) > 0:
-		p := newPage(w.stderr)
+		p := newPage(w.Stderr)
 		p.Para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
 		for _, link := range dead {
 			p.Line("  " + clean(link))

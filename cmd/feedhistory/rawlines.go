@@ -284,3 +284,17 @@ func (l *entryLine) record() *mirror.Record {
 	}
 	return r
 }
+
+// entryOf is the entry that a record describes: as it was published, if the record has
+// that.
+func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
+	if r.Raw == nil {
+		return r.Entry()
+	}
+	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.WeakID = r.ID, r.WeakID
+	return e, nil
+}

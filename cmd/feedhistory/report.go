@@ -10,7 +10,7 @@ import (
 // report says what a history is, the verdict on it with its meaning, and what is
 // missing.
 func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning string) {
-	p := newPage(w.asides())
+	p := newPage(w.Asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
 		count(len(h.Entries), "entry", "entries"))
 	if n := len(h.Deleted); n > 0 {
@@ -18,7 +18,7 @@ func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning st
 	}
 	p.Para("", "", what)
 	p.Para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
-	missing := newPage(w.stderr)
+	missing := newPage(w.Stderr)
 	for _, g := range h.Gaps {
 		missing.gap(g)
 	}

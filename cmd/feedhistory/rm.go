@@ -27,7 +27,7 @@ func (c *rmCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	p := newPage(w.asides())
+	p := newPage(w.Asides())
 	missing := false
 	for _, url := range c.URLs {
 		name := feedName(url)
@@ -36,7 +36,7 @@ func (c *rmCommand) Run(w *world) error {
 			err = errors.Join(store.Remove(w.ctx, name), keys.replace(name, ""))
 		}
 		if err = c.unknown(url, err); isUnknown(err) {
-			w.say(err.Error())
+			w.Say(err.Error())
 			missing = true
 			continue
 		}

@@ -62,11 +62,11 @@ func (c *serveCommand) Run(w *world) error {
 		return err
 	}
 	files := rootFS(c.Dir)
-	log := slog.New(slog.NewTextHandler(w.stderr, nil))
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
-	w.tell("serving " + c.Dir + " at " + site)
+	w.Tell("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
-		w.tell("the feed: " + site + name)
+		w.Tell("the feed: " + site + name)
 	}
 	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
@@ -85,7 +85,7 @@ func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Log
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}, listener, func() { w.tell("ending") })
+	}, listener, func() { w.Tell("ending") })
 }
 
 // address is where a listener can be reached from here.

@@ -64,9 +64,9 @@ func (c *serveCommand) serveHistory(w *world) error {
 	if w.Verbose {
 		level = slog.LevelInfo
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
-	m := &mirror.Mirror{Store: store.Store, Client: w.client(w.stderr)}
+	m := &mirror.Mirror{Store: store.Store, Client: w.client(w.Stderr)}
 	if c.Private {
 		m.ClientFor = keys.clientFor(m.Client)
 	} else {
@@ -75,7 +75,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	server := &web.Server{
 		Store: m.Store, Mirror: m, Base: cmp.Or(c.Base, site), Token: c.Token, Private: c.Private, Names: c.Name, Output: output, Logger: log,
 	}
-	w.tell("the feeds of " + c.name() + " at " + site)
+	w.Tell("the feeds of " + c.name() + " at " + site)
 	c.tellAccess(w, server, listener, keys)
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup
@@ -92,13 +92,13 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	case server.Token != "" || isLocal && !c.Private:
 	case c.Private:
 		server.Token = rand.Text()
-		w.say("the token for reading and changes is " + server.Token)
+		w.Say("the token for reading and changes is " + server.Token)
 	default:
 		server.Token = rand.Text()
-		w.say("others can reach this server and read; the token for changes is " + server.Token)
+		w.Say("others can reach this server and read; the token for changes is " + server.Token)
 	}
 	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
-		w.tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
+		w.Tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
 			" not shown, as whoever reaches the server can read; --private shows it to those who have the token")
 	}
 }

@@ -128,7 +128,7 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return feedhistory.Parser{Limits: w.client(w.stderr).Limits}.Parse(in, base)
+	return feedhistory.Parser{Limits: w.client(w.Stderr).Limits}.Parse(in, base)
 }
 
 func (w *world) open(arg string) (io.ReadCloser, error) {

@@ -107,13 +107,13 @@ func (c *syncCommand) Run(w *world) error {
 
 // newSyncing returns a sync that polls as the flags say.
 func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	client.Budget = c.budget()
 	counted := &countedStore{Indexer: store}
 	s := &syncing{
 		backfill: c.backfill(client), every: c.Every,
 		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: newPage(w.asides()), errors: newPage(w.stderr),
+			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: newPage(w.Asides()), errors: newPage(w.Stderr),
 			db: &c.database, counted: counted, told: map[string]int{},
 		},
 	}
@@ -130,7 +130,7 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 // results is where text for people goes: with --json it is no result.
 func (c *syncCommand) results(w *world) *page {
 	if c.JSON {
-		return newPage(w.asides())
+		return newPage(w.Asides())
 	}
 	return newPage(w.stdout)
 }
@@ -151,7 +151,7 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 		}
 		for _, feed := range feeds {
 			if err := checkURL(feed.URL); err != nil {
-				w.say(fmt.Sprintf("%s: left out: %v", file, err))
+				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
 				continue
 			}
 			urls = append(urls, feedName(feed.URL))
@@ -228,7 +228,7 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		if f.Waits(now) {
 			hint = "its host asks for no requests until then"
 		}
-		w.tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
+		w.Tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -85,7 +86,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, &indexedStore{store, web})
+	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
 	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {

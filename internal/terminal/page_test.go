@@ -51,3 +51,20 @@ func TestPageError(t *testing.T) {
 	require.Equal(t, 1, disk.writes)
 	require.EqualError(t, WriteJSON(disk, 1), "no space left")
 }
+
+// What is said is clean, and information only unless a command is to be silent.
+func TestVoice(t *testing.T) {
+	var out strings.Builder
+	silent := false
+	v := &Voice{Command: "feedhistory", Stderr: &out, Silent: &silent}
+	v.Tell("info\x1b")
+	v.Say("error")
+	_, err := v.Asides().Write([]byte("aside\n"))
+	require.NoError(t, err)
+	silent = true
+	v.Tell("info")
+	v.Say("error")
+	_, err = v.Asides().Write([]byte("aside\n"))
+	require.NoError(t, err)
+	require.Equal(t, "feedhistory: info�\nfeedhistory: error\naside\nfeedhistory: error\n", out.String())
+}

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -82,27 +81,7 @@ type world struct {
 	ctx    context.Context
 	stdin  io.Reader
 	stdout io.Writer
-	stderr io.Writer
-}
-
-// asides is where information for people goes: nowhere with --quiet.
-func (w *world) asides() io.Writer {
-	if w.Quiet {
-		return io.Discard
-	}
-	return w.stderr
-}
-
-// tell writes information to standard error, but not with --quiet.
-func (w *world) tell(message string) {
-	if !w.Quiet {
-		w.say(message)
-	}
-}
-
-// say writes a message to standard error.
-func (w *world) say(message string) {
-	fmt.Fprintln(w.stderr, "feedfleet:", terminal.Clean(message))
+	terminal.Voice
 }
 
 // A usageError is a mistake on the command line.
@@ -122,7 +101,10 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	w := &world{
+		globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout,
+		Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
+	}
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
@@ -140,7 +122,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		if _, usage := errors.AsType[usageError](err); !usage {
 			if !errors.Is(err, errSaid) {
-				w.say(err.Error())
+				w.Say(err.Error())
 			}
 			return exitFailed
 		}
@@ -152,7 +134,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if call != nil && call.Selected() != nil {
 		verb = " " + call.Selected().Name
 	}
-	w.say(err.Error())
-	w.say("see feedfleet" + verb + " --help")
+	w.Say(err.Error())
+	w.Say("see feedfleet" + verb + " --help")
 	return exitUsage
 }

@@ -34,10 +34,10 @@ func (c *unsubscribeCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	p := &terminal.Page{W: w.asides()}
+	p := &terminal.Page{W: w.Asides()}
 	p.Para("", "  ", "unsubscribed from "+terminal.Count(removed, "feed", "feeds"))
 	if missing := len(c.URLs) - removed; missing > 0 {
-		w.say(fmt.Sprintf("%s not subscribed to", terminal.Count(missing, "was", "were")))
+		w.Say(fmt.Sprintf("%s not subscribed to", terminal.Count(missing, "was", "were")))
 		return errors.Join(p.Err, errSaid)
 	}
 	return p.Err

@@ -58,15 +58,15 @@ func (c *workCommand) Run(w *world) error {
 	if w.Verbose {
 		level = slog.LevelInfo
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	worker := &fleet.Worker{
-		Database: db, Client: w.client(w.stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
+		Database: db, Client: w.client(w.Stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
 	}
 	if c.Pause == 0 {
 		worker.Pause = -1
 	}
 	if c.Listen == "" {
-		w.tell("at work on " + c.name())
+		w.Tell("at work on " + c.name())
 		return worker.Run(w.ctx)
 	}
 	return c.listening(w, worker, log)
@@ -81,7 +81,7 @@ func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	w.tell("at work on " + c.name() + "; http://" + httpserver.Address(listener) + "/metrics")
+	w.Tell("at work on " + c.name() + "; http://" + httpserver.Address(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.ctx)
 	served := make(chan error, 1)
 	go func() {
@@ -89,7 +89,7 @@ func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger
 		served <- httpserver.Serve(ctx, &http.Server{
 			Handler: worker.Handler(), ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		}, listener, func() { w.tell("ending") })
+		}, listener, func() { w.Tell("ending") })
 	}()
 	err = worker.Run(ctx)
 	cancel()
