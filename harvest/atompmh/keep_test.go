@@ -138,5 +138,5 @@ func TestKeepErrors(t *testing.T) {
 	}))
 	h.URL = base + "bad.atom"
 	_, err = h.Keep(t.Context(), m)
-	require.ErrorContains(t, err, "the mark that is stored")
+	require.ErrorContains(t, err, "the stored mark")
 }
