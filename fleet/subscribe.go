@@ -9,9 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Subscribe has workers keep feeds current, all or, if one of the addresses is
-// none, which is a *URLError, nothing. Feeds that are gone, or dead letters, are
-// polled again. It returns how many were not subscribed to before.
+// Subscribe subscribes to feeds, so that workers keep them up to date. If one
+// of the addresses is invalid, it does nothing, and the error is a *URLError.
+// Feeds that are gone or dead letters are polled again. It returns how many
+// feeds were not subscribed to before.
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
@@ -36,8 +37,9 @@ func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err
 	return added, err
 }
 
-// The hosts come first, in order: whoever locks several does so, and a job that
-// ends sees the feeds that have been added, or is seen by who adds them.
+// The hosts come first, in order: all who lock several hosts do so, and a job
+// that ends sees the feeds that have been added, or is seen by the one who adds
+// them.
 const wakeHosts = `
 	INSERT INTO fleet_hosts AS h (host, due)
 	SELECT DISTINCT coalesce(f.host, w.host), now()
@@ -60,9 +62,10 @@ const addFeeds = `
 	)
 	SELECT count(*) FILTER (WHERE added) FROM put`
 
-// Unsubscribe has feeds polled no more, and removes them from the store with all
-// that belongs to them. Those that are not subscribed to are passed over. It
-// returns how many there were. Addresses that are none are a *URLError.
+// Unsubscribe stops polling feeds, and removes them from the store with
+// everything that belongs to them. It ignores addresses that are not subscribed
+// to, and returns how many were. If an address is invalid, the error is a
+// *URLError.
 func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
 	feeds := make([]string, 0, len(urls))
 	for _, address := range urls {

@@ -24,7 +24,7 @@ func ExampleServer() {
 	defer cancel()
 	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	defer client.CloseIdle()
-	store := &mirror.Memory{} // or one of package sqlstore
+	store := &mirror.Memory{} // or a store of package sqlstore
 	m := &mirror.Mirror{Store: store, Client: client}
 	if _, err := m.Update(ctx, publisher+site.Archived); err != nil {
 		log.Fatal(err)

@@ -56,7 +56,7 @@ func TestPrivate(t *testing.T) {
 		} {
 			status, body, header := w.ask(path, show)
 			require.Equal(t, http.StatusUnauthorized, status, "%s with %s", path, name)
-			require.Contains(t, body, "To read or change anything here you need the token")
+			require.Contains(t, body, "To read or change anything here, you need the token")
 			require.NotContains(t, body, "Lighthouse Log", path)
 			require.NotContains(t, body, "Wind from", path)
 			require.NotContains(t, header.Get("Cache-Control"), "public")

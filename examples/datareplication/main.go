@@ -39,7 +39,7 @@ func main() {
 // protocol has no name for, so a header field says it.
 func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
 	return p.Append(datareplication.Entity{
-		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for one that is made up
+		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for a generated one
 		Operation: operation, Type: "text/plain", Body: []byte(body),
 		Header: textproto.MIMEHeader{"X-Key": {key}},
 	})
