@@ -122,13 +122,6 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
 
-// Poll is Get for a document that you have read before: it makes a conditional
-// request, and returns an *Unchanged error if the document has not changed.
-func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
-	l := c.load(ctx, url, known, nil)
-	return l.doc, l.err
-}
-
 // CloseIdle closes the connections that are kept open for further requests. You
 // may go on using the Client.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
@@ -174,57 +167,6 @@ func (c *Client) setUp() {
 	if c.UserAgent == "" {
 		c.fetcher.UserAgent = userAgent
 	}
-}
-
-// A loaded document is the outcome of a request.
-type loaded struct {
-	url  string    // that was requested
-	from string    // the document that linked to it
-	doc  *Document // nil if nothing could be read; with an error, what could be
-	err  error
-	text string // the document's bytes
-}
-
-// unchanged returns the news that the document is what it was, if that is so.
-func (l *loaded) unchanged() *Unchanged {
-	u, _ := errors.AsType[*Unchanged](l.err)
-	return u
-}
-
-// older returns where the next document back in time may be, of a feed of the
-// given kind, in the order in which to try, and whether there is a link to it that
-// cannot be used.
-func (l *loaded) older(feed Kind) (urls []string, lost bool) {
-	rel := feed.older()
-	if u := l.unchanged(); u != nil && rel != "" {
-		if u.Known.Older != "" {
-			urls = []string{withoutFragment(u.Known.Older)}
-		}
-		return urls, u.Known.Lost
-	}
-	if l.doc == nil {
-		return nil, false
-	}
-	return l.doc.Links.targets(rel), l.doc.loses(rel)
-}
-
-// kind is what the document says of its feed.
-func (l *loaded) kind() Kind {
-	if u := l.unchanged(); u != nil {
-		return u.Known.Kind
-	}
-	return l.doc.Kind()
-}
-
-// finalURL is where the document was found, after redirects.
-func (l *loaded) finalURL() string {
-	if u := l.unchanged(); u != nil && u.Known.URL != "" {
-		return u.Known.URL
-	}
-	if l.doc == nil {
-		return l.url
-	}
-	return l.doc.URL
 }
 
 // load requests and reads a document. When its head section is there, before
@@ -312,66 +254,46 @@ func receive(body io.Reader, length string, peek func(prefix string) bool) (stri
 	}
 }
 
-// A Budget bounds what one walk may cost (5005#28).
-type Budget struct {
-	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
-	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
-	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
-	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
-
-	// More, if not nil, is called when one of these is spent, with what the walk
-	// has used so far. It may return a larger budget; otherwise the chain ends in
-	// a gap.
-	More func(used Budget) Budget
+// Ask requests a document with more header fields, for protocols that use them to
+// select a part of a feed, and also returns the status and header of the answer.
+// Every 2xx is an answer, 206 included. Ask sends the fields only to the origin of
+// url, and refuses those that a Client sets itself. It returns the errors of Get,
+// and a document may come with an error.
+func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
+	resp, err := c.do(ctx, fetch.Request{URL: requestURL(url), Accept: accept, Header: fields, Partial: true})
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	defer resp.Body.Close()
+	l := c.read(resp, url, Known{}, nil)
+	return l.doc, resp.Status, resp.Header, l.err
 }
 
-func (b Budget) withDefaults() Budget {
-	if b.Documents == 0 {
-		b.Documents = 10_000
-	}
-	if b.Bytes == 0 {
-		b.Bytes = 1 << 30
-	}
-	if b.Barren == 0 {
-		b.Barren = 20
-	}
-	if b.Empty == 0 {
-		b.Empty = 1000
-	}
-	return b
+// An Answer is what Do returns for a successful request.
+type Answer struct {
+	URL    string        // the URL after redirects
+	Status int           // 200 or another 2xx, but never 206
+	Header http.Header   // the header as sent
+	Body   io.ReadCloser // the decoded body; close it
 }
 
-// affordable reports whether the budget allows for one more document.
-func (w *walk) affordable() bool {
-	if w.spent(0) && w.budget.More != nil {
-		more := w.budget.More
-		w.budget = more(w.used).withDefaults()
-		w.budget.More = more
+// Do requests something else than a feed, such as a list of posts, by the rules of
+// the Client. The method is GET or HEAD. An empty accept means "*/*". The errors,
+// those of the Body included, are those of Get.
+func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
+	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
+	if err != nil {
+		return nil, err
 	}
-	return !w.spent(0)
+	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body}, nil
 }
 
-// spent reports whether the budget is, once the given number of documents more
-// will have been read.
-func (w *walk) spent(documents int) bool {
-	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
-}
-
-// barren reports whether too many documents in a row have brought nothing new.
-func (w *walk) barren() bool {
-	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
-}
-
-// count counts a document that is part of the walk. An archive without any entry
-// may be that of a day on which nothing happened; one whose entries are all known
-// is what a server sends that does not see what it is asked for.
-func (w *walk) count(l *loaded, fresh bool) {
-	switch {
-	case fresh:
-		w.used.Barren, w.used.Empty = 0, 0
-	case w.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
-		w.used.Empty++
-	default:
-		w.used.Barren++
+// do makes a request; errors, those of the body included, are this package's.
+func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, error) {
+	resp, err := c.requester().Do(ctx, req)
+	if err != nil {
+		return nil, public(err)
 	}
+	resp.Body = publicBody{resp.Body}
+	return resp, nil
 }

@@ -3,7 +3,6 @@ package feedhistory
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,11 +62,6 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 		item.Author = item.Authors[0]
 	}
 	return item
-}
-
-// gofeed returns the person in gofeed's form.
-func (p Person) gofeed() *gofeed.Person {
-	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
 }
 
 // The most that is decoded of one entry: each element takes more memory than text
@@ -211,136 +205,117 @@ func given(t *time.Time) *time.Time {
 	return t
 }
 
-// extension reads the current element as an extension.
-func (d *decoder) extension(all *ext.Extensions) {
-	prefix, local := d.prefix(), d.r.s.Local()
-	if *all == nil {
-		*all = ext.Extensions{}
-	}
-	vocabulary := (*all)[prefix]
-	if vocabulary == nil {
-		vocabulary = map[string][]ext.Extension{}
-		(*all)[prefix] = vocabulary
-	}
-	outer := ""
-	if d.r.doc.Format == Atom {
-		outer = nsAtom
-	}
-	vocabulary[local] = append(vocabulary[local], d.element(outer))
-}
-
-// element reads the current element and all that is in it. The default namespace
-// around it is outer.
-func (d *decoder) element(outer string) ext.Extension {
-	s := d.r.s
-	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
-	if space := d.r.space(); s.Prefix() == "" && space != outer {
-		e.Attrs["xmlns"], outer = space, space
-	}
-	var only string // the text, as long as it is of one piece
-	var all []byte
-	for depth := s.Depth(); d.r.err == nil; {
-		tok := s.Next()
-		if tok == xmlscan.Stop || tok == xmlscan.End && s.Depth() < depth {
-			break
-		}
-		switch text, plain := s.Plain(); {
-		case tok == xmlscan.Start:
-			if local := s.Local(); d.count() {
-				e.Children[local] = append(e.Children[local], d.element(outer))
+// rssItem reads the children of the current item. Other vocabularies may have what
+// the item itself lacks; which of them takes precedence is gofeed's choice.
+func (d *decoder) rssItem(e *Entry) {
+	r, item := d.r, &d.item
+	author := ""
+	for depth := r.s.Depth(); d.child(depth); {
+		if space := r.space(); !r.isRSS() && space != nsRDF {
+			if space == nsContent && r.s.Local() == "encoded" {
+				item.Content = d.text()
+			} else {
+				d.extension(&item.Extensions)
 			}
-		case plain && only == "" && all == nil:
-			only = text
-		default:
-			all = s.AppendText(append(all, only...))
-			only = ""
+			continue
 		}
-	}
-	if all != nil {
-		only = string(all)
-	}
-	e.Value = strings.TrimSpace(only)
-	return e
-}
-
-// attributes returns the current element's attributes by their local names, with
-// absolute references.
-func (d *decoder) attributes() map[string]string {
-	attrs := d.r.s.Attrs()
-	m := make(map[string]string, len(attrs))
-	for _, a := range attrs {
-		value := a.Value()
-		switch a.Local {
-		case "href", "src", "uri", "url":
-			value = resolve(d.r.currentBase(), value)
-		case "base", "space":
-			if a.Space == nsXML {
-				continue
+		switch local := r.s.Local(); rssName(local) {
+		case "title":
+			item.Title = d.text()
+		case "description":
+			item.Description = d.text()
+		case "pubDate":
+			item.Published = r.plainText()
+		case "link":
+			href, _ := r.s.Attr("", "href")
+			base := r.currentBase()
+			if href = cmp.Or(r.plainText(), href); href != "" {
+				item.Link = resolve(base, href)
+				item.Links = add(item.Links, d.links[:], item.Link)
 			}
-		}
-		m[a.Local] = value
-	}
-	return m
-}
-
-// prefix returns what the vocabulary of the current element is found under: its
-// usual prefix, or the document's own, unless another namespace in the same entry
-// has that; without a prefix, the namespace.
-func (d *decoder) prefix() string {
-	space, prefix := d.r.space(), d.r.s.Prefix()
-	if usual, ok := usualPrefixes[space]; ok {
-		return usual
-	}
-	if prefix == "" {
-		return space
-	}
-	for i := 0; i < len(d.prefixes); i++ {
-		switch taken := d.prefixes[i]; {
-		case taken.Prefix != prefix:
-		case taken.URI == space:
-			return prefix
+		case "author":
+			author = r.plainText()
+		case "category":
+			item.Categories = add(item.Categories, d.categories[:], r.plainText())
+		case "enclosure":
+			for _, l := range r.enclosure(nil) {
+				item.Enclosures = append(item.Enclosures, l.enclosure())
+			}
+		case "guid", "source", "comments":
 		default:
-			prefix += "-"
-			i = -1
+			if item.Custom == nil {
+				item.Custom = map[string]string{}
+			}
+			item.Custom[local] = r.textOrMarkup(Text{Base: r.currentBase()}).absolute()
 		}
 	}
-	if len(d.prefixes) == maxDecodedNamespaces {
-		d.fail("namespaces", maxDecodedNamespaces)
-		return prefix
+	if item.Published != "" {
+		d.times[1] = e.Published.UTC()
+		item.PublishedParsed = given(&d.times[1])
 	}
-	d.prefixes = add(d.prefixes, d.few[:], xmlscan.Binding{Prefix: prefix, URI: space})
-	return prefix
+	d.rssExtensions(author)
 }
 
-// decodeJSON returns what the item says, in gofeed's form.
-func (e *Entry) decodeJSON() *gofeed.Item {
-	from, base := e.jsonItem(), e.scope.base
-	item := &gofeed.Item{
-		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
-		Published: from.Published, PublishedParsed: given(new(e.Published)),
-		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
+// rssExtensions fills in what the item's own elements do not say.
+func (d *decoder) rssExtensions(author string) {
+	item := &d.item
+	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
+	if m := item.Extensions["dc"]; m != nil {
+		item.DublinCoreExt = ext.NewDublinCoreExtension(m)
+		dc = item.DublinCoreExt
 	}
-	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
-		item.Image = &gofeed.Image{URL: resolve(base, image)}
+	if m := item.Extensions["itunes"]; m != nil {
+		item.ITunesExt = ext.NewITunesItemExtension(m)
+		itunes = item.ITunesExt
 	}
-	if from.Author != (jsonAuthor{}) {
-		item.Author = from.Author.gofeed()
-		item.Authors = []*gofeed.Person{item.Author}
+	atom := item.Extensions["atom"]
+	if atom == nil {
+		atom = item.Extensions["atom03"]
 	}
-	if from.Authors != nil {
-		item.Authors = nil
-		for _, a := range from.Authors {
-			item.Authors = append(item.Authors, a.gofeed())
+	date := first(dc.Date)
+	item.Title = cmp.Or(item.Title, first(dc.Title))
+	item.Description = cmp.Or(item.Description, first(dc.Description), itunes.Summary, value(atom["summary"]))
+	item.Content = cmp.Or(item.Content, value(atom["content"]))
+	if item.Published == "" {
+		item.Published = cmp.Or(date, value(atom["published"]))
+		d.times[1] = d.date(item.Published)
+		item.PublishedParsed = given(&d.times[1])
+	}
+	item.Updated = cmp.Or(date, value(atom["updated"]))
+	d.times[0] = d.date(item.Updated)
+	item.UpdatedParsed = given(&d.times[0])
+	item.Author = rssAuthor(cmp.Or(author, first(dc.Author), first(dc.Creator), itunes.Author), atom["author"])
+	if item.Author != nil {
+		item.Authors = add(nil, d.authors[:], item.Author)
+	}
+	if itunes.Keywords != "" {
+		item.Categories = append(item.Categories, strings.Split(itunes.Keywords, ",")...)
+	}
+	item.Categories = append(item.Categories, dc.Subject...)
+	for _, c := range atom["category"] {
+		if term := c.Attrs["term"]; term != "" {
+			item.Categories = append(item.Categories, term)
 		}
 	}
-	item.Categories = slices.Clone(from.Tags)
-	item.Links = e.linked(item, nil)
-	return e.finishItem(item)
+	item.Image = rssImage(item, itunes.Image)
 }
 
-// gofeed returns the author in gofeed's form.
-func (a jsonAuthor) gofeed() *gofeed.Person {
-	p := personOf(a.Name)
-	p.URL = a.URL
-	return p
+// date reads a date; zero if it is none.
+func (d *decoder) date(text string) time.Time {
+	t, _ := d.r.dates.read(text)
+	return t
+}
+
+// rssAuthor returns the author whom a text names, or Atom elements; nil for none.
+func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
+	switch {
+	case text != "":
+		return personOf(text)
+	case len(atom) > 0:
+		p := gofeed.Person{Name: value(atom[0].Children["name"]), Email: value(atom[0].Children["email"])}
+		if p != (gofeed.Person{}) {
+			return &p
+		}
+	}
+	return nil
 }

@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A StatusError reports an answer that is neither a success nor a 304 to a
@@ -207,4 +209,66 @@ type publicBody struct{ io.ReadCloser }
 func (b publicBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	return n, public(err)
+}
+
+// A ParseError says why, and where, a document could not be read.
+type ParseError struct {
+	URL    string // of the document; "" if unknown
+	Reason Reason // ReasonMalformed, Truncated, Limit or NotFeed
+	Clause string // of the specification that the document breaks, or that asks for the limit
+	Offset int    // of the document as decoded to UTF-8, in bytes
+	Line   int    // from 1; 0 where there is no place
+	Column int    // from 1, in characters
+	Err    error  // in detail
+}
+
+// Error returns the place and what is wrong there.
+func (e *ParseError) Error() string {
+	place := e.URL
+	if e.Line > 0 {
+		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
+	}
+	if place != "" {
+		place += ": "
+	}
+	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
+}
+
+// Unwrap returns the error in detail.
+func (e *ParseError) Unwrap() error { return e.Err }
+
+type stringError string
+
+func (e stringError) Error() string { return string(e) }
+
+const (
+	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
+	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"
+	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
+	clauseFeed   = "RFC 5005 §1.2: a feed document"
+)
+
+func limitError[N int | int64](url, what string, limit N) *ParseError {
+	return &ParseError{
+		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
+		Err: fmt.Errorf("more than %d %s", limit, what),
+	}
+}
+
+func (r *reader) scanError(err error) *ParseError {
+	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	var syntax *xmlscan.SyntaxError
+	var limit *xmlscan.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
+		if syntax.Truncated {
+			e.Reason = ReasonTruncated
+		}
+	case errors.As(err, &limit):
+		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
+		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
+	}
+	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
+	return e
 }

@@ -1,8 +1,11 @@
 package feedhistory
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // What the head sections of Atom and RSS have in common: the history flags,
@@ -167,4 +170,96 @@ func (r *reader) tombstone() {
 		return
 	}
 	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
+}
+
+// A scheduleReader collects what a head section says about polling.
+type scheduleReader struct {
+	ttl       time.Duration
+	period    time.Duration
+	frequency int
+}
+
+// scheduleElement reads the current element of the head section if it is about
+// polling, and reports whether it was.
+func (r *reader) scheduleElement() bool {
+	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == nsSyndication
+	local := r.s.Local()
+	if rss {
+		local = rssName(local)
+	}
+	switch {
+	case rss && local == "ttl":
+		if n := count(r.plainText()); n > 0 {
+			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
+		}
+	case rss && local == "skipHours":
+		r.skips("hour", func(text string) {
+			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
+				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
+			}
+		})
+	case rss && local == "skipDays":
+		r.skips("day", func(text string) {
+			for day := time.Sunday; day <= time.Saturday; day++ {
+				if strings.EqualFold(text, day.String()) {
+					r.doc.Schedule.SkipDays |= 1 << day
+				}
+			}
+		})
+	case syndication && local == "updatePeriod":
+		r.polls.period = periods[strings.ToLower(r.plainText())]
+	case syndication && local == "updateFrequency":
+		r.polls.frequency = count(r.plainText())
+	default:
+		return false
+	}
+	r.doc.Schedule.Every = r.polls.every()
+	return true
+}
+
+var periods = map[string]time.Duration{
+	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
+	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
+}
+
+// every is the longest of the intervals that the feed asks for. A frequency
+// says how often it is updated in a period; the default period is a day.
+func (s scheduleReader) every() time.Duration {
+	period := s.period
+	if period == 0 && s.frequency > 0 {
+		period = periods["daily"]
+	}
+	return max(s.ttl, min(period/time.Duration(max(s.frequency, 1)), maxInterval))
+}
+
+// skips reads the children of skipHours or skipDays.
+func (r *reader) skips(name string, read func(text string)) {
+	for depth := r.s.Depth(); r.child(depth); {
+		if rssName(r.s.Local()) == name {
+			read(r.plainText())
+		}
+	}
+}
+
+// count reads a number that is not negative; what is none counts as zero. All
+// numbers of a million and more are the same, on machines of 32 bits too.
+func count(text string) int {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return int(min(max(n, 0), 1<<20))
+}
+
+// finishHead completes what entries point to.
+func (r *reader) finishHead() {
+	r.doc.text = r.text
+	*r.head = r.doc.headOnly()
+}
+
+// headOnly returns the document without what makes it large.
+func (d *Document) headOnly() Document {
+	head := *d
+	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
+	return head
 }

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/mmcdole/gofeed"
 )
 
 // JSON Feed 1.0 and 1.1. Its only history link is next_url, which makes a
@@ -361,4 +363,37 @@ func (e *Entry) JSON() json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(e.raw)
+}
+
+// decodeJSON returns what the item says, in gofeed's form.
+func (e *Entry) decodeJSON() *gofeed.Item {
+	from, base := e.jsonItem(), e.scope.base
+	item := &gofeed.Item{
+		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Published: from.Published, PublishedParsed: given(new(e.Published)),
+		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
+	}
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+		item.Image = &gofeed.Image{URL: resolve(base, image)}
+	}
+	if from.Author != (jsonAuthor{}) {
+		item.Author = from.Author.gofeed()
+		item.Authors = []*gofeed.Person{item.Author}
+	}
+	if from.Authors != nil {
+		item.Authors = nil
+		for _, a := range from.Authors {
+			item.Authors = append(item.Authors, a.gofeed())
+		}
+	}
+	item.Categories = slices.Clone(from.Tags)
+	item.Links = e.linked(item, nil)
+	return e.finishItem(item)
+}
+
+// gofeed returns the author in gofeed's form.
+func (a jsonAuthor) gofeed() *gofeed.Person {
+	p := personOf(a.Name)
+	p.URL = a.URL
+	return p
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -386,4 +387,143 @@ func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRun
 func withoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")
 	return u
+}
+
+// addHeader lets the HTTP response speak where the document is silent.
+func (r *reader) addHeader(h http.Header) {
+	if h == nil {
+		return
+	}
+	modified := h.Get("Last-Modified")
+	if t, err := http.ParseTime(modified); err == nil {
+		r.doc.LastModified = t
+	} else if t, ok := r.dates.read(modified); ok { // such as a day of one digit
+		r.doc.LastModified = t
+	}
+	own := r.doc.Links
+	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
+	for _, link := range links {
+		switch {
+		case own.has(link.Rel):
+		case len(r.doc.Links) >= r.limits.HeadLinks:
+			r.doc.lose(link.Rel)
+		default:
+			r.doc.Links = append(r.doc.Links, link)
+		}
+	}
+	for _, rel := range lost {
+		r.doc.lose(rel)
+	}
+}
+
+// atomLink reads atom:link, in either format, and appends what it says.
+func (r *reader) atomLink(links Links) Links {
+	link, offset, rel := Link{}, r.s.Offset(), ""
+	for _, a := range r.s.Attrs() {
+		if a.Space != "" {
+			continue
+		}
+		switch a.Local {
+		case "rel":
+			rel = trim(a.Value())
+		case "href":
+			link.Href = a.Value()
+		case "type":
+			link.Type = a.Value()
+		case "title":
+			link.Title = a.Value()
+		case "hreflang":
+			link.HrefLang = a.Value()
+		case "length":
+			link.Length = a.Value()
+		}
+	}
+	if _, ok := r.s.Attr("", "href"); !ok {
+		r.note("link-without-href", "a link without href: its text is taken for it, if there is any", offset)
+		base := r.currentBase()
+		if link.Href = r.plainText(); link.Href == "" {
+			r.lose(rel)
+			return links
+		}
+		link.Href = r.absolute(base, link.Href, offset)
+	} else {
+		link.Href = r.reference(link.Href, offset)
+	}
+	if link.Href == "" {
+		r.lose(rel)
+		return links
+	}
+	if rel == "" {
+		link.Rel = RelAlternate
+		return append(links, link)
+	}
+	return r.appendRelations(links, link, rel, offset)
+}
+
+// maxRelations is how many relations of one link are kept.
+const maxRelations = 16
+
+// appendRelations appends the link once for each relation that rel has: one
+// by the specification, but space-separated lists are seen.
+func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
+	if strings.ContainsAny(rel, " \t\r\n") {
+		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
+	}
+	n := 0
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
+		name, lenient := relation(value)
+		if lenient {
+			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
+		}
+		link.Rel = name
+		links = append(links, link)
+	}
+	return links
+}
+
+// lose notes the relations of a link that cannot be used, if it is the head's.
+func (r *reader) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
+}
+
+// appendText appends the link whose target is the current element's text.
+func (r *reader) appendText(links Links, rel string) Links {
+	offset, base := r.s.Offset(), r.currentBase()
+	ref := r.plainText()
+	if ref == "" {
+		return links
+	}
+	return r.appendLink(links, Link{Rel: rel, Href: ref}, base, offset)
+}
+
+// appendLink appends a link, unless its target is too long.
+func (r *reader) appendLink(links Links, link Link, base string, offset int) Links {
+	if link.Href = r.absolute(base, link.Href, offset); link.Href == "" {
+		return links
+	}
+	return append(links, link)
+}
+
+// reference makes a reference of the current element absolute; "" if it is
+// longer than the limit.
+func (r *reader) reference(ref string, offset int) string {
+	return r.absolute(r.currentBase(), ref, offset)
+}
+
+func (r *reader) absolute(base, ref string, offset int) string {
+	abs := ref
+	if len(ref) <= r.limits.URL {
+		abs = resolve(base, ref)
+	}
+	if len(abs) > r.limits.URL {
+		r.note("url-too-long", "a link longer than the limit is left out", offset)
+		return ""
+	}
+	return abs
 }

@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -108,50 +107,6 @@ func read(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// A ParseError says why, and where, a document could not be read.
-type ParseError struct {
-	URL    string // of the document; "" if unknown
-	Reason Reason // ReasonMalformed, Truncated, Limit or NotFeed
-	Clause string // of the specification that the document breaks, or that asks for the limit
-	Offset int    // of the document as decoded to UTF-8, in bytes
-	Line   int    // from 1; 0 where there is no place
-	Column int    // from 1, in characters
-	Err    error  // in detail
-}
-
-// Error returns the place and what is wrong there.
-func (e *ParseError) Error() string {
-	place := e.URL
-	if e.Line > 0 {
-		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
-	}
-	if place != "" {
-		place += ": "
-	}
-	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
-}
-
-// Unwrap returns the error in detail.
-func (e *ParseError) Unwrap() error { return e.Err }
-
-type stringError string
-
-func (e stringError) Error() string { return string(e) }
-
-const (
-	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
-	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"
-	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
-	clauseFeed   = "RFC 5005 §1.2: a feed document"
-)
-
-func limitError[N int | int64](url, what string, limit N) *ParseError {
-	return &ParseError{
-		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
-		Err: fmt.Errorf("more than %d %s", limit, what),
-	}
-}
-
 // parse reads a whole document as it came off the wire.
 func (p Parser) parse(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
@@ -216,33 +171,6 @@ func (p Parser) scanLimits() xmlscan.Limits {
 	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
 }
 
-// addHeader lets the HTTP response speak where the document is silent.
-func (r *reader) addHeader(h http.Header) {
-	if h == nil {
-		return
-	}
-	modified := h.Get("Last-Modified")
-	if t, err := http.ParseTime(modified); err == nil {
-		r.doc.LastModified = t
-	} else if t, ok := r.dates.read(modified); ok { // such as a day of one digit
-		r.doc.LastModified = t
-	}
-	own := r.doc.Links
-	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
-	for _, link := range links {
-		switch {
-		case own.has(link.Rel):
-		case len(r.doc.Links) >= r.limits.HeadLinks:
-			r.doc.lose(link.Rel)
-		default:
-			r.doc.Links = append(r.doc.Links, link)
-		}
-	}
-	for _, rel := range lost {
-		r.doc.lose(rel)
-	}
-}
-
 // finish completes the document, and says what was wrong with it.
 func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
@@ -264,37 +192,6 @@ func (r *reader) finish() (*Document, error) {
 	return r.doc, nil
 }
 
-// finishHead completes what entries point to.
-func (r *reader) finishHead() {
-	r.doc.text = r.text
-	*r.head = r.doc.headOnly()
-}
-
-// headOnly returns the document without what makes it large.
-func (d *Document) headOnly() Document {
-	head := *d
-	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
-	return head
-}
-
-func (r *reader) scanError(err error) *ParseError {
-	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
-	var syntax *xmlscan.SyntaxError
-	var limit *xmlscan.LimitError
-	switch {
-	case errors.As(err, &syntax):
-		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
-		if syntax.Truncated {
-			e.Reason = ReasonTruncated
-		}
-	case errors.As(err, &limit):
-		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
-		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
-	}
-	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
-	return e
-}
-
 // addNotes takes over the scanner's notes.
 func (r *reader) addNotes(notes []xmlscan.Note) {
 	for _, n := range notes {
@@ -310,15 +207,6 @@ func (r *reader) note(code, message string, offset int) {
 	}
 	line, column := xmlscan.Line(r.text, offset)
 	r.doc.Notes = append(r.doc.Notes, Note{code, message, offset, line, column})
-}
-
-// documentTime is the time that decides between duplicates that have the same
-// update time or none (5005#21); zero if neither document nor response has one.
-func (d *Document) documentTime() time.Time {
-	if d.Updated.IsZero() {
-		return d.LastModified
-	}
-	return d.Updated
 }
 
 // A dateReader reads the dates of one document.
@@ -352,4 +240,141 @@ func (r *reader) noteZone(offset int) {
 	}
 	r.dates.noted[key] = true
 	r.note(code, fmt.Sprintf("the time zone %s is read as %s", clip(z.Name), means), offset)
+}
+
+// A reader turns the scanner's tokens into a Document. What the XML formats
+// have in common is here; atom.go and rss.go have what they do not.
+type reader struct {
+	s        *xmlscan.Scanner
+	text     string
+	limits   Limits
+	header   http.Header
+	doc      *Document
+	head     *Document // what entries point to; filled in at the end
+	headOnly bool      // stop where the first entry begins
+	headDone bool
+	err      *ParseError
+	decoding []xmlscan.Note // of the text's characters
+
+	mending
+	exact  string            // the last namespace that is a usual one
+	spaces map[string]string // what unusual namespaces are meant to be
+	native string            // the namespace of the root, or of the entry that is read again
+	lang   string            // xml:lang around that entry
+	bases  []baseURL         // of xml:base in scope
+	scopes [3]*scope         // what children of the root, and of the channel, inherit
+
+	entries []Entry       // allocated together, as are
+	links   Links         // the entries' links
+	odd     bool          // names are misspelt in the current entry
+	own     Links         // of the current entry
+	lent    int           // bytes that its links take; negative: too many
+	start   int           // where it begins
+	reach   xmlscan.Reach // of its own base
+	length  int           // of an entry in JSON
+	item    *jsonItem     // memory for the next
+	inHead  bool          // the current link is the head section's
+	dates   dateReader
+	polls   scheduleReader
+
+	ranks        headRanks
+	headBytes    int // of the head section that are kept
+	knownBytes   int // and of what Feed alone needs
+	skipped      int // entries that were left out
+	firstSkipped *ParseError
+}
+
+// document reads the root element.
+func (r *reader) document() {
+	if !r.s.Child(0) {
+		return
+	}
+	space, root := r.space(), r.s.Local()
+	switch {
+	case strings.EqualFold(root, "feed") && (isAtom(space) || space == ""):
+		r.spelt("feed")
+		r.doc.Format = Atom
+		r.atomFeed()
+	case strings.EqualFold(root, "rss"):
+		r.doc.Format = RSS
+		r.native = space
+		r.rss()
+	case root == "RDF" && space == nsRDF:
+		r.doc.Format = RSS
+		r.rss()
+	default:
+		what := "the root element is " + clip(root)
+		if strings.EqualFold(root, "html") {
+			what = htmlPage
+		}
+		r.fail(ReasonNotFeed, clauseFeed, what)
+		return
+	}
+	for r.proceed() && r.s.Next() != xmlscan.Stop {
+	}
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// proceed reports whether reading goes on.
+func (r *reader) proceed() bool { return r.err == nil && !r.headDone }
+
+// child moves to the next child element, unless reading has come to an end.
+func (r *reader) child(depth int) bool { return r.proceed() && r.s.Child(depth) }
+
+// fail ends reading at the current token.
+func (r *reader) fail(reason Reason, clause, what string) {
+	r.failAt(r.s.Offset(), reason, clause, what)
+}
+
+func (r *reader) failAt(offset int, reason Reason, clause, what string) {
+	r.err = r.failure(offset, reason, clause, what)
+}
+
+func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseError {
+	line, column := xmlscan.Line(r.text, offset)
+	return &ParseError{
+		URL: r.doc.URL, Reason: reason, Clause: clause,
+		Offset: offset, Line: line, Column: column, Err: stringError(what),
+	}
+}
+
+// language returns xml:lang at the current element.
+func (r *reader) language() string {
+	if lang, ok := r.s.Lang(); ok {
+		return lang
+	}
+	return r.lang
+}
+
+// parseTime reads a date; a note says where one cannot be read.
+func (r *reader) parseTime(value string, offset int) time.Time {
+	t, ok := r.dates.read(value)
+	if !ok && trim(value) != "" {
+		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
+	}
+	r.noteZone(offset)
+	return t
+}
+
+// timeText reads the current element's text as a date.
+func (r *reader) timeText() time.Time {
+	offset := r.s.Offset()
+	return r.parseTime(r.s.ElementText(), offset)
+}
+
+// plainText reads the current element's text, without the white space around it.
+func (r *reader) plainText() string { return trim(r.s.ElementText()) }
+
+func trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
 }

@@ -124,3 +124,54 @@ func (a *ahead) on(url string) bool {
 	}
 	return false
 }
+
+// A loaded document is the outcome of a request.
+type loaded struct {
+	url  string    // that was requested
+	from string    // the document that linked to it
+	doc  *Document // nil if nothing could be read; with an error, what could be
+	err  error
+	text string // the document's bytes
+}
+
+// unchanged returns the news that the document is what it was, if that is so.
+func (l *loaded) unchanged() *Unchanged {
+	u, _ := errors.AsType[*Unchanged](l.err)
+	return u
+}
+
+// older returns where the next document back in time may be, of a feed of the
+// given kind, in the order in which to try, and whether there is a link to it that
+// cannot be used.
+func (l *loaded) older(feed Kind) (urls []string, lost bool) {
+	rel := feed.older()
+	if u := l.unchanged(); u != nil && rel != "" {
+		if u.Known.Older != "" {
+			urls = []string{withoutFragment(u.Known.Older)}
+		}
+		return urls, u.Known.Lost
+	}
+	if l.doc == nil {
+		return nil, false
+	}
+	return l.doc.Links.targets(rel), l.doc.loses(rel)
+}
+
+// kind is what the document says of its feed.
+func (l *loaded) kind() Kind {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Kind
+	}
+	return l.doc.Kind()
+}
+
+// finalURL is where the document was found, after redirects.
+func (l *loaded) finalURL() string {
+	if u := l.unchanged(); u != nil && u.Known.URL != "" {
+		return u.Known.URL
+	}
+	if l.doc == nil {
+		return l.url
+	}
+	return l.doc.URL
+}

@@ -391,3 +391,190 @@ func (r *reader) spelt(name string) string {
 	}
 	return name
 }
+
+// extended are the extensions of an entry, to be written within another element.
+type extended struct {
+	attrs    string // of the element: what they need of their scope
+	elements string
+}
+
+// extensions returns an entry's extensions, without those that have a place of
+// their own in every format.
+func (e *Entry) extensions() (x extended) {
+	if e.raw == "" || e.format() == JSONFeed {
+		return x
+	}
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var elements []string
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		if !r.isOwn() && !r.isMapped() {
+			start := r.s.Offset()
+			r.s.Skip()
+			elements = append(elements, raw[start:r.s.End()])
+		}
+	}
+	if len(elements) == 0 {
+		return x
+	}
+	all := strings.Join(elements, "\n")
+	shared, others := sc.shareable(all)
+	var b strings.Builder
+	left := maxBorrowed*len(all) + maxBorrowedExtra
+	for _, element := range elements {
+		attrs := declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return extended{} // more declarations than elements
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	x.elements, x.attrs = b.String(), sc.attrs(shared, mayBeRelative(all))
+	return x
+}
+
+// attrs returns the attributes that carry bindings, the base, if it is to, and
+// the language to what stands within an element.
+func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
+	var attrs strings.Builder
+	for _, ns := range bindings {
+		writeAttr(&attrs, "xmlns:"+ns.Prefix, ns.URI)
+	}
+	if base && sc.base != "" {
+		writeAttr(&attrs, "xml:base", sc.base)
+	}
+	if sc.lang != "" {
+		writeAttr(&attrs, "xml:lang", sc.lang)
+	}
+	return attrs.String()
+}
+
+// shareable returns the bindings that elements need and that an element of ours
+// around them can have, and the others: the default namespace, and a prefix that
+// is ours.
+func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
+	for _, b := range sc.needed(elements) {
+		if b.Prefix == "" || b.Prefix == "atom" && b.URI != nsAtom {
+			others = append(others, b)
+		} else {
+			shared = append(shared, b)
+		}
+	}
+	return shared, others
+}
+
+// declarations returns those of the bindings that an element may need.
+func declarations(element string, bindings []xmlscan.Binding) string {
+	var attrs strings.Builder
+	for _, b := range bindings {
+		switch {
+		case b.Prefix == "" && hasUnprefixed(element):
+			writeAttr(&attrs, "xmlns", b.URI)
+		case b.Prefix != "" && strings.Contains(element, b.Prefix+":"):
+			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
+		}
+	}
+	return attrs.String()
+}
+
+// hasUnprefixed reports whether there is an element without a prefix, or seems to
+// be.
+func hasUnprefixed(element string) bool {
+	for {
+		_, rest, ok := strings.Cut(element, "<")
+		if !ok {
+			return false
+		}
+		name := rest[:min(len(rest), 100)]
+		if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
+			name = name[:end]
+		}
+		if name != "" && !strings.Contains(name, ":") {
+			return true
+		}
+		element = rest
+	}
+}
+
+// isOwn reports whether the current element is of the format's own vocabulary.
+func (r *reader) isOwn() bool {
+	return isAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
+}
+
+// isMapped reports whether the current element of an entry has a place of its
+// own in every format.
+func (r *reader) isMapped() bool {
+	switch local := r.s.Local(); r.space() {
+	case nsDC:
+		return local == "creator" || local == "date" || local == "subject"
+	case nsDCTerms:
+		return local == "modified" || local == "issued" || local == "created"
+	case nsContent:
+		return local == "encoded"
+	}
+	return false
+}
+
+// alone returns an element with what it takes from the scope to stand by itself,
+// in any document.
+func (sc *scope) alone(element string, format Format) string {
+	needed := sc.needed(element)
+	attrs := declarations(element, needed)
+	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
+		attrs += ` xmlns=""`
+	}
+	if sc.base != "" && mayBeRelative(element) {
+		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
+		s.Next()
+		own, _ := s.Attr(nsXML, "base")
+		if base := resolve(sc.base, own); base != own {
+			var b strings.Builder
+			writeAttr(&b, "xml:base", base)
+			attrs += b.String()
+		}
+	}
+	if attrs == "" {
+		return element
+	}
+	return xmlscan.Standalone(element, sc.bindings, attrs)
+}
+
+// standalone returns an element with its surroundings' contribution on it.
+func (sc *scope) standalone(raw string, lenient bool) string {
+	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
+	s.Next()
+	var attrs strings.Builder
+	declared := s.Bindings()[len(sc.bindings):]
+	for _, b := range sc.needed(raw) {
+		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
+			continue
+		}
+		name := "xmlns"
+		if b.Prefix != "" {
+			name += ":" + b.Prefix
+		}
+		writeAttr(&attrs, name, b.URI)
+	}
+	own, ok := s.Attr(nsXML, "base")
+	if base := resolve(sc.base, own); base != own {
+		writeAttr(&attrs, "xml:base", base)
+		lenient = lenient || ok // its own is to be replaced
+	}
+	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
+		writeAttr(&attrs, "xml:lang", sc.lang)
+	}
+	if lenient {
+		return xmlscan.Standalone(raw, nil, attrs.String())
+	}
+	name := len("<") + len(s.Local())
+	if s.Prefix() != "" {
+		name += len(s.Prefix()) + len(":")
+	}
+	return raw[:name] + attrs.String() + raw[name:]
+}

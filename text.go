@@ -3,8 +3,8 @@ package feedhistory
 import (
 	"encoding/base64"
 	"math"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -140,50 +140,6 @@ func (f *textFinder) found(n int) textPlaces {
 		}
 	}
 	return f.places
-}
-
-// reader returns a reader that stands at the entry's start tag, until release.
-func (e *Entry) reader() *reader {
-	r := readers.Get().(*reader)
-	r.readAgain(e.raw, e.scope, e.format())
-	return r
-}
-
-// readers are those that have read an entry again, with the memory that it took:
-// far more than what is read.
-var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
-
-// release ends the use of what Entry.reader returned.
-func (r *reader) release() {
-	r.reset("", new(scope), 0)
-	readers.Put(r)
-}
-
-// newFragment returns a reader that stands at the start tag of an element.
-func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
-	r.readAgain(raw, sc, format)
-	return r
-}
-
-// readAgain makes r stand at the start tag of an element.
-func (r *reader) readAgain(raw string, sc *scope, format Format) {
-	r.reset(raw, sc, format)
-	r.s.Next()
-	r.native = r.space()
-}
-
-// reset makes r another reader, in the memory that it has.
-func (r *reader) reset(raw string, sc *scope, format Format) {
-	r.s.ReadAgain(raw, sc.bindings, sc.clean)
-	*r.doc = Document{URL: sc.base, Format: format}
-	*r = reader{
-		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,
-		text: raw, lang: sc.lang, limits: Limits{}.withDefaults(),
-	}
-	if len(r.spaces) > 50 {
-		r.spaces = nil
-	}
 }
 
 // firstRank is that of the element which the format itself provides.
@@ -351,4 +307,68 @@ func (r *reader) inner() string {
 	for r.s.Next() != xmlscan.Stop && r.s.Depth() >= depth {
 	}
 	return r.text[start:max(start, r.s.Offset())]
+}
+
+// xhtml returns the markup inside the div that an xhtml construct has as its
+// only child (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix,
+// and empty elements get an end tag where HTML wants one. A reference under an
+// xml:base further in is made absolute, as that base is lost; the div's is
+// returned.
+func (r *reader) xhtml(div bool) (body, base string) {
+	var b strings.Builder
+	depth, bases := r.s.Depth(), len(r.s.Bases())
+	base = r.currentBase()
+	const within, after = 1, 2
+	state := after // of the div
+	if div {
+		state = 0
+	}
+	for tok := r.s.Next(); tok != xmlscan.Stop && r.s.Depth() >= depth; tok = r.s.Next() {
+		switch tok {
+		case xmlscan.Start:
+			if state == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
+				state, bases, base = within, len(r.s.Bases()), r.currentBase()
+				continue
+			}
+			r.writeStart(&b, len(r.s.Bases()) > bases)
+		case xmlscan.End:
+			if state == within && r.s.Depth() == depth {
+				state = after
+				continue
+			}
+			if !isVoid(r.s.Local()) {
+				b.WriteString("</" + r.htmlName() + ">")
+			}
+		case xmlscan.Text:
+			b.WriteString(r.text[r.s.Offset():r.s.End()])
+		case xmlscan.CData:
+			escapeText(&b, string(r.s.AppendText(nil)))
+		}
+	}
+	return trim(b.String()), base
+}
+
+// htmlName returns the current element's name as HTML has it.
+func (r *reader) htmlName() string {
+	if prefix := r.s.Prefix(); prefix != "" && r.s.Space() != nsXHTML {
+		return prefix + ":" + r.s.Local()
+	}
+	return r.s.Local()
+}
+
+func (r *reader) writeStart(b *strings.Builder, absolute bool) {
+	b.WriteString("<" + r.htmlName())
+	for _, a := range r.s.Attrs() {
+		name, value := a.Local, a.Value()
+		if a.Space == nsXML && name == "base" {
+			continue
+		}
+		if a.Prefix != "" {
+			name = a.Prefix + ":" + name
+		} else if absolute && slices.Contains(urlAttributes, name) {
+			value = resolve(r.currentBase(), value)
+		}
+		writeAttr(b, name, value)
+	}
+	b.WriteByte('>')
 }

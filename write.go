@@ -3,7 +3,6 @@ package feedhistory
 import (
 	"cmp"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,40 +60,6 @@ func (e *Entry) authors() []Person {
 		}
 	}
 	return e.Source.Authors
-}
-
-// standalone returns an element with its surroundings' contribution on it.
-func (sc *scope) standalone(raw string, lenient bool) string {
-	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
-	s.Next()
-	var attrs strings.Builder
-	declared := s.Bindings()[len(sc.bindings):]
-	for _, b := range sc.needed(raw) {
-		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
-			continue
-		}
-		name := "xmlns"
-		if b.Prefix != "" {
-			name += ":" + b.Prefix
-		}
-		writeAttr(&attrs, name, b.URI)
-	}
-	own, ok := s.Attr(nsXML, "base")
-	if base := resolve(sc.base, own); base != own {
-		writeAttr(&attrs, "xml:base", base)
-		lenient = lenient || ok // its own is to be replaced
-	}
-	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
-		writeAttr(&attrs, "xml:lang", sc.lang)
-	}
-	if lenient {
-		return xmlscan.Standalone(raw, nil, attrs.String())
-	}
-	name := len("<") + len(s.Local())
-	if s.Prefix() != "" {
-		name += len(s.Prefix()) + len(":")
-	}
-	return raw[:name] + attrs.String() + raw[name:]
 }
 
 // Document returns the history as one document, complete where the verdict is
@@ -251,87 +216,6 @@ func (e *Entry) isNative(format Format, space string) bool {
 	return r.s.Space() == space
 }
 
-// A Draft describes an entry that is not published yet. ID and Updated must be
-// set. The entry lacks what other zero fields describe, except for a title, which
-// it must have.
-type Draft struct {
-	ID                 string // never changes, whatever else does (RFC 4287 §4.2.6)
-	Title              Text
-	Updated, Published time.Time
-	Summary, Content   Text
-	Links              Links // an alternate, enclosures …
-	Authors            []Person
-	Categories         []Category
-
-	// Extensions are elements of other vocabularies, such as iTunes: each an XML
-	// element that stands by itself, with the namespaces that it needs.
-	Extensions []string
-}
-
-// A Category is a category of an entry (RFC 4287 §4.2.2).
-type Category struct{ Term, Scheme, Label string }
-
-// Entry returns the entry that the draft describes, as Atom; WriteRSS and others
-// write it in their own vocabulary. The same draft gives the same XML.
-//
-// It is an error if the id or the update time is missing, or if the body of an
-// xhtml text, or an extension, is not well-formed.
-func (d Draft) Entry() (*Entry, error) {
-	switch {
-	case trim(d.ID) != d.ID || d.ID == "":
-		return nil, fmt.Errorf("draft %q: an id is needed, without white space around it (RFC 4287 §4.2.6)", clip(d.ID))
-	case d.Updated.IsZero():
-		return nil, fmt.Errorf("draft %s: an update time is needed (RFC 4287 §4.2.15)", d.ID)
-	}
-	w := &writer{}
-	w.b.WriteString("<entry")
-	writeAttr(&w.b, "xmlns", nsAtom)
-	w.b.WriteString(">\n")
-	w.element("id", d.ID)
-	w.element("updated", d.Updated.Format(time.RFC3339Nano))
-	if !d.Published.IsZero() {
-		w.element("published", d.Published.Format(time.RFC3339Nano))
-	}
-	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
-	if err != nil {
-		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
-	}
-	for _, p := range d.Authors {
-		w.author(p)
-	}
-	for _, c := range d.Categories {
-		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
-	}
-	for _, l := range d.Links {
-		w.link("link", l)
-	}
-	for _, x := range d.Extensions {
-		if err := wellFormed(x); err != nil {
-			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
-		}
-		w.b.WriteString(x + "\n")
-	}
-	w.b.WriteString("</entry>")
-	return ReadEntry(Atom, w.b.String(), "")
-}
-
-// draftText writes a text construct or content; a title even if it is empty.
-func (w *writer) draftText(name string, t Text) error {
-	if t == (Text{}) && name != "title" {
-		return nil
-	}
-	if isMedia(t.Type) && name != "content" {
-		return fmt.Errorf("%s: type %q: a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
-	}
-	body, err := t.atomBody()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
-	return nil
-}
-
 // isMedia reports whether a text's type is a media type, as only content's may be.
 func isMedia(kind string) bool {
 	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
@@ -369,4 +253,41 @@ func wellFormed(element string) error {
 		return fmt.Errorf("not well-formed: %s", notes[0].Message)
 	}
 	return nil
+}
+
+var (
+	escaper     = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+)
+
+// newEscaper leaves out what XML cannot have at all.
+func newEscaper(oldnew ...string) *strings.Replacer {
+	for c := range ' ' {
+		if c != '\t' && c != '\n' && c != '\r' {
+			oldnew = append(oldnew, string(c), "")
+		}
+	}
+	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+}
+
+// escapeText writes characters as XML or HTML text.
+func escapeText(b *strings.Builder, s string) {
+	_, _ = escaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// writeAttr writes an attribute, with the space before it.
+func writeAttr(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + `="`)
+	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	b.WriteByte('"')
+}
+
+// documentTime is the time that decides between duplicates that have the same
+// update time or none (5005#21); zero if neither document nor response has one.
+func (d *Document) documentTime() time.Time {
+	if d.Updated.IsZero() {
+		return d.LastModified
+	}
+	return d.Updated
 }

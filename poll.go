@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
-	"io"
 	"net/http"
 	"time"
 
@@ -93,46 +92,63 @@ func (d *bodyDigest) String() string {
 	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
 }
 
-// Ask requests a document with more header fields, for protocols that use them to
-// select a part of a feed, and also returns the status and header of the answer.
-// Every 2xx is an answer, 206 included. Ask sends the fields only to the origin of
-// url, and refuses those that a Client sets itself. It returns the errors of Get,
-// and a document may come with an error.
-func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
-	resp, err := c.do(ctx, fetch.Request{URL: requestURL(url), Accept: accept, Header: fields, Partial: true})
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	defer resp.Body.Close()
-	l := c.read(resp, url, Known{}, nil)
-	return l.doc, resp.Status, resp.Header, l.err
+// Poll is Get for a document that you have read before: it makes a conditional
+// request, and returns an *Unchanged error if the document has not changed.
+func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
+	l := c.load(ctx, url, known, nil)
+	return l.doc, l.err
 }
 
-// An Answer is what Do returns for a successful request.
-type Answer struct {
-	URL    string        // the URL after redirects
-	Status int           // 200 or another 2xx, but never 206
-	Header http.Header   // the header as sent
-	Body   io.ReadCloser // the decoded body; close it
+// A Schedule is how often a feed itself wants to be polled: by RSS's ttl,
+// skipHours and skipDays, and the syndication module's updatePeriod and
+// updateFrequency. The zero value means that the feed does not say.
+type Schedule struct {
+	Every     time.Duration // Every is the least time between polls; zero means that the feed does not say.
+	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
+	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
 }
 
-// Do requests something else than a feed, such as a list of posts, by the rules of
-// the Client. The method is GET or HEAD. An empty accept means "*/*". The errors,
-// those of the Body included, are those of Get.
-func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
-	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
-	if err != nil {
-		return nil, err
+// Next returns the earliest time at which a poll makes sense: when the response is
+// no longer fresh and the feed's interval has passed, outside the hours and days to
+// skip, and at most a month after the response. It returns the zero time if neither
+// says anything.
+func (s Schedule) Next(r Response) time.Time {
+	next := r.Fresh
+	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
+		next = at
 	}
-	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body}, nil
+	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
+		next = latest
+	}
+	if next.IsZero() && s.skips(r.Received) {
+		next = r.Received
+	}
+	return s.unskipped(next)
 }
 
-// do makes a request; errors, those of the body included, are this package's.
-func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, error) {
-	resp, err := c.requester().Do(ctx, req)
-	if err != nil {
-		return nil, public(err)
-	}
-	resp.Body = publicBody{resp.Body}
-	return resp, nil
+func (s Schedule) skips(t time.Time) bool {
+	t = t.UTC()
+	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
 }
+
+// unskipped returns the time, or the first hour after it that is not skipped;
+// what skips everything skips nothing.
+func (s Schedule) unskipped(t time.Time) time.Time {
+	if t.IsZero() || !s.skips(t) {
+		return t
+	}
+	hour := t.Truncate(time.Hour)
+	for range 8 * 24 {
+		if hour = hour.Add(time.Hour); !s.skips(hour) {
+			return hour
+		}
+	}
+	return t
+}
+
+// NextPoll returns when to request the document again, or the zero time if neither
+// the document nor the response says. See Schedule.Next.
+func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
+
+// maxInterval keeps a feed from silencing its readers for good.
+const maxInterval = 31 * 24 * time.Hour

@@ -1,0 +1,445 @@
+package feedhistory
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+	"github.com/mmcdole/gofeed"
+	ext "github.com/mmcdole/gofeed/extensions"
+	jsonfeed "github.com/mmcdole/gofeed/json"
+	"github.com/mmcdole/gofeed/rss"
+)
+
+// What a document says, for programs that hold gofeed's feeds.
+
+// Feed returns the history in gofeed's form: the head section of its newest
+// document, and all entries. Verdict and Gaps say what is missing of it.
+func (h *History) Feed() *gofeed.Feed {
+	head := h.Head
+	if head == nil {
+		head = new(Document)
+	}
+	return head.feed(h.Entries)
+}
+
+// Feed returns the document in gofeed's form, with all that its head section says:
+// title, description, links, language, image, authors, copyright, generator,
+// categories, iTunes, Dublin Core and other extensions. Items are what
+// Entry.Decode returns; of an entry that is beyond its limits they have the
+// beginning.
+func (d *Document) Feed() *gofeed.Feed { return d.feed(d.Entries) }
+
+func (d *Document) feed(entries []*Entry) *gofeed.Feed {
+	var feed *gofeed.Feed
+	switch d.Format {
+	case Atom:
+		feed = d.atomFeed()
+	case RSS:
+		feed = d.rssFeed()
+	default:
+		feed = d.jsonFeed(entries)
+	}
+	feed.FeedVersion = d.version
+	feed.Language = cmp.Or(d.Language, feed.Language)
+	feed.Link, feed.FeedLink, feed.Links = "", "", nil
+	for _, l := range d.Links {
+		switch {
+		case l.Rel == RelAlternate && feed.Link == "":
+			feed.Link = l.Href
+		case l.Rel == RelSelf && feed.FeedLink == "":
+			feed.FeedLink = l.Href
+		}
+		if l.Rel == RelAlternate || l.Rel == RelSelf {
+			feed.Links = append(feed.Links, l.Href)
+		}
+	}
+	if d.Format != JSONFeed && feed.UpdatedParsed == nil {
+		feed.UpdatedParsed = given(new(d.Updated.UTC()))
+	}
+	if len(feed.Authors) == 0 {
+		for _, p := range d.Authors {
+			feed.Authors = append(feed.Authors, p.gofeed())
+		}
+	}
+	if len(feed.Authors) > 0 {
+		feed.Author = feed.Authors[0]
+	}
+	if feed.Image == nil && d.Icon != "" {
+		feed.Image = &gofeed.Image{URL: d.Icon}
+	}
+	feed.Items = make([]*gofeed.Item, 0, len(entries))
+	for _, e := range entries {
+		if item, _ := e.Decode(); item != nil {
+			feed.Items = append(feed.Items, item)
+		}
+	}
+	return feed
+}
+
+// head returns a decoder of the head section's elements.
+func (d *Document) head() (*decoder, int) {
+	sc := d.scope
+	if sc == nil {
+		sc = &scope{base: d.URL}
+	}
+	elements := "<head>" + strings.Join(d.known, "") + strings.Join(d.extra, "") + "</head>"
+	r := newFragment(elements, sc, d.Format)
+	return &decoder{r: r}, r.s.Depth()
+}
+
+// markup returns a text of the head section as it stands there, if the document
+// still says it.
+func (d *decoder) markup(says string) string {
+	if t := d.r.textConstruct(); t.Plain() == says {
+		return t.absolute()
+	}
+	return says
+}
+
+func (d *Document) atomFeed() *gofeed.Feed {
+	feed := &gofeed.Feed{FeedType: "atom", Title: d.Title, Description: d.Subtitle}
+	head, depth := d.head()
+	r, icon, logo := head.r, "", ""
+	for head.child(depth) {
+		if space := r.space(); space != r.native && !isAtom(space) {
+			head.extension(&feed.Extensions)
+			continue
+		}
+		base := r.currentBase()
+		switch atomName(r.s.Local()) {
+		case "title":
+			feed.Title = head.markup(d.Title)
+		case "subtitle", "tagline":
+			feed.Description = head.markup(d.Subtitle)
+		case "updated", "modified":
+			feed.Updated = r.plainText()
+		case "rights", "copyright":
+			feed.Copyright = head.text()
+		case "category":
+			feed.Categories = append(feed.Categories, r.category())
+		case "generator":
+			feed.Generator = r.generator()
+		case "icon":
+			icon = resolve(base, r.plainText())
+		case "logo":
+			logo = resolve(base, r.plainText())
+		}
+	}
+	if image := cmp.Or(logo, icon); image != "" {
+		feed.Image = &gofeed.Image{URL: image}
+	}
+	return feed
+}
+
+// generator reads what has made an Atom feed: its name, version and address.
+func (r *reader) generator() string {
+	version, _ := r.s.Attr("", "version")
+	if version != "" {
+		version = " v" + version
+	}
+	uri, _ := r.s.Attr("", "uri")
+	url, _ := r.s.Attr("", "url") // in Atom 0.3
+	base := r.currentBase()
+	if uri = cmp.Or(uri, url); uri != "" {
+		uri = " " + resolve(base, uri)
+	}
+	return strings.TrimSpace(r.plainText() + version + uri)
+}
+
+// rssFeed reads the channel's elements, and has gofeed choose which go before
+// which.
+func (d *Document) rssFeed() *gofeed.Feed {
+	channel := &rss.Feed{Title: d.Title, Description: d.Subtitle}
+	head, depth := d.head()
+	for r := head.r; head.child(depth); {
+		if !r.isRSS() && r.space() != nsRDF {
+			head.extension(&channel.Extensions)
+			continue
+		}
+		switch rssName(strings.ToLower(r.s.Local())) {
+		case "title":
+			channel.Title = head.markup(d.Title)
+		case "description":
+			channel.Description = r.textOrMarkup(Text{Type: TextHTML, Base: r.currentBase()}).absolute()
+		case "copyright":
+			channel.Copyright = r.plainText()
+		case "managingeditor":
+			channel.ManagingEditor = r.plainText()
+		case "webmaster":
+			channel.WebMaster = r.plainText()
+		case "pubDate":
+			channel.PubDate = r.plainText()
+			channel.PubDateParsed = given(new(head.date(channel.PubDate).UTC()))
+		case "lastBuildDate":
+			channel.LastBuildDate = r.plainText()
+			channel.LastBuildDateParsed = given(new(head.date(channel.LastBuildDate).UTC()))
+		case "generator":
+			channel.Generator = r.plainText()
+		case "category":
+			channel.Categories = append(channel.Categories, &rss.Category{Value: r.plainText()})
+		case "image":
+			channel.Image = r.image(channel.Image)
+		}
+	}
+	if m := channel.Extensions["itunes"]; m != nil {
+		channel.ITunesExt = ext.NewITunesFeedExtension(m)
+	}
+	if m := channel.Extensions["dc"]; m != nil {
+		channel.DublinCoreExt = ext.NewDublinCoreExtension(m)
+	}
+	feed, err := (&gofeed.DefaultRSSTranslator{DisableContentImageScan: true}).Translate(channel)
+	if err != nil {
+		return &gofeed.Feed{FeedType: "rss"}
+	}
+	if feed.Image == nil {
+		feed.Image = firstImage(feed.Description)
+	}
+	return feed
+}
+
+// image reads a channel's picture. What only refers to another, as RSS 1.0 does,
+// is none.
+func (r *reader) image(before *rss.Image) *rss.Image {
+	image := new(rss.Image)
+	for depth := r.s.Depth(); r.child(depth); {
+		switch base := r.currentBase(); rssName(r.s.Local()) {
+		case "url":
+			image.URL = resolve(base, r.plainText())
+		case "title":
+			image.Title = r.plainText()
+		}
+	}
+	if *image == (rss.Image{}) {
+		return before
+	}
+	return image
+}
+
+// jsonFeed takes the times from the first entry, as gofeed does: a JSON Feed has
+// none.
+func (d *Document) jsonFeed(entries []*Entry) *gofeed.Feed {
+	feed := &gofeed.Feed{Title: d.Title, Description: d.Subtitle}
+	if d.Format == JSONFeed {
+		feed.FeedType = "json"
+	}
+	if len(entries) > 0 {
+		if first := entries[0]; first.format() == JSONFeed {
+			item := first.jsonItem()
+			feed.Updated, feed.UpdatedParsed = item.Modified, given(new(first.Updated))
+			feed.Published, feed.PublishedParsed = item.Published, given(new(first.Published))
+		}
+	}
+	return feed
+}
+
+// gofeed returns the person in gofeed's form.
+func (p Person) gofeed() *gofeed.Person {
+	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
+}
+
+// personOf reads "jane@example.org (Jane Doe)" and its variants. Only what has an
+// address needs gofeed's help.
+func personOf(text string) *gofeed.Person {
+	if text = strings.TrimSpace(text); !strings.Contains(text, "@") {
+		return &gofeed.Person{Name: text}
+	}
+	feed, err := new(gofeed.DefaultJSONTranslator).Translate(&jsonfeed.Feed{Author: &jsonfeed.Author{Name: text}})
+	if err != nil {
+		return &gofeed.Person{Name: text}
+	}
+	return feed.Author
+}
+
+// extension reads the current element as an extension.
+func (d *decoder) extension(all *ext.Extensions) {
+	prefix, local := d.prefix(), d.r.s.Local()
+	if *all == nil {
+		*all = ext.Extensions{}
+	}
+	vocabulary := (*all)[prefix]
+	if vocabulary == nil {
+		vocabulary = map[string][]ext.Extension{}
+		(*all)[prefix] = vocabulary
+	}
+	outer := ""
+	if d.r.doc.Format == Atom {
+		outer = nsAtom
+	}
+	vocabulary[local] = append(vocabulary[local], d.element(outer))
+}
+
+// element reads the current element and all that is in it. The default namespace
+// around it is outer.
+func (d *decoder) element(outer string) ext.Extension {
+	s := d.r.s
+	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
+	if space := d.r.space(); s.Prefix() == "" && space != outer {
+		e.Attrs["xmlns"], outer = space, space
+	}
+	var only string // the text, as long as it is of one piece
+	var all []byte
+	for depth := s.Depth(); d.r.err == nil; {
+		tok := s.Next()
+		if tok == xmlscan.Stop || tok == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		switch text, plain := s.Plain(); {
+		case tok == xmlscan.Start:
+			if local := s.Local(); d.count() {
+				e.Children[local] = append(e.Children[local], d.element(outer))
+			}
+		case plain && only == "" && all == nil:
+			only = text
+		default:
+			all = s.AppendText(append(all, only...))
+			only = ""
+		}
+	}
+	if all != nil {
+		only = string(all)
+	}
+	e.Value = strings.TrimSpace(only)
+	return e
+}
+
+// attributes returns the current element's attributes by their local names, with
+// absolute references.
+func (d *decoder) attributes() map[string]string {
+	attrs := d.r.s.Attrs()
+	m := make(map[string]string, len(attrs))
+	for _, a := range attrs {
+		value := a.Value()
+		switch a.Local {
+		case "href", "src", "uri", "url":
+			value = resolve(d.r.currentBase(), value)
+		case "base", "space":
+			if a.Space == nsXML {
+				continue
+			}
+		}
+		m[a.Local] = value
+	}
+	return m
+}
+
+// prefix returns what the vocabulary of the current element is found under: its
+// usual prefix, or the document's own, unless another namespace in the same entry
+// has that; without a prefix, the namespace.
+func (d *decoder) prefix() string {
+	space, prefix := d.r.space(), d.r.s.Prefix()
+	if usual, ok := usualPrefixes[space]; ok {
+		return usual
+	}
+	if prefix == "" {
+		return space
+	}
+	for i := 0; i < len(d.prefixes); i++ {
+		switch taken := d.prefixes[i]; {
+		case taken.Prefix != prefix:
+		case taken.URI == space:
+			return prefix
+		default:
+			prefix += "-"
+			i = -1
+		}
+	}
+	if len(d.prefixes) == maxDecodedNamespaces {
+		d.fail("namespaces", maxDecodedNamespaces)
+		return prefix
+	}
+	d.prefixes = add(d.prefixes, d.few[:], xmlscan.Binding{Prefix: prefix, URI: space})
+	return prefix
+}
+
+// rssImage returns the item's picture: one that it names, or the first in its text.
+func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
+	if itunes != "" {
+		return &gofeed.Image{URL: itunes}
+	}
+	for _, c := range item.Extensions["media"]["content"] {
+		if strings.Contains(c.Attrs["type"], "image") || strings.Contains(c.Attrs["medium"], "image") {
+			return &gofeed.Image{URL: c.Attrs["url"]}
+		}
+	}
+	for _, enclosure := range item.Enclosures {
+		if strings.HasPrefix(enclosure.Type, "image/") {
+			return &gofeed.Image{URL: enclosure.URL}
+		}
+	}
+	return firstImage(item.Content, item.Description)
+}
+
+// first returns the first of several values, "" for none.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// value returns what the first of several elements says.
+func value(elements []ext.Extension) string {
+	if len(elements) == 0 {
+		return ""
+	}
+	return elements[0].Value
+}
+
+// usualPrefixes are those under which gofeed has vocabularies, whatever prefix a
+// document has for them.
+var usualPrefixes = map[string]string{
+	nsAtom:                   "atom",
+	nsAtom03:                 "atom03",
+	nsContent:                "content",
+	nsDC:                     "dc",
+	nsDCTerms:                "dcterms",
+	nsITunes:                 "itunes",
+	nsMedia:                  "media",
+	nsRDF:                    "rdf",
+	nsSyndication:            "sy",
+	nsXHTML:                  "xhtml",
+	nsXML:                    "xml",
+	"http://webns.net/mvcb/": "admin",
+	"http://purl.org/rss/1.0/modules/aggregation/":                   "ag",
+	"http://purl.org/rss/1.0/modules/annotate/":                      "annotate",
+	"http://media.tangent.org/rss/1.0/":                              "audio",
+	"http://backend.userland.com/blogChannelModule":                  "blogChannel",
+	"http://creativecommons.org/ns#license":                          "cc",
+	"http://web.resource.org/cc/":                                    "cc",
+	"http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html": "creativeCommons",
+	"http://backend.userland.com/creativeCommonsRssModule":           "creativeCommons",
+	"http://purl.org/rss/1.0/modules/company":                        "co",
+	"http://my.theinfo.org/changed/1.0/rss/":                         "cp",
+	"http://purl.org/rss/1.0/modules/email/":                         "email",
+	"http://purl.org/rss/1.0/modules/event/":                         "ev",
+	"http://rssnamespace.org/feedburner/ext/1.0":                     "feedburner",
+	"http://freshmeat.net/rss/fm/":                                   "fm",
+	"http://xmlns.com/foaf/0.1/":                                     "foaf",
+	"http://www.w3.org/2003/01/geo/wgs84_pos#":                       "geo",
+	"http://www.georss.org/georss":                                   "georss",
+	"http://www.opengis.net/gml":                                     "gml",
+	"http://postneo.com/icbm/":                                       "icbm",
+	"http://purl.org/rss/1.0/modules/image/":                         "image",
+	"http://purl.org/rss/1.0/modules/link/":                          "l",
+	"http://madskills.com/public/xml/rss/module/pingback/":           "pingback",
+	"http://prismstandard.org/namespaces/1.2/basic/":                 "prism",
+	"http://www.w3.org/2000/01/rdf-schema#":                          "rdfs",
+	"http://purl.org/rss/1.0/modules/reference/":                     "ref",
+	"http://purl.org/rss/1.0/modules/richequiv/":                     "reqv",
+	"http://purl.org/rss/1.0/modules/search/":                        "search",
+	"http://purl.org/rss/1.0/modules/slash/":                         "slash",
+	"http://schemas.xmlsoap.org/soap/envelope/":                      "soap",
+	"http://purl.org/rss/1.0/modules/servicestatus/":                 "ss",
+	"http://hacks.benhammersley.com/rss/streaming/":                  "str",
+	"http://purl.org/rss/1.0/modules/subscription/":                  "sub",
+	"http://schemas.pocketsoap.com/rss/myDescModule/":                "szf",
+	"http://purl.org/rss/1.0/modules/taxonomy/":                      "taxo",
+	"http://purl.org/rss/1.0/modules/threading/":                     "thr",
+	"http://purl.org/rss/1.0/modules/textinput/":                     "ti",
+	"http://madskills.com/public/xml/rss/module/trackback/":          "trackback",
+	"http://wellformedweb.org/commentAPI/":                           "wfw",
+	"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
+	"http://www.w3.org/1999/xlink":                                   "xlink",
+	"http://podlove.org/simple-chapters":                             "psc",
+}
