@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // The law of amplification: whatever is derived of a document of n bytes takes
@@ -186,14 +187,14 @@ func TestGenerousDocuments(t *testing.T) {
 	}
 	html := strings.Join(pictures, "")
 	for name, text := range map[string]string{
-		"a gallery in HTML": `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry><id>1</id><content type="html"><![CDATA[` + html + `]]></content></entry></feed>`,
+		"a gallery in HTML": `<feed xmlns="` + vocab.Atom + `" xml:base="` + base + `"><entry><id>1</id><content type="html"><![CDATA[` + html + `]]></content></entry></feed>`,
 		"a gallery of enclosures": `<rss xml:base="` + base + `"><channel><item><guid>1</guid>` +
 			strings.Repeat(`<enclosure url="p.jpg" type="image/jpeg" length="1"/>`, 300) + `</item></channel></rss>`,
 		"a gallery in JSON": `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","attachments":[` +
 			strings.TrimSuffix(strings.Repeat(`{"url":"p.jpg","mime_type":"image/jpeg"},`, 300), ",") + `]}]}`,
 		"unclosed tags":   `<rss><channel><item><guid>1</guid><description><![CDATA[` + strings.Repeat("<p><a href=/x>", 5000) + `]]></description></item></channel></rss>`,
 		"many namespaces": `<rss` + namespaces(60) + `><channel><item><guid>1</guid><n1:a/><n2:a/></item></channel></rss>`,
-		"nested bases":    `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry xml:base="a/"><id>1</id><content type="xhtml" xml:base="b/"><div xmlns="http://www.w3.org/1999/xhtml">` + strings.Repeat(`<p><a href="c">d</a></p>`, 500) + `</div></content></entry></feed>`,
+		"nested bases":    `<feed xmlns="` + vocab.Atom + `" xml:base="` + base + `"><entry xml:base="a/"><id>1</id><content type="xhtml" xml:base="b/"><div xmlns="http://www.w3.org/1999/xhtml">` + strings.Repeat(`<p><a href="c">d</a></p>`, 500) + `</div></content></entry></feed>`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := Parser{}.parse(text, base+"feed")
@@ -223,7 +224,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 		{long, entry("a", ""), links, greedy, entry("b", "")},
 		{entry("a", ""), greedy, long, entry("b", ""), links},
 	} {
-		text := `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 900) + `/">` + strings.Join(order, "") + "</feed>"
+		text := `<feed xmlns="` + vocab.Atom + `" xml:base="http://example.org/` + strings.Repeat("b", 900) + `/">` + strings.Join(order, "") + "</feed>"
 		doc, err := Parser{}.parse(text, "http://example.org/feed")
 		require.NoError(t, err)
 		require.Len(t, doc.Entries, 2)
@@ -247,11 +248,11 @@ func TestGrowth(t *testing.T) {
 				strings.Repeat(`<a xml:base="" href="x"/>`, n), strings.Repeat("</p>", min(n, 200))+"</div></content>")
 		},
 		"skipped entries": func(n int) string {
-			return `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
+			return `<feed xmlns="` + vocab.Atom + `" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
 				strings.Repeat(`<entry><id>1</id>`+strings.Repeat(`<link href="x"/>`, 60)+`</entry>`, n) + `</feed>`
 		},
 		"entries with all bindings": func(n int) string {
-			return `<feed xmlns="` + nsAtom + `"` + namespaces(200) + `>` + strings.Repeat(`<entry><id>1</id><n1:a/></entry>`, n) + `</feed>`
+			return `<feed xmlns="` + vocab.Atom + `"` + namespaces(200) + `>` + strings.Repeat(`<entry><id>1</id><n1:a/></entry>`, n) + `</feed>`
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestGrowth(t *testing.T) {
 func TestHeadThatIsTooLong(t *testing.T) {
 	long := strings.Repeat("x", maxHead)
 	for name, text := range map[string]string{
-		"atom": `<feed xmlns="` + nsAtom + `"><title>` + long + `</title><subtitle>s` + long + `</subtitle><rights>` + long + `</rights><author><name>` + long + `</name></author><title>t</title></feed>`,
+		"atom": `<feed xmlns="` + vocab.Atom + `"><title>` + long + `</title><subtitle>s` + long + `</subtitle><rights>` + long + `</rights><author><name>` + long + `</name></author><title>t</title></feed>`,
 		"rss":  `<rss><channel><title>t</title><description>` + long + `</description><copyright>` + long + `</copyright></channel></rss>`,
 		"json": `{"version":"https://jsonfeed.org/version/1.1","title":"` + long + `x","items":[]}`,
 	} {

@@ -4,24 +4,25 @@ import (
 	"cmp"
 	"io"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // Atom 1.0 (RFC 4287) and its ancestor 0.3.
-
-func isAtom(space string) bool { return space == nsAtom || space == nsAtom03 }
 
 // atomFeed reads the children of the feed element. Atom does not order them: a
 // link or a flag may follow the entries, and counts.
 func (r *reader) atomFeed() {
 	depth := r.s.Depth()
 	r.native = r.space()
-	if !isAtom(r.native) {
-		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
+	if !vocab.IsAtom(r.native) {
+		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+vocab.Atom, r.s.Offset())
 	}
-	r.doc.version, r.doc.Language = map[string]string{nsAtom: "1.0", nsAtom03: "0.3"}[r.native], r.language()
+	r.doc.version, r.doc.Language = map[string]string{vocab.Atom: "1.0", vocab.Atom03: "0.3"}[r.native], r.language()
 	r.enter()
 	for r.child(depth) {
-		if (r.space() == r.native || isAtom(r.space())) && r.atomLocal() == "entry" {
+		if (r.space() == r.native || vocab.IsAtom(r.space())) && r.atomLocal() == "entry" {
 			r.atomEntry()
 		} else {
 			r.keep(r.atomHead)
@@ -32,10 +33,10 @@ func (r *reader) atomFeed() {
 // atomHead reads the current element of the head section, and reports whether the
 // Document says all that it says.
 func (r *reader) atomHead() (known bool) {
-	if r.space() != r.native && !isAtom(r.space()) {
+	if r.space() != r.native && !vocab.IsAtom(r.space()) {
 		return r.scheduleElement() || r.headElement()
 	}
-	switch atomName(r.s.Local()) {
+	switch vocab.AtomName(r.s.Local()) {
 	case "link":
 		r.headLink()
 	case "id":
@@ -84,13 +85,13 @@ func (r *reader) author() {
 // Atom 0.3, and elsewhere homepage.
 func (r *reader) person() (p Person) {
 	for depth := r.s.Depth(); r.child(depth); {
-		switch base := r.currentBase(); atomName(r.s.Local()) {
+		switch base := r.currentBase(); vocab.AtomName(r.s.Local()) {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
 			p.Email = r.plainText()
 		case "uri", "url", "homepage":
-			p.URI = resolve(base, r.plainText())
+			p.URI = iri.Resolve(base, r.plainText())
 		}
 	}
 	return p
@@ -107,7 +108,7 @@ func (r *reader) atomEntry() {
 	native := r.space()
 	var texts textFinder
 	for r.child(depth) {
-		if r.space() != native && !isAtom(r.space()) {
+		if r.space() != native && !vocab.IsAtom(r.space()) {
 			texts.look(r, r.s.Local())
 			continue
 		}
@@ -140,7 +141,7 @@ func (r *reader) atomEntry() {
 func WriteAtom(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
-	writeAttr(&out.b, "xmlns", nsAtom)
+	writeAttr(&out.b, "xmlns", vocab.Atom)
 	if d.Language != "" && len(d.Entries) == 0 { // entries have their own, and would inherit this
 		writeAttr(&out.b, "xml:lang", d.Language)
 	}
@@ -158,11 +159,11 @@ func WriteAtom(w io.Writer, d *Document) error {
 		out.link("link", l)
 	}
 	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // else it is among what is written as it stood
-		out.element("icon", writable(d.Icon))
+		out.element("icon", iri.Writable(d.Icon))
 	}
 	out.flags(d)
 	out.headAs(d, Atom)
-	out.entries(d, Atom, nsAtom, out.atomEntry)
+	out.entries(d, Atom, vocab.Atom, out.atomEntry)
 	out.b.WriteString("</feed>\n")
 	out.flush()
 	return out.err

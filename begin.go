@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Where a feed begins: a walk may be given any of its documents. An archive names
@@ -35,7 +36,7 @@ func (d *Document) beginning() (Link, bool) {
 // beginsElsewhere reports whether it is said to be another document.
 func (d *Document) beginsElsewhere() bool {
 	link, ok := d.beginning()
-	return ok && withoutFragment(link.Href) != d.URL
+	return ok && iri.WithoutFragment(link.Href) != d.URL
 }
 
 // A place is what a walk finds out about a document that it yields.
@@ -151,7 +152,7 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 // here, or an earlier walk has found that it is. The gap says that it is neither.
 func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
-	url = withoutFragment(link.Href)
+	url = iri.WithoutFragment(link.Href)
 	switch {
 	case !ok && l.doc.isSubscription():
 		return "", nil
@@ -178,7 +179,7 @@ func (w *walk) doubt(start *loaded, gap *Gap) {
 	}
 	if isLasting(gap) {
 		link, _ := d.beginning()
-		d.place.begins, d.place.again = withoutFragment(link.Href), false
+		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
 	}
 	w.log("the feed may begin elsewhere", "url", start.url, "named", gap.URL, "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
@@ -218,7 +219,7 @@ func isTwin(l, beginning *loaded) bool {
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(RelSelf)
 	link, _ := d.beginning()
-	return ok && d.Kind() != Paged && withoutFragment(self.Href) != withoutFragment(link.Href)
+	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
 }
 
 // facts returns what a document says of entries.

@@ -1,10 +1,14 @@
 package feedhistory
 
 import (
+	"errors"
+	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A visited is what a walk remembers of the documents it has read, so that it
@@ -130,7 +134,7 @@ type fact struct {
 // of one that the walk has read, or that one it has read calls itself, the answer
 // means nothing any more.
 func (w *walk) processed(url string) bool {
-	url = withoutFragment(url)
+	url = iri.WithoutFragment(url)
 	return w.opt.Processed != nil && !w.seen(url) && !w.has(w.claimed, url) && w.opt.Processed(url)
 }
 
@@ -141,8 +145,8 @@ func (w *walk) wasProcessed(l *loaded) bool {
 		return false
 	}
 	processed := w.opt.Processed(l.url) || w.knows(l.doc)
-	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.opt.Processed(withoutFragment(self.Href)) {
-		w.add(w.claimed, withoutFragment(self.Href))
+	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.opt.Processed(iri.WithoutFragment(self.Href)) {
+		w.add(w.claimed, iri.WithoutFragment(self.Href))
 	}
 	return processed && l.url != w.start
 }
@@ -216,4 +220,36 @@ func (w *walk) count(l *loaded, fresh bool) {
 	default:
 		w.used.Barren++
 	}
+}
+
+// forbids says why a document is not requested, if it is not.
+func (w *walk) forbids(url string) *Gap {
+	switch {
+	case w.seen(url):
+		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has been read already")}
+	case w.foreign(url):
+		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
+	case w.affordable():
+		return nil
+	case w.barren():
+		return &Gap{URL: url, Reason: ReasonBarren,
+			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
+	}
+	return &Gap{URL: url, Reason: ReasonBudget,
+		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
+			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
+}
+
+func (w *walk) foreign(url string) bool {
+	return w.c.Policy.SameOrigin &&
+		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
+}
+
+// strayed says that a document was redirected to a forbidden origin.
+func (w *walk) strayed(l *loaded, from string) *Gap {
+	if !w.foreign(l.finalURL()) {
+		return nil
+	}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
+		Err: errors.New("it redirects to another origin than the feed's")}
 }

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // Version is the library's version, which the User-Agent names.
@@ -173,7 +176,7 @@ func (c *Client) setUp() {
 // the rest is, head is called with it, unless it is nil.
 func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: requestURL(url), Accept: accept,
+		URL: iri.ForRequest(url), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 	})
 	if err != nil {
@@ -193,8 +196,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		return l
 	}
 	base := resp.URL
-	if base == requestURL(url) {
-		base = withoutFragment(url) // as it was written
+	if base == iri.ForRequest(url) {
+		base = iri.WithoutFragment(url) // as it was written
 	}
 	p := Parser{Limits: c.Limits, Header: resp.Header}
 	peek := func(prefix string) bool {
@@ -260,7 +263,7 @@ func receive(body io.Reader, length string, peek func(prefix string) bool) (stri
 // url, and refuses those that a Client sets itself. It returns the errors of Get,
 // and a document may come with an error.
 func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
-	resp, err := c.do(ctx, fetch.Request{URL: requestURL(url), Accept: accept, Header: fields, Partial: true})
+	resp, err := c.do(ctx, fetch.Request{URL: iri.ForRequest(url), Accept: accept, Header: fields, Partial: true})
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -296,4 +299,70 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 	}
 	resp.Body = publicBody{resp.Body}
 	return resp, nil
+}
+
+// Discover returns the feeds of the web page at address, the best first. They
+// are those that the page names, see [NotFeedError]; if it names none, the first
+// that is at a well-known place, such as /feed or /atom.xml, in the page's
+// directory or at the root of its host: at most 14 requests, one after the other.
+// If there is a feed at address itself, that is the only one.
+//
+// There is no error if there are none; the errors are those of Get. What a page
+// names may be at any host, or none: nothing of it has been requested.
+func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
+	address = iri.WithoutFragment(address)
+	doc, err := c.Get(ctx, address)
+	if doc != nil {
+		return Links{feedLink(address, doc)}, nil
+	}
+	other, ok := errors.AsType[*NotFeedError](err)
+	switch {
+	case !ok:
+		return nil, err
+	case len(other.Feeds) > 0 || !other.Page:
+		return other.Feeds, nil
+	}
+	return c.wellKnown(ctx, other.URL)
+}
+
+// wellKnownPlaces are where the software of sites has feeds.
+var wellKnownPlaces = []string{"feed", "feed.xml", "atom.xml", "index.xml", "rss.xml", "rss", "feed.json"}
+
+// wellKnown looks for a feed at the well-known places of a page's site. An answer
+// that others are likely to repeat is an error.
+func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
+	base, err := url.Parse(page)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range uniques(base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()) {
+		for _, place := range wellKnownPlaces {
+			doc, err := c.Get(ctx, dir+place)
+			if doc != nil {
+				return Links{feedLink(dir+place, doc)}, nil
+			}
+			status, ok := errors.AsType[*StatusError](err)
+			if ok && (status.Status == http.StatusTooManyRequests || status.Status >= 500) || !ok && !is[*ParseError](err) && !is[*RefusedError](err) {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// feedLink is the link that a page would have to a feed.
+func feedLink(address string, doc *Document) Link {
+	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
+}
+
+func (f Format) mediaType() string {
+	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
+}
+
+// uniques returns the two, or one if they are the same.
+func uniques(a, b string) []string {
+	if a == b {
+		return []string{a}
+	}
+	return []string{a, b}
 }

@@ -3,12 +3,15 @@ package feedhistory
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mmcdole/gofeed"
 	ext "github.com/mmcdole/gofeed/extensions"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -133,11 +136,11 @@ func (d *decoder) text() string { return d.r.textConstruct().absolute() }
 func (d *decoder) atomEntry(e *Entry) {
 	r, item := d.r, &d.item
 	for depth := r.s.Depth(); d.child(depth); {
-		if space := r.space(); space != r.native && !isAtom(space) {
+		if space := r.space(); space != r.native && !vocab.IsAtom(space) {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch atomName(r.s.Local()) {
+		switch vocab.AtomName(r.s.Local()) {
 		case "title":
 			item.Title = d.text()
 		case "summary":
@@ -211,15 +214,15 @@ func (d *decoder) rssItem(e *Entry) {
 	r, item := d.r, &d.item
 	author := ""
 	for depth := r.s.Depth(); d.child(depth); {
-		if space := r.space(); !r.isRSS() && space != nsRDF {
-			if space == nsContent && r.s.Local() == "encoded" {
+		if space := r.space(); !r.isRSS() && space != vocab.RDF {
+			if space == vocab.Content && r.s.Local() == "encoded" {
 				item.Content = d.text()
 			} else {
 				d.extension(&item.Extensions)
 			}
 			continue
 		}
-		switch local := r.s.Local(); rssName(local) {
+		switch local := r.s.Local(); vocab.RSSName(local) {
 		case "title":
 			item.Title = d.text()
 		case "description":
@@ -230,7 +233,7 @@ func (d *decoder) rssItem(e *Entry) {
 			href, _ := r.s.Attr("", "href")
 			base := r.currentBase()
 			if href = cmp.Or(r.plainText(), href); href != "" {
-				item.Link = resolve(base, href)
+				item.Link = iri.Resolve(base, href)
 				item.Links = add(item.Links, d.links[:], item.Link)
 			}
 		case "author":
@@ -318,4 +321,37 @@ func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 		}
 	}
 	return nil
+}
+
+// decodeJSON returns what the item says, in gofeed's form.
+func (e *Entry) decodeJSON() *gofeed.Item {
+	from, base := e.jsonItem(), e.scope.base
+	item := &gofeed.Item{
+		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
+		Published: from.Published, PublishedParsed: given(new(e.Published)),
+		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
+	}
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+		item.Image = &gofeed.Image{URL: iri.Resolve(base, image)}
+	}
+	if from.Author != (jsonAuthor{}) {
+		item.Author = from.Author.gofeed()
+		item.Authors = []*gofeed.Person{item.Author}
+	}
+	if from.Authors != nil {
+		item.Authors = nil
+		for _, a := range from.Authors {
+			item.Authors = append(item.Authors, a.gofeed())
+		}
+	}
+	item.Categories = slices.Clone(from.Tags)
+	item.Links = e.linked(item, nil)
+	return e.finishItem(item)
+}
+
+// gofeed returns the author in gofeed's form.
+func (a jsonAuthor) gofeed() *gofeed.Person {
+	p := personOf(a.Name)
+	p.URL = a.URL
+	return p
 }

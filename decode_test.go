@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 )
@@ -201,7 +202,7 @@ func TestExtensionsInAnotherFormat(t *testing.T) {
 
 // A prefix that is ours, and a default namespace, keep their meaning.
 func TestExtensionsUnderOurPrefixes(t *testing.T) {
-	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+nsAtom+`" xmlns="urn:x" xmlns:atom="urn:z" xmlns:own="urn:own"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w own:a="1"/></a:entry></a:feed>`, "")
+	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+vocab.Atom+`" xmlns="urn:x" xmlns:atom="urn:z" xmlns:own="urn:own"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w own:a="1"/></a:entry></a:feed>`, "")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, WriteRSS(&b, doc))
@@ -224,7 +225,7 @@ func TestWrittenAsItShouldBe(t *testing.T) {
 	require.NotContains(t, b.String(), "<name></name>")
 	require.Contains(t, b.String(), "<name>unknown</name>")
 
-	doc, err = Parser{}.parse(`<feed xmlns="`+nsAtom+`"><entry><id>1</id><content type="html">&lt;p>c</content></entry></feed>`, "")
+	doc, err = Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><entry><id>1</id><content type="html">&lt;p>c</content></entry></feed>`, "")
 	require.NoError(t, err)
 	b.Reset()
 	require.NoError(t, WriteRSS(&b, doc))
@@ -235,7 +236,7 @@ func TestWrittenAsItShouldBe(t *testing.T) {
 // it comes to be.
 func TestWhoseWords(t *testing.T) {
 	feed := func(author, entry string) *Document {
-		doc, err := Parser{}.parse(`<feed xmlns="`+nsAtom+`"><id>f</id>`+entry+`<author><name>`+author+`</name></author></feed>`, "http://h/"+author[:3])
+		doc, err := Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><id>f</id>`+entry+`<author><name>`+author+`</name></author></feed>`, "http://h/"+author[:3])
 		require.NoError(t, err)
 		return doc
 	}

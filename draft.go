@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -47,7 +49,7 @@ func (t Text) draftable() Text {
 	if t.Body+t.Src == "" {
 		return Text{}
 	}
-	if t.Type == TextPlain || t.Src != "" || !mayBeRelative(t.Body) {
+	if t.Type == TextPlain || t.Src != "" || !markup.MayBeRelative(t.Body) {
 		t.Base = "" // there is nothing to resolve
 	}
 	if t.Src != "" {
@@ -98,25 +100,25 @@ func (d *Draft) readElements(e *Entry) {
 // category.
 func (r *reader) draftElement(d *Draft, others *[]Person) bool {
 	space, local := r.space(), r.s.Local()
-	atom := isAtom(space) || r.doc.Format == Atom && space == r.native
+	atom := vocab.IsAtom(space) || r.doc.Format == Atom && space == r.native
 	switch rss := r.doc.Format == RSS && r.isRSS(); {
-	case atom && atomName(local) == "author" && r.doc.Format == Atom:
+	case atom && vocab.AtomName(local) == "author" && r.doc.Format == Atom:
 		d.Authors = append(d.Authors, r.person())
-	case atom && atomName(local) == "author":
+	case atom && vocab.AtomName(local) == "author":
 		*others = append(*others, r.person())
-	case atom && atomName(local) == "category":
+	case atom && vocab.AtomName(local) == "category":
 		term, _ := r.s.Attr("", "term")
 		scheme, _ := r.s.Attr("", "scheme")
 		label, _ := r.s.Attr("", "label")
 		d.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
-	case rss && rssName(local) == "author":
+	case rss && vocab.RSSName(local) == "author":
 		d.addAuthor(personText(r.plainText()))
-	case space == nsDC && local == "creator":
+	case space == vocab.DC && local == "creator":
 		*others = append(*others, personText(r.plainText()))
-	case rss && rssName(local) == "category":
+	case rss && vocab.RSSName(local) == "category":
 		domain, _ := r.s.Attr("", "domain")
 		d.addCategory(Category{Term: r.plainText(), Scheme: domain})
-	case space == nsDC && local == "subject":
+	case space == vocab.DC && local == "subject":
 		d.addCategory(Category{Term: r.plainText()})
 	default:
 		return false
@@ -150,7 +152,7 @@ func (r *reader) isCarried() bool {
 	if r.doc.Format != Atom {
 		return false
 	}
-	switch atomName(r.s.Local()) {
+	switch vocab.AtomName(r.s.Local()) {
 	case "contributor", "rights", "source":
 		return true
 	}
@@ -191,7 +193,7 @@ func (d Draft) Entry() (*Entry, error) {
 	}
 	w := &writer{}
 	w.b.WriteString("<entry")
-	writeAttr(&w.b, "xmlns", nsAtom)
+	writeAttr(&w.b, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
 	w.element("id", d.ID)
 	w.element("updated", d.Updated.Format(time.RFC3339Nano))

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -70,13 +71,13 @@ func (e *Entry) say(w io.Writer, format Format) {
 			return
 		case xmlscan.Start:
 			flush()
-			if s.Is(nsAtom, "author") {
+			if s.Is(vocab.Atom, "author") {
 				s.Skip() // see Signed
 				continue
 			}
 			write("start", s.Space(), s.Local())
 			for _, a := range s.Attrs() {
-				if !root || a.Space != nsXML {
+				if !root || a.Space != vocab.XML {
 					write(a.Space, a.Local, a.Value())
 				}
 			}
@@ -216,7 +217,7 @@ func (r *reader) newEntry(sc *scope) *Entry {
 	r.own, r.lent = r.own[:0], 0
 	if r.odd = false; r.s != nil {
 		local := r.s.Local()
-		r.odd = r.doc.Format == RSS && rssName(local) != local || r.doc.Format == Atom && atomName(local) != local
+		r.odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
 		_ = r.space() // may be odd
 	}
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})

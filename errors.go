@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/weblink"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -270,5 +272,32 @@ func (r *reader) scanError(err error) *ParseError {
 		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
 	}
 	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
+	return e
+}
+
+// notFeed makes of the error on a document that is no feed one with the feeds
+// that it names, if it is a page; other errors stay as they are.
+func (c *Client) notFeed(err error, text, base string, header http.Header) error {
+	parse, ok := errors.AsType[*ParseError](err)
+	if !ok {
+		return err
+	}
+	contentType := header.Get("Content-Type")
+	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	mediaType = strings.TrimSpace(mediaType)
+	page := parse.Err.Error() == htmlPage ||
+		(mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(text, "<")
+	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
+		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: stringError(htmlPage)}
+	}
+	if parse.Reason != ReasonNotFeed {
+		return err
+	}
+	e := &NotFeedError{URL: base, Page: page, Err: parse}
+	if page {
+		for _, l := range weblink.FeedLinks(text, base, contentType, c.Limits.withDefaults().URL) {
+			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+		}
+	}
 	return e
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
 )
 
@@ -126,7 +127,7 @@ func TestMisuse(t *testing.T) {
 	none := Limits{Bytes: n, Ratio: n, Depth: n, Attributes: n, Namespaces: n, Elements: n, Entries: n, HeadLinks: n, ID: n, URL: n}
 	got, want := none.withDefaults(), Limits{}.withDefaults()
 	require.Equal(t, []int{want.Ratio, want.Entries, want.HeadLinks, want.ID, want.URL}, []int{got.Ratio, got.Entries, got.HeadLinks, got.ID, got.URL})
-	doc, err := Parser{Limits: none}.parse(`<feed xmlns="`+nsAtom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`, "")
+	doc, err := Parser{Limits: none}.parse(`<feed xmlns="`+vocab.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`, "")
 	require.NoError(t, err)
 	require.Len(t, doc.Entries, 1)
 	require.Len(t, doc.Links, 1)
@@ -150,8 +151,8 @@ func TestMisuse(t *testing.T) {
 func TestWrittenMedia(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n\x00\xff"
 	for name, entry := range map[string]string{
-		"1.0": `<feed xmlns="` + nsAtom + `"><entry><id>1</id><content type="image/png">iVBORw0KGgoA/w==</content></entry></feed>`,
-		"0.3": `<feed xmlns="` + nsAtom03 + `"><entry><id>1</id><content type="image/png" mode="base64">iVBORw0KGgoA/w==</content></entry></feed>`,
+		"1.0": `<feed xmlns="` + vocab.Atom + `"><entry><id>1</id><content type="image/png">iVBORw0KGgoA/w==</content></entry></feed>`,
+		"0.3": `<feed xmlns="` + vocab.Atom03 + `"><entry><id>1</id><content type="image/png" mode="base64">iVBORw0KGgoA/w==</content></entry></feed>`,
 	} {
 		for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
 			doc, err := Parser{}.parse(entry, "http://example.org/")
@@ -168,7 +169,7 @@ func TestWrittenMedia(t *testing.T) {
 }
 
 func TestWrittenSource(t *testing.T) {
-	doc, err := Parser{}.parse(`<feed xmlns="`+nsAtom+`"><entry><id>1</id><content type="video/mp4" src="a.mp4"/></entry></feed>`, "http://example.org/")
+	doc, err := Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><entry><id>1</id><content type="video/mp4" src="a.mp4"/></entry></feed>`, "http://example.org/")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, WriteRSS(&b, doc))
@@ -181,7 +182,7 @@ func TestWrittenSource(t *testing.T) {
 // Bytes of a Link field that are no UTF-8 are written as they would be requested.
 func TestLinkFieldOfRawBytes(t *testing.T) {
 	p := Parser{Header: http.Header{"Link": {"<http://example.org/caf\xe9>; rel=prev-archive; title=\"\xff\"; type=\"\xfe\""}}}
-	doc, err := p.parse(`<feed xmlns="`+nsAtom+`"/>`, "http://example.org/feed")
+	doc, err := p.parse(`<feed xmlns="`+vocab.Atom+`"/>`, "http://example.org/feed")
 	require.NoError(t, err)
 	require.Equal(t, "http://example.org/caf%E9", doc.Links[0].Href)
 	derive(t, doc)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // A Reason says why a document could not be retrieved or read.
@@ -103,7 +105,7 @@ func (g *Gap) PseudoEntry() *Entry {
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")
-	writeAttr(&b, "xmlns", nsAtom)
+	writeAttr(&b, "xmlns", vocab.Atom)
 	b.WriteByte('>')
 	for _, element := range [][2]string{
 		{"id", e.ID},
@@ -237,7 +239,7 @@ func (r *reader) coverage() {
 	offset, depth := r.s.Offset(), r.s.Depth()
 	c, tooMany := &Coverage{}, false
 	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
-	if of := attr("of"); isHTTP(of) && len(of) <= r.limits.URL {
+	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
 		c.Of = fetch.Redact(of)
 	}
 	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
@@ -272,7 +274,7 @@ func (r *reader) declaredGap() *Gap {
 	if g.Reason.UnmarshalText([]byte(reason)) != nil {
 		g.Reason = ReasonDeclared
 	}
-	if href = trim(href); isHTTP(href) && len(href) <= r.limits.URL {
+	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
 		g.URL = fetch.Redact(href)
 	}
 	return g

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/mmcdole/gofeed"
 	ext "github.com/mmcdole/gofeed/extensions"
@@ -102,12 +105,12 @@ func (d *Document) atomFeed() *gofeed.Feed {
 	head, depth := d.head()
 	r, icon, logo := head.r, "", ""
 	for head.child(depth) {
-		if space := r.space(); space != r.native && !isAtom(space) {
+		if space := r.space(); space != r.native && !vocab.IsAtom(space) {
 			head.extension(&feed.Extensions)
 			continue
 		}
 		base := r.currentBase()
-		switch atomName(r.s.Local()) {
+		switch vocab.AtomName(r.s.Local()) {
 		case "title":
 			feed.Title = head.markup(d.Title)
 		case "subtitle", "tagline":
@@ -121,9 +124,9 @@ func (d *Document) atomFeed() *gofeed.Feed {
 		case "generator":
 			feed.Generator = r.generator()
 		case "icon":
-			icon = resolve(base, r.plainText())
+			icon = iri.Resolve(base, r.plainText())
 		case "logo":
-			logo = resolve(base, r.plainText())
+			logo = iri.Resolve(base, r.plainText())
 		}
 	}
 	if image := cmp.Or(logo, icon); image != "" {
@@ -142,7 +145,7 @@ func (r *reader) generator() string {
 	url, _ := r.s.Attr("", "url") // in Atom 0.3
 	base := r.currentBase()
 	if uri = cmp.Or(uri, url); uri != "" {
-		uri = " " + resolve(base, uri)
+		uri = " " + iri.Resolve(base, uri)
 	}
 	return strings.TrimSpace(r.plainText() + version + uri)
 }
@@ -153,11 +156,11 @@ func (d *Document) rssFeed() *gofeed.Feed {
 	channel := &rss.Feed{Title: d.Title, Description: d.Subtitle}
 	head, depth := d.head()
 	for r := head.r; head.child(depth); {
-		if !r.isRSS() && r.space() != nsRDF {
+		if !r.isRSS() && r.space() != vocab.RDF {
 			head.extension(&channel.Extensions)
 			continue
 		}
-		switch rssName(strings.ToLower(r.s.Local())) {
+		switch vocab.RSSName(strings.ToLower(r.s.Local())) {
 		case "title":
 			channel.Title = head.markup(d.Title)
 		case "description":
@@ -193,7 +196,7 @@ func (d *Document) rssFeed() *gofeed.Feed {
 		return &gofeed.Feed{FeedType: "rss"}
 	}
 	if feed.Image == nil {
-		feed.Image = firstImage(feed.Description)
+		feed.Image = imageIn(feed.Description)
 	}
 	return feed
 }
@@ -203,9 +206,9 @@ func (d *Document) rssFeed() *gofeed.Feed {
 func (r *reader) image(before *rss.Image) *rss.Image {
 	image := new(rss.Image)
 	for depth := r.s.Depth(); r.child(depth); {
-		switch base := r.currentBase(); rssName(r.s.Local()) {
+		switch base := r.currentBase(); vocab.RSSName(r.s.Local()) {
 		case "url":
-			image.URL = resolve(base, r.plainText())
+			image.URL = iri.Resolve(base, r.plainText())
 		case "title":
 			image.Title = r.plainText()
 		}
@@ -264,7 +267,7 @@ func (d *decoder) extension(all *ext.Extensions) {
 	}
 	outer := ""
 	if d.r.doc.Format == Atom {
-		outer = nsAtom
+		outer = vocab.Atom
 	}
 	vocabulary[local] = append(vocabulary[local], d.element(outer))
 }
@@ -312,9 +315,9 @@ func (d *decoder) attributes() map[string]string {
 		value := a.Value()
 		switch a.Local {
 		case "href", "src", "uri", "url":
-			value = resolve(d.r.currentBase(), value)
+			value = iri.Resolve(d.r.currentBase(), value)
 		case "base", "space":
-			if a.Space == nsXML {
+			if a.Space == vocab.XML {
 				continue
 			}
 		}
@@ -328,7 +331,7 @@ func (d *decoder) attributes() map[string]string {
 // has that; without a prefix, the namespace.
 func (d *decoder) prefix() string {
 	space, prefix := d.r.space(), d.r.s.Prefix()
-	if usual, ok := usualPrefixes[space]; ok {
+	if usual, ok := vocab.Prefix(space); ok {
 		return usual
 	}
 	if prefix == "" {
@@ -367,7 +370,16 @@ func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
 			return &gofeed.Image{URL: enclosure.URL}
 		}
 	}
-	return firstImage(item.Content, item.Description)
+	return imageIn(item.Content, item.Description)
+}
+
+// imageIn returns the first image in any of the texts; nil if there is none.
+func imageIn(texts ...string) *gofeed.Image {
+	src, ok := markup.FirstImage(texts...)
+	if !ok {
+		return nil
+	}
+	return &gofeed.Image{URL: src}
 }
 
 // first returns the first of several values, "" for none.
@@ -384,62 +396,4 @@ func value(elements []ext.Extension) string {
 		return ""
 	}
 	return elements[0].Value
-}
-
-// usualPrefixes are those under which gofeed has vocabularies, whatever prefix a
-// document has for them.
-var usualPrefixes = map[string]string{
-	nsAtom:                   "atom",
-	nsAtom03:                 "atom03",
-	nsContent:                "content",
-	nsDC:                     "dc",
-	nsDCTerms:                "dcterms",
-	nsITunes:                 "itunes",
-	nsMedia:                  "media",
-	nsRDF:                    "rdf",
-	nsSyndication:            "sy",
-	nsXHTML:                  "xhtml",
-	nsXML:                    "xml",
-	"http://webns.net/mvcb/": "admin",
-	"http://purl.org/rss/1.0/modules/aggregation/":                   "ag",
-	"http://purl.org/rss/1.0/modules/annotate/":                      "annotate",
-	"http://media.tangent.org/rss/1.0/":                              "audio",
-	"http://backend.userland.com/blogChannelModule":                  "blogChannel",
-	"http://creativecommons.org/ns#license":                          "cc",
-	"http://web.resource.org/cc/":                                    "cc",
-	"http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html": "creativeCommons",
-	"http://backend.userland.com/creativeCommonsRssModule":           "creativeCommons",
-	"http://purl.org/rss/1.0/modules/company":                        "co",
-	"http://my.theinfo.org/changed/1.0/rss/":                         "cp",
-	"http://purl.org/rss/1.0/modules/email/":                         "email",
-	"http://purl.org/rss/1.0/modules/event/":                         "ev",
-	"http://rssnamespace.org/feedburner/ext/1.0":                     "feedburner",
-	"http://freshmeat.net/rss/fm/":                                   "fm",
-	"http://xmlns.com/foaf/0.1/":                                     "foaf",
-	"http://www.w3.org/2003/01/geo/wgs84_pos#":                       "geo",
-	"http://www.georss.org/georss":                                   "georss",
-	"http://www.opengis.net/gml":                                     "gml",
-	"http://postneo.com/icbm/":                                       "icbm",
-	"http://purl.org/rss/1.0/modules/image/":                         "image",
-	"http://purl.org/rss/1.0/modules/link/":                          "l",
-	"http://madskills.com/public/xml/rss/module/pingback/":           "pingback",
-	"http://prismstandard.org/namespaces/1.2/basic/":                 "prism",
-	"http://www.w3.org/2000/01/rdf-schema#":                          "rdfs",
-	"http://purl.org/rss/1.0/modules/reference/":                     "ref",
-	"http://purl.org/rss/1.0/modules/richequiv/":                     "reqv",
-	"http://purl.org/rss/1.0/modules/search/":                        "search",
-	"http://purl.org/rss/1.0/modules/slash/":                         "slash",
-	"http://schemas.xmlsoap.org/soap/envelope/":                      "soap",
-	"http://purl.org/rss/1.0/modules/servicestatus/":                 "ss",
-	"http://hacks.benhammersley.com/rss/streaming/":                  "str",
-	"http://purl.org/rss/1.0/modules/subscription/":                  "sub",
-	"http://schemas.pocketsoap.com/rss/myDescModule/":                "szf",
-	"http://purl.org/rss/1.0/modules/taxonomy/":                      "taxo",
-	"http://purl.org/rss/1.0/modules/threading/":                     "thr",
-	"http://purl.org/rss/1.0/modules/textinput/":                     "ti",
-	"http://madskills.com/public/xml/rss/module/trackback/":          "trackback",
-	"http://wellformedweb.org/commentAPI/":                           "wfw",
-	"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
-	"http://www.w3.org/1999/xlink":                                   "xlink",
-	"http://podlove.org/simple-chapters":                             "psc",
 }

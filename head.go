@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // What the head sections of Atom and RSS have in common: the history flags,
@@ -15,9 +17,9 @@ import (
 // history flags, Atom links, tombstones. It reports whether this was one.
 func (r *reader) headElement() bool {
 	switch r.space() {
-	case nsHistory:
+	case vocab.History:
 		r.flag()
-	case nsTombstones:
+	case vocab.Tombstones:
 		if r.s.Local() == "deleted-entry" {
 			r.tombstone()
 		}
@@ -26,7 +28,7 @@ func (r *reader) headElement() bool {
 			return false
 		}
 		r.coverage()
-	case nsAtom, nsAtom03:
+	case vocab.Atom, vocab.Atom03:
 		if r.s.Local() != "link" {
 			return false
 		}
@@ -182,10 +184,10 @@ type scheduleReader struct {
 // scheduleElement reads the current element of the head section if it is about
 // polling, and reports whether it was.
 func (r *reader) scheduleElement() bool {
-	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == nsSyndication
+	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == vocab.Syndication
 	local := r.s.Local()
 	if rss {
-		local = rssName(local)
+		local = vocab.RSSName(local)
 	}
 	switch {
 	case rss && local == "ttl":
@@ -235,7 +237,7 @@ func (s scheduleReader) every() time.Duration {
 // skips reads the children of skipHours or skipDays.
 func (r *reader) skips(name string, read func(text string)) {
 	for depth := r.s.Depth(); r.child(depth); {
-		if rssName(r.s.Local()) == name {
+		if vocab.RSSName(r.s.Local()) == name {
 			read(r.plainText())
 		}
 	}

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/exactjson"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
-	"github.com/mmcdole/gofeed"
 )
 
 // JSON Feed 1.0 and 1.1. Its only history link is next_url, which makes a
@@ -288,7 +287,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	}
 	item := r.item
 	*item = jsonItem{}
-	if err := unmarshalItem(raw, item); err != nil {
+	if err := exactjson.Unmarshal(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
@@ -321,7 +320,7 @@ func (e *Entry) jsonItem() *jsonItem {
 		return e.json
 	}
 	item := new(jsonItem)
-	_ = unmarshalItem(e.raw, item)
+	_ = exactjson.Unmarshal(e.raw, item)
 	return item
 }
 
@@ -363,37 +362,4 @@ func (e *Entry) JSON() json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(e.raw)
-}
-
-// decodeJSON returns what the item says, in gofeed's form.
-func (e *Entry) decodeJSON() *gofeed.Item {
-	from, base := e.jsonItem(), e.scope.base
-	item := &gofeed.Item{
-		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
-		Published: from.Published, PublishedParsed: given(new(e.Published)),
-		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
-	}
-	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
-		item.Image = &gofeed.Image{URL: resolve(base, image)}
-	}
-	if from.Author != (jsonAuthor{}) {
-		item.Author = from.Author.gofeed()
-		item.Authors = []*gofeed.Person{item.Author}
-	}
-	if from.Authors != nil {
-		item.Authors = nil
-		for _, a := range from.Authors {
-			item.Authors = append(item.Authors, a.gofeed())
-		}
-	}
-	item.Categories = slices.Clone(from.Tags)
-	item.Links = e.linked(item, nil)
-	return e.finishItem(item)
-}
-
-// gofeed returns the author in gofeed's form.
-func (a jsonAuthor) gofeed() *gofeed.Person {
-	p := personOf(a.Name)
-	p.URL = a.URL
-	return p
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
 )
 
@@ -62,7 +63,7 @@ func TestMendedEntriesAreTheSame(t *testing.T) {
 // an entry that is no longer one, and an id that nobody wrote.
 func TestWhatDamageCosts(t *testing.T) {
 	const link = `<link rel="prev-archive" href="1"/>`
-	feed := func(s string) string { return `<feed xmlns="` + nsAtom + `">` + link + s + `</feed>` }
+	feed := func(s string) string { return `<feed xmlns="` + vocab.Atom + `">` + link + s + `</feed>` }
 	const sound = `<entry><id>0</id></entry>`
 	for _, tt := range []struct {
 		name, text string

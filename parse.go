@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -291,7 +292,7 @@ func (r *reader) document() {
 	}
 	space, root := r.space(), r.s.Local()
 	switch {
-	case strings.EqualFold(root, "feed") && (isAtom(space) || space == ""):
+	case strings.EqualFold(root, "feed") && (vocab.IsAtom(space) || space == ""):
 		r.spelt("feed")
 		r.doc.Format = Atom
 		r.atomFeed()
@@ -299,7 +300,7 @@ func (r *reader) document() {
 		r.doc.Format = RSS
 		r.native = space
 		r.rss()
-	case root == "RDF" && space == nsRDF:
+	case root == "RDF" && space == vocab.RDF:
 		r.doc.Format = RSS
 		r.rss()
 	default:

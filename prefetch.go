@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // An ahead loads the documents of a chain one after the other, and requests
@@ -147,7 +149,7 @@ func (l *loaded) older(feed Kind) (urls []string, lost bool) {
 	rel := feed.older()
 	if u := l.unchanged(); u != nil && rel != "" {
 		if u.Known.Older != "" {
-			urls = []string{withoutFragment(u.Known.Older)}
+			urls = []string{iri.WithoutFragment(u.Known.Older)}
 		}
 		return urls, u.Known.Lost
 	}

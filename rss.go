@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: links are
@@ -15,7 +18,7 @@ import (
 // isRSS reports whether the current element is one of RSS's own.
 func (r *reader) isRSS() bool {
 	space := r.space()
-	return space == "" || space == r.native || rdfVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
+	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
 // rss reads the children of the root: a channel, and in RSS 1.0 the items.
@@ -30,7 +33,7 @@ func (r *reader) rss() {
 		}
 		switch r.rssLocal() {
 		case "channel":
-			r.doc.version = cmp.Or(r.doc.version, rdfVersion(r.space()))
+			r.doc.version = cmp.Or(r.doc.version, vocab.RDFVersion(r.space()))
 			r.channel()
 		case "item":
 			r.rssItem()
@@ -38,17 +41,6 @@ func (r *reader) rss() {
 			r.keep(func() bool { r.rssImage(); return true })
 		}
 	}
-}
-
-// rdfVersion returns the version of RSS that a namespace belongs to.
-func rdfVersion(space string) string {
-	switch space {
-	case "http://purl.org/rss/1.0/":
-		return "1.0"
-	case "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
-		return "0.9"
-	}
-	return ""
 }
 
 // channel reads the head section, and the items among it.
@@ -107,12 +99,12 @@ func (r *reader) foreignHead() (known bool) {
 	switch space, local := r.space(), r.s.Local(); {
 	case n > r.ranks.updated:
 		r.doc.Updated, r.ranks.updated = r.timeText(), n
-	case r.ranks.title == 0 && space == nsDC && local == "title":
+	case r.ranks.title == 0 && space == vocab.DC && local == "title":
 		r.doc.Title, r.ranks.title = r.headText(r.textConstruct().Plain(), r.s.Offset()), 1
-	case r.ranks.language == 0 && space == nsDC && local == "language":
+	case r.ranks.language == 0 && space == vocab.DC && local == "language":
 		r.doc.Language = r.languageText()
 		return false
-	case space == nsITunes && local == "image":
+	case space == vocab.ITunes && local == "image":
 		href, _ := r.s.Attr("", "href")
 		r.setIcon(r.reference(trim(href), r.s.Offset()), 1)
 		return false
@@ -125,7 +117,7 @@ func (r *reader) foreignHead() (known bool) {
 // rssImage reads the picture of a channel.
 func (r *reader) rssImage() {
 	for depth := r.s.Depth(); r.child(depth); {
-		if rssName(r.s.Local()) == "url" {
+		if vocab.RSSName(r.s.Local()) == "url" {
 			r.icon(2)
 		}
 	}
@@ -143,15 +135,15 @@ func (r *reader) languageText() string {
 // RSS 2.0 itself does not of its items (5005#22): the highest counts.
 func (r *reader) updateRank() int {
 	switch r.space() {
-	case nsAtom:
+	case vocab.Atom:
 		if r.s.Local() == "updated" {
 			return 3
 		}
-	case nsDCTerms:
+	case vocab.DCTerms:
 		if r.s.Local() == "modified" {
 			return 2
 		}
-	case nsDC:
+	case vocab.DC:
 		if r.s.Local() == "date" {
 			return 1
 		}
@@ -163,9 +155,9 @@ func (r *reader) updateRank() int {
 func (r *reader) isPublished() bool {
 	switch r.s.Local() {
 	case "issued", "created":
-		return r.space() == nsDCTerms
+		return r.space() == vocab.DCTerms
 	case "published":
-		return r.space() == nsAtom
+		return r.space() == vocab.Atom
 	}
 	return false
 }
@@ -194,7 +186,7 @@ func (r *reader) rssItem() {
 		return
 	}
 	depth, lenient := r.s.Depth(), r.s.Lenient()
-	about, _ := r.s.Attr(nsRDF, "about")
+	about, _ := r.s.Attr(vocab.RDF, "about")
 	rank, permalink, atomID := 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
@@ -203,11 +195,11 @@ func (r *reader) rssItem() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
-			case atomID == "" && r.s.Local() == "id" && isAtom(r.space()):
+			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
 				atomID = r.plainText()
 			case e.Published.IsZero() && r.isPublished():
 				e.Published = r.timeText()
-			case r.s.Local() == "link" && isAtom(r.space()):
+			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
 				r.addLinks(r.atomLink)
 			}
 			continue
@@ -240,7 +232,7 @@ func (r *reader) rssItem() {
 	e.Links = r.takeLinks()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), atomID)
-	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
+	} else if permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.endEntry(e, lenient, &texts)
@@ -266,10 +258,6 @@ func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 
 // textLink reads RSS's link element, whose text is the reference.
 func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
-
-func isHTTP(u string) bool {
-	return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://")
-}
 
 // enclosure reads RSS's element as the link that it is in Atom.
 func (r *reader) enclosure(links Links) Links {
@@ -298,11 +286,11 @@ func (r *reader) enclosure(links Links) Links {
 func WriteRSS(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	writeAttr(&out.b, "xmlns:atom", nsAtom)
+	writeAttr(&out.b, "xmlns:atom", vocab.Atom)
 	out.b.WriteString("><channel>\n")
 	out.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
-	out.element("link", writable(cmp.Or(home.Href, d.URL)))
+	out.element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
 	out.element("description", cmp.Or(d.Subtitle, d.Title))
 	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
@@ -333,7 +321,7 @@ func (w *writer) rssItem(e *Entry) {
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
-		w.element(`dc:creator xmlns:dc="`+nsDC+`"`, cmp.Or(person.Name, person.Email))
+		w.element(`dc:creator xmlns:dc="`+vocab.DC+`"`, cmp.Or(person.Name, person.Email))
 	}
 	for _, category := range item.Categories {
 		w.element("category", category)
@@ -349,7 +337,7 @@ func (w *writer) rssItem(e *Entry) {
 	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
 		w.media("atom:content", content) // RSS has no element for it
 	default:
-		w.element(`content:encoded xmlns:content="`+nsContent+`"`, content.html())
+		w.element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
 	}
 	w.b.WriteString(others.elements + "</item>\n")
 }
@@ -361,9 +349,9 @@ func (w *writer) rssLinks(links Links) {
 	for _, l := range links {
 		switch {
 		case l == home:
-			w.element("link", writable(l.Href))
+			w.element("link", iri.Writable(l.Href))
 		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+			w.empty("enclosure", "url", iri.Writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
 		default:
 			w.link("atom:link", l)
 		}

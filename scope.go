@@ -3,10 +3,12 @@ package feedhistory
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -69,7 +71,7 @@ func (r *reader) currentBase() string {
 		base = r.bases[n-1].url
 	}
 	for _, b := range bases[n:] {
-		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
+		if inner := iri.Resolve(base, b.Ref); len(inner) <= r.limits.URL {
 			base = inner
 		}
 		r.bases = append(r.bases, baseURL{b.At, base})
@@ -169,7 +171,7 @@ func (sc *scope) lends(l loan) bool {
 		own += len(b.Prefix) + len(b.URI)
 	}
 	if reach.Whole > shortBase {
-		paths, others := countReferences(l.markup)
+		paths, others := markup.CountRelative(l.markup)
 		own += paths*reach.Path + others*reach.Whole
 	}
 	return affords(len(l.raw), own)
@@ -178,43 +180,6 @@ func (sc *scope) lends(l loan) bool {
 // A base that is not longer costs no more than a few times what a reference to
 // it takes.
 const shortBase = 64
-
-// countReferences returns how many relative references markup may have, at the
-// most: in attributes, in elements, and in what is escaped. Paths are counted
-// apart from those that keep all of a base, as #top does.
-func countReferences(markup string) (paths, others int) {
-	others = hidden(markup) + strings.Count(markup, "equals;")
-	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
-	for equals := range relativeReferences(markup) {
-		if value := afterQuote(markup[equals+1:]); value == "" || strings.IndexByte("#?&> ", value[0]) >= 0 {
-			others++
-		} else {
-			paths++
-		}
-	}
-	return paths, others
-}
-
-// hidden counts the character references that could be a part of an attribute's
-// name, or of what follows it: those to ASCII, but for marks that are escaped
-// everywhere.
-func hidden(markup string) (n int) {
-	for {
-		_, rest, ok := strings.Cut(markup, "&#")
-		if !ok {
-			return n
-		}
-		digits, base := rest, 10
-		if rest != "" && rest[0]|0x20 == 'x' {
-			digits, base = rest[1:], 16
-		}
-		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789abcdefABCDEF"))]
-		if c, err := strconv.ParseUint(digits, base, 32); err == nil && c < 0x80 && !strings.ContainsRune(`"&'<>`, rune(c)) {
-			n++
-		}
-		markup = rest
-	}
-}
 
 // skip leaves out an entry that is beyond a limit, and says so: the others are
 // read.
@@ -240,24 +205,6 @@ func (r *reader) addGaps() {
 	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }
 
-// The namespaces that carry meaning here. Elements are known by namespace,
-// never by prefix.
-const (
-	nsAtom        = "http://www.w3.org/2005/Atom"
-	nsAtom03      = "http://purl.org/atom/ns#"
-	nsContent     = "http://purl.org/rss/1.0/modules/content/"
-	nsDC          = "http://purl.org/dc/elements/1.1/"
-	nsDCTerms     = "http://purl.org/dc/terms/"
-	nsHistory     = "http://purl.org/syndication/history/1.0"
-	nsITunes      = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	nsMedia       = "http://search.yahoo.com/mrss/"
-	nsRDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-	nsSyndication = "http://purl.org/rss/1.0/modules/syndication/"
-	nsTombstones  = "http://purl.org/atompub/tombstones/1.0"
-	nsXHTML       = "http://www.w3.org/1999/xhtml"
-	nsXML         = "http://www.w3.org/XML/1998/namespace"
-)
-
 // space returns the namespace of the current element, as it is meant: feeds
 // misspell those of others. That of RFC 5005 is exact, since a feed's verdict
 // hangs on it.
@@ -267,7 +214,7 @@ func (r *reader) space() string {
 		return space
 	}
 	switch space {
-	case "", nsAtom, nsContent, nsDC, nsITunes, nsMedia, nsXHTML:
+	case "", vocab.Atom, vocab.Content, vocab.DC, vocab.ITunes, vocab.Media, vocab.XHTML:
 		r.exact = space
 		return space
 	}
@@ -275,7 +222,7 @@ func (r *reader) space() string {
 		r.odd = r.odd || meant != space
 		return meant
 	}
-	meant := meantSpace(space)
+	meant := vocab.MeantSpace(space)
 	if meant != space {
 		r.odd = true
 		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.s.Offset())
@@ -289,95 +236,14 @@ func (r *reader) space() string {
 	return meant
 }
 
-// misspelt are the namespaces that are known when misspelt, without what is
-// spelt in several ways.
-var misspelt = func() map[string]string {
-	m := map[string]string{}
-	for _, space := range []string{nsAtom, nsContent, nsDC, nsDCTerms, nsITunes, nsMedia, nsSyndication, nsXHTML} {
-		m[bareSpace(space)] = space
-	}
-	return m
-}()
-
-// bareSpace takes off a namespace's name what feeds misspell: the scheme, www,
-// the end, and the case of letters.
-func bareSpace(space string) string {
-	space = strings.ToLower(strings.Trim(space, " \t\r\n"))
-	space = strings.TrimPrefix(strings.TrimPrefix(space, "https://"), "http://")
-	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
-}
-
-// meantSpace returns the namespace that a name stands for.
-func meantSpace(space string) string {
-	if len(space) > 100 {
-		return space
-	}
-	if known, ok := misspelt[bareSpace(space)]; ok {
-		return known
-	}
-	return space
-}
-
-// rssName returns the name of an element of RSS as the specification spells it:
-// feeds are careless about its case.
-func rssName(local string) string {
-	switch local {
-	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
-		"lastBuildDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
-		return local
-	}
-	for i := range len(local) {
-		if c := local[i]; c < 'a' || c > 'z' {
-			return rssNameOf(local)
-		}
-	}
-	switch local {
-	case "lastbuilddate", "pubdate", "skipdays", "skiphours":
-		return rssNameOf(local)
-	}
-	return local
-}
-
-func rssNameOf(local string) string {
-	for _, name := range [...]string{
-		"author", "category", "channel", "day", "description", "enclosure", "guid", "hour", "item",
-		"lastBuildDate", "link", "pubDate", "skipDays", "skipHours", "source", "title", "ttl",
-	} {
-		if strings.EqualFold(local, name) {
-			return name
-		}
-	}
-	return local
-}
-
-// atomName is the same for Atom, which has small letters only: names that begin
-// with a capital may be meant for its own.
-func atomName(local string) string {
-	if isCapital(local) {
-		return atomNameOf(local)
-	}
-	return local
-}
-
-func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
-
-func atomNameOf(local string) string {
-	switch name := strings.ToLower(local); name {
-	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
-		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
-		return name
-	}
-	return local
-}
-
 // rssLocal is rssName of the current element, and notes a name that is misspelt.
-func (r *reader) rssLocal() string { return r.spelt(rssName(r.s.Local())) }
+func (r *reader) rssLocal() string { return r.spelt(vocab.RSSName(r.s.Local())) }
 
 // atomLocal is the same for Atom.
 func (r *reader) atomLocal() string {
 	local := r.s.Local()
-	if isCapital(local) {
-		return r.spelt(atomNameOf(local))
+	if name := vocab.AtomName(local); name != local {
+		return r.spelt(name)
 	}
 	return local
 }
@@ -390,53 +256,6 @@ func (r *reader) spelt(name string) string {
 		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
 	}
 	return name
-}
-
-// extended are the extensions of an entry, to be written within another element.
-type extended struct {
-	attrs    string // of the element: what they need of their scope
-	elements string
-}
-
-// extensions returns an entry's extensions, without those that have a place of
-// their own in every format.
-func (e *Entry) extensions() (x extended) {
-	if e.raw == "" || e.format() == JSONFeed {
-		return x
-	}
-	raw := e.raw
-	if e.lenient {
-		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
-	}
-	r := newFragment(raw, e.scope, e.format())
-	sc := r.newScope()
-	var elements []string
-	for depth := r.s.Depth(); r.s.Child(depth); {
-		if !r.isOwn() && !r.isMapped() {
-			start := r.s.Offset()
-			r.s.Skip()
-			elements = append(elements, raw[start:r.s.End()])
-		}
-	}
-	if len(elements) == 0 {
-		return x
-	}
-	all := strings.Join(elements, "\n")
-	shared, others := sc.shareable(all)
-	var b strings.Builder
-	left := maxBorrowed*len(all) + maxBorrowedExtra
-	for _, element := range elements {
-		attrs := declarations(element, others)
-		if left -= len(attrs); left < 0 {
-			return extended{} // more declarations than elements
-		}
-		if attrs != "" {
-			element = xmlscan.Standalone(element, sc.bindings, attrs)
-		}
-		b.WriteString(element + "\n")
-	}
-	x.elements, x.attrs = b.String(), sc.attrs(shared, mayBeRelative(all))
-	return x
 }
 
 // attrs returns the attributes that carry bindings, the base, if it is to, and
@@ -460,7 +279,7 @@ func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
 // is ours.
 func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
 	for _, b := range sc.needed(elements) {
-		if b.Prefix == "" || b.Prefix == "atom" && b.URI != nsAtom {
+		if b.Prefix == "" || b.Prefix == "atom" && b.URI != vocab.Atom {
 			others = append(others, b)
 		} else {
 			shared = append(shared, b)
@@ -502,25 +321,6 @@ func hasUnprefixed(element string) bool {
 	}
 }
 
-// isOwn reports whether the current element is of the format's own vocabulary.
-func (r *reader) isOwn() bool {
-	return isAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
-}
-
-// isMapped reports whether the current element of an entry has a place of its
-// own in every format.
-func (r *reader) isMapped() bool {
-	switch local := r.s.Local(); r.space() {
-	case nsDC:
-		return local == "creator" || local == "date" || local == "subject"
-	case nsDCTerms:
-		return local == "modified" || local == "issued" || local == "created"
-	case nsContent:
-		return local == "encoded"
-	}
-	return false
-}
-
 // alone returns an element with what it takes from the scope to stand by itself,
 // in any document.
 func (sc *scope) alone(element string, format Format) string {
@@ -529,11 +329,11 @@ func (sc *scope) alone(element string, format Format) string {
 	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
 		attrs += ` xmlns=""`
 	}
-	if sc.base != "" && mayBeRelative(element) {
+	if sc.base != "" && markup.MayBeRelative(element) {
 		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
 		s.Next()
-		own, _ := s.Attr(nsXML, "base")
-		if base := resolve(sc.base, own); base != own {
+		own, _ := s.Attr(vocab.XML, "base")
+		if base := iri.Resolve(sc.base, own); base != own {
 			var b strings.Builder
 			writeAttr(&b, "xml:base", base)
 			attrs += b.String()
@@ -561,12 +361,12 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 		}
 		writeAttr(&attrs, name, b.URI)
 	}
-	own, ok := s.Attr(nsXML, "base")
-	if base := resolve(sc.base, own); base != own {
+	own, ok := s.Attr(vocab.XML, "base")
+	if base := iri.Resolve(sc.base, own); base != own {
 		writeAttr(&attrs, "xml:base", base)
 		lenient = lenient || ok // its own is to be replaced
 	}
-	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
+	if _, ok := s.Attr(vocab.XML, "lang"); !ok && sc.lang != "" {
 		writeAttr(&attrs, "xml:lang", sc.lang)
 	}
 	if lenient {

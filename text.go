@@ -3,9 +3,11 @@ package feedhistory
 import (
 	"encoding/base64"
 	"math"
-	"slices"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -24,6 +26,26 @@ type Text struct {
 	Src  string // where content is that stands elsewhere, absolute
 	Base string // what relative references in Body resolve against
 	Lang string // xml:lang in scope; "" if none is
+}
+
+// isMarkup reports whether the body is HTML, or XHTML written as HTML.
+func (t Text) isMarkup() bool { return t.Type == TextHTML || t.Type == TextXHTML }
+
+// Plain returns the text without markup. It separates blocks by a newline, and
+// leaves out what browsers do not show, such as scripts and styles.
+func (t Text) Plain() string {
+	if !t.isMarkup() {
+		return t.Body
+	}
+	return markup.Plain(t.Body)
+}
+
+// absolute returns the body with absolute references.
+func (t Text) absolute() string {
+	if !t.isMarkup() || t.Base == "" {
+		return t.Body
+	}
+	return markup.Absolute(t.Body, t.Base)
 }
 
 // Title returns the entry's title.
@@ -73,7 +95,7 @@ func (e *Entry) text(which int) (best Text) {
 			continue
 		}
 		for depth := r.s.Depth(); r.s.Child(depth); {
-			if r.space() == nsMedia {
+			if r.space() == vocab.Media {
 				choice.offer(r)
 			}
 		}
@@ -82,7 +104,7 @@ func (e *Entry) text(which int) (best Text) {
 }
 
 // isGroup recognises media:group, which has the texts of a video's entry.
-func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == nsMedia }
+func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == vocab.Media }
 
 // A textChoice is the element that serves best so far as an entry's title, summary
 // or content.
@@ -151,13 +173,13 @@ const firstRank = 9
 func (r *reader) textRank(what string) int {
 	space, local := r.space(), r.s.Local()
 	switch {
-	case r.doc.Format == Atom && (space == r.native || isAtom(space)):
-		if atomName(local) == what {
+	case r.doc.Format == Atom && (space == r.native || vocab.IsAtom(space)):
+		if vocab.AtomName(local) == what {
 			return firstRank
 		}
 		return 0
 	case r.doc.Format == RSS && r.isRSS():
-		return rssRank(what, rssName(local))
+		return rssRank(what, vocab.RSSName(local))
 	}
 	return foreignRank(what, space, local, r.doc.Format == RSS)
 }
@@ -178,25 +200,25 @@ func rssRank(what, local string) int {
 
 // foreignRank is textRank of another vocabulary's element.
 func foreignRank(what, space, local string, rss bool) int {
-	atom := isAtom(space) && local == what
+	atom := vocab.IsAtom(space) && local == what
 	switch {
-	case what == "title" && local == "title" && space == nsDC:
+	case what == "title" && local == "title" && space == vocab.DC:
 		return 4
-	case what == "title" && local == "title" && space == nsMedia:
+	case what == "title" && local == "title" && space == vocab.Media:
 		return 3
-	case what == "summary" && local == "description" && space == nsMedia:
+	case what == "summary" && local == "description" && space == vocab.Media:
 		return 1
 	case !rss:
 		return 0
 	case atom:
 		return 2
-	case what == "summary" && local == "description" && space == nsDC:
+	case what == "summary" && local == "description" && space == vocab.DC:
 		return 4
-	case what == "summary" && local == "summary" && space == nsITunes:
+	case what == "summary" && local == "summary" && space == vocab.ITunes:
 		return 3
-	case what == "content" && local == "encoded" && space == nsContent:
+	case what == "content" && local == "encoded" && space == vocab.Content:
 		return firstRank
-	case what == "content" && local == "body" && space == nsXHTML:
+	case what == "content" && local == "body" && space == vocab.XHTML:
 		return 3
 	}
 	return 0
@@ -205,14 +227,14 @@ func foreignRank(what, space, local string, rss bool) int {
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
 	t := Text{Base: r.currentBase(), Lang: r.language()}
-	space, local := r.space(), atomName(r.s.Local())
+	space, local := r.space(), vocab.AtomName(r.s.Local())
 	if src, ok := r.s.Attr("", "src"); ok && local == "content" {
-		t.Src = resolve(t.Base, src)
+		t.Src = iri.Resolve(t.Base, src)
 	}
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
-	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		if t.Type = TextHTML; (isTitle(local) || space == nsMedia) && !strings.EqualFold(trim(kind), TextHTML) {
+	if !vocab.IsAtom(space) && (r.doc.Format != Atom || space != r.native) {
+		if t.Type = TextHTML; (isTitle(local) || space == vocab.Media) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
 		}
 		return r.textOrMarkup(t)
@@ -336,7 +358,7 @@ func (r *reader) xhtml(div bool) (body, base string) {
 				state = after
 				continue
 			}
-			if !isVoid(r.s.Local()) {
+			if !markup.IsVoid(r.s.Local()) {
 				b.WriteString("</" + r.htmlName() + ">")
 			}
 		case xmlscan.Text:
@@ -350,7 +372,7 @@ func (r *reader) xhtml(div bool) (body, base string) {
 
 // htmlName returns the current element's name as HTML has it.
 func (r *reader) htmlName() string {
-	if prefix := r.s.Prefix(); prefix != "" && r.s.Space() != nsXHTML {
+	if prefix := r.s.Prefix(); prefix != "" && r.s.Space() != vocab.XHTML {
 		return prefix + ":" + r.s.Local()
 	}
 	return r.s.Local()
@@ -360,13 +382,13 @@ func (r *reader) writeStart(b *strings.Builder, absolute bool) {
 	b.WriteString("<" + r.htmlName())
 	for _, a := range r.s.Attrs() {
 		name, value := a.Local, a.Value()
-		if a.Space == nsXML && name == "base" {
+		if a.Space == vocab.XML && name == "base" {
 			continue
 		}
 		if a.Prefix != "" {
 			name = a.Prefix + ":" + name
-		} else if absolute && slices.Contains(urlAttributes, name) {
-			value = resolve(r.currentBase(), value)
+		} else if absolute && markup.IsReference(name) {
+			value = iri.Resolve(r.currentBase(), value)
 		}
 		writeAttr(b, name, value)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // WalkOptions tell a walk what you know already. This package remembers nothing
@@ -71,7 +72,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 		}
 		w.ahead.next, w.ahead.known = w.guess, w.known
 		defer w.ahead.stop()
-		w.run(withoutFragment(url))
+		w.run(iri.WithoutFragment(url))
 	}
 }
 
@@ -123,7 +124,7 @@ func (w *walk) run(url string) {
 // resume goes on where earlier walks were cut short.
 func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
-		url = withoutFragment(url)
+		url = iri.WithoutFragment(url)
 		if w.ended || w.seen(url) || kind == Archived && w.processed(url) {
 			continue
 		}
@@ -254,38 +255,6 @@ func (w *walk) takeHeld(isIt func(*loaded) bool) *loaded {
 	return held
 }
 
-// forbids says why a document is not requested, if it is not.
-func (w *walk) forbids(url string) *Gap {
-	switch {
-	case w.seen(url):
-		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has been read already")}
-	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
-	case w.affordable():
-		return nil
-	case w.barren():
-		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
-	}
-	return &Gap{URL: url, Reason: ReasonBudget,
-		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
-			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
-}
-
-func (w *walk) foreign(url string) bool {
-	return w.c.Policy.SameOrigin &&
-		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
-}
-
-// strayed says that a document was redirected to a forbidden origin.
-func (w *walk) strayed(l *loaded, from string) *Gap {
-	if !w.foreign(l.finalURL()) {
-		return nil
-	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
-		Err: errors.New("it redirects to another origin than the feed's")}
-}
-
 // guess says which document will be wanted after one whose head is known. It
 // does not where a link that comes later could still make another one wanted: a
 // request that turns out to be in vain could have the host bar the others. Nor
@@ -299,7 +268,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 		}
 	}
 	link, ok := head.Links.Rel(kind.older())
-	url := withoutFragment(link.Href)
+	url := iri.WithoutFragment(link.Href)
 	if !ok || link.distance() > 0 || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
 		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
 		return "", false

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // A web is a random set of documents, of which each may link to any, and of which
@@ -75,7 +76,7 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+nsHistory+`"/>`
+	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+vocab.History+`"/>`
 	if w.feed == Paged {
 		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
 	}

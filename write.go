@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -41,7 +45,7 @@ func (e *Entry) Signed() *Entry {
 		return e
 	}
 	signed := *e
-	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`) + text[end:]
+	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+vocab.Atom+`">`) + text[end:]
 	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
 	signed.texts = textPlaces{}
 	return &signed
@@ -154,16 +158,16 @@ func (w *writer) open(name string, attrs ...string) {
 
 // link writes an Atom link, under the given element name.
 func (w *writer) link(name string, l Link) {
-	w.empty(name, "rel", l.Rel, "href", writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+	w.empty(name, "rel", l.Rel, "href", iri.Writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
 }
 
 // flags writes the history flags and tombstones of a head section.
 func (w *writer) flags(d *Document) {
 	if d.Complete {
-		w.empty("fh:complete", "xmlns:fh", nsHistory)
+		w.empty("fh:complete", "xmlns:fh", vocab.History)
 	}
 	if d.Archive {
-		w.empty("fh:archive", "xmlns:fh", nsHistory)
+		w.empty("fh:archive", "xmlns:fh", vocab.History)
 	}
 	w.coverage(d.Coverage)
 	for _, t := range d.Deleted {
@@ -171,7 +175,7 @@ func (w *writer) flags(d *Document) {
 		if !t.When.IsZero() {
 			when = t.When.Format(time.RFC3339Nano)
 		}
-		w.empty("at:deleted-entry", "xmlns:at", nsTombstones, "ref", t.Ref, "when", when)
+		w.empty("at:deleted-entry", "xmlns:at", vocab.Tombstones, "ref", t.Ref, "when", when)
 	}
 }
 
@@ -227,7 +231,7 @@ func (t Text) atomBody() (string, error) {
 	kind := strings.ToLower(t.Type)
 	switch {
 	case kind == TextXHTML:
-		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
+		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
 		return div, wellFormed(div)
 	case t.Src != "" && t.Body == "":
 		return "", nil
@@ -290,4 +294,78 @@ func (d *Document) documentTime() time.Time {
 		return d.LastModified
 	}
 	return d.Updated
+}
+
+// extended are the extensions of an entry, to be written within another element.
+type extended struct {
+	attrs    string // of the element: what they need of their scope
+	elements string
+}
+
+// extensions returns an entry's extensions, without those that have a place of
+// their own in every format.
+func (e *Entry) extensions() (x extended) {
+	if e.raw == "" || e.format() == JSONFeed {
+		return x
+	}
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var elements []string
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		if !r.isOwn() && !r.isMapped() {
+			start := r.s.Offset()
+			r.s.Skip()
+			elements = append(elements, raw[start:r.s.End()])
+		}
+	}
+	if len(elements) == 0 {
+		return x
+	}
+	all := strings.Join(elements, "\n")
+	shared, others := sc.shareable(all)
+	var b strings.Builder
+	left := maxBorrowed*len(all) + maxBorrowedExtra
+	for _, element := range elements {
+		attrs := declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return extended{} // more declarations than elements
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	x.elements, x.attrs = b.String(), sc.attrs(shared, markup.MayBeRelative(all))
+	return x
+}
+
+// isOwn reports whether the current element is of the format's own vocabulary.
+func (r *reader) isOwn() bool {
+	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
+}
+
+// isMapped reports whether the current element of an entry has a place of its
+// own in every format.
+func (r *reader) isMapped() bool {
+	switch local := r.s.Local(); r.space() {
+	case vocab.DC:
+		return local == "creator" || local == "date" || local == "subject"
+	case vocab.DCTerms:
+		return local == "modified" || local == "issued" || local == "created"
+	case vocab.Content:
+		return local == "encoded"
+	}
+	return false
+}
+
+// html returns the text as HTML with absolute references.
+func (t Text) html() string {
+	if t.isMarkup() {
+		return t.absolute()
+	}
+	return html.EscapeString(t.Body)
 }

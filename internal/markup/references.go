@@ -1,10 +1,12 @@
-package feedhistory
+package markup
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/mmcdole/gofeed"
 	"golang.org/x/net/html"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The references in HTML, which are made absolute where they stand: nothing else
@@ -14,6 +16,9 @@ import (
 var urlAttributes = []string{
 	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
 }
+
+// IsReference reports whether the HTML attribute with this name has a reference.
+func IsReference(name string) bool { return slices.Contains(urlAttributes, name) }
 
 // urlAttribute returns the place of an attribute in urlAttributes, -1 for none.
 func urlAttribute(name string) int {
@@ -25,32 +30,29 @@ func urlAttribute(name string) int {
 	return -1
 }
 
-// absolute returns the text's body with relative references resolved.
-func (t Text) absolute() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" {
-		return t.Body
-	}
+// Absolute returns HTML with its references resolved against base.
+func Absolute(body, base string) string {
 	var b strings.Builder
-	base := htmlBase{base: t.Base}
-	done, tags := 0, tagReader{html: t.Body}
+	from := htmlBase{base: base}
+	done, tags := 0, tagReader{html: body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
-			abs, end := base.absolute(t.Body, ref)
+			abs, end := from.absolute(body, ref)
 			if end == 0 {
 				continue
 			}
 			if b.Len() == 0 {
-				b.Grow(len(t.Body) + len(t.Body)/4 + 64)
+				b.Grow(len(body) + len(body)/4 + 64)
 			}
-			b.WriteString(t.Body[done:ref.begin])
+			b.WriteString(body[done:ref.begin])
 			b.WriteString(abs)
 			done = end
 		}
 	}
 	if done == 0 {
-		return t.Body
+		return body
 	}
-	b.WriteString(t.Body[done:])
+	b.WriteString(body[done:])
 	return b.String()
 }
 
@@ -66,7 +68,7 @@ type htmlBase struct {
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
 	amps := strings.Count(raw, "&")
-	if isHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
+	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
 	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // which ends no part of a reference
@@ -75,7 +77,7 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 		}
 	}
 	value := unescapeValue(raw)
-	if abs = resolve(b.base, value); abs == strings.TrimSpace(value) {
+	if abs = iri.Resolve(b.base, value); abs == strings.TrimSpace(value) {
 		return "", 0
 	}
 	if abs = html.EscapeString(abs); !ref.quoted {
@@ -109,16 +111,16 @@ func (b *htmlBase) prefix(ref string) string {
 // read takes the base apart.
 func (b *htmlBase) read() {
 	b.split = true
-	parts := split(b.base)
-	if parts.scheme == "" || parts.path == "" || strings.Contains(parts.path, "/.") {
+	parts := iri.Split(b.base)
+	if parts.Scheme == "" || parts.Path == "" || strings.Contains(parts.Path, "/.") {
 		return
 	}
-	root := len(parts.scheme) + len(":")
-	if parts.hasAuthority {
-		root += len("//") + len(parts.authority)
+	root := len(parts.Scheme) + len(":")
+	if parts.HasAuthority {
+		root += len("//") + len(parts.Authority)
 	}
 	b.root = html.EscapeString(b.base[:root])
-	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.path, '/')+1])
+	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.Path, '/')+1])
 }
 
 // unescapeValue returns what an attribute's value stands for, whose references
@@ -133,8 +135,9 @@ func unescapeValue(raw string) string {
 	return string(value)
 }
 
-// firstImage returns the first image with a source in any of the texts.
-func firstImage(texts ...string) *gofeed.Image {
+// FirstImage returns the source of the first image in any of the texts that has
+// one, and whether there is any.
+func FirstImage(texts ...string) (src string, ok bool) {
 	for _, text := range texts {
 		tags := tagReader{html: text}
 		for tags.next() {
@@ -143,12 +146,12 @@ func firstImage(texts ...string) *gofeed.Image {
 			}
 			for _, ref := range tags.room[:tags.refs] {
 				if urlAttributes[ref.attr] == "src" {
-					return &gofeed.Image{URL: unescapeValue(text[ref.begin:ref.end])}
+					return unescapeValue(text[ref.begin:ref.end]), true
 				}
 			}
 		}
 	}
-	return nil
+	return "", false
 }
 
 // A tagReader finds the start tags in HTML that have references.

@@ -1,4 +1,6 @@
-package feedhistory
+// Package exactjson unmarshals JSON by the exact names of its members:
+// encoding/json takes "ID" for "id" where both are there.
+package exactjson
 
 import (
 	"bytes"
@@ -6,9 +8,9 @@ import (
 	"strings"
 )
 
-// unmarshalItem reads an item as JSON Feed names its members: encoding/json
-// would take "ID" for "id" where both are there.
-func unmarshalItem(raw string, item *jsonItem) error {
+// Unmarshal is json.Unmarshal for formats, such as JSON Feed, whose names consist
+// of small letters, digits and underscores. It ignores members with other names.
+func Unmarshal(raw string, into any) error {
 	data := []byte(raw)
 	if hasOddNames(raw) {
 		var value any
@@ -20,7 +22,7 @@ func unmarshalItem(raw string, item *jsonItem) error {
 		withoutOddNames(value)
 		data, _ = json.Marshal(value) // it came from JSON
 	}
-	return json.Unmarshal(data, item)
+	return json.Unmarshal(data, into)
 }
 
 // isOddName reports whether a name is none of JSON Feed's, which are of small
