@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -66,4 +67,36 @@ func TestCoverageOfASecondReading(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Partial, h.Verdict())
 	require.Len(t, h.Gaps, 1)
+}
+
+// Gaps are the same if they are of one document for one reason, whatever their
+// errors say.
+func TestCoverageJoin(t *testing.T) {
+	const url = "http://example.org/1"
+	first := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(1, 0)}},
+		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
+	}}
+	second := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(2, 0)}},
+		{URL: url, Reason: ReasonLoop, Err: first.Gaps[0].Err},
+		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
+		{URL: url, Reason: ReasonDeclared, Err: declared("lost")},
+		{URL: url, Reason: ReasonDeclared},
+	}}
+	var words []string
+	for _, g := range first.join(second).Gaps {
+		words = append(words, g.word())
+	}
+	require.Equal(t, []string{"status", "eaten by the dog", "loop", "lost", "declared"}, words)
+}
+
+// Both of two gaps of one document count that a publisher has words of its own for.
+func TestDeclaredWords(t *testing.T) {
+	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+CoverageNamespace+
+		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
+	require.NoError(t, err)
+	h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 2)
 }

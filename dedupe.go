@@ -213,8 +213,7 @@ func (m *Merger) add(doc *Document) {
 // declare collects the gaps that the newest document declares itself.
 func (m *Merger) declare(doc *Document) {
 	for _, gap := range doc.Declared() {
-		same := func(old *Gap) bool { return old.URL == gap.URL && old.Reason == gap.Reason }
-		if !slices.ContainsFunc(m.h.Gaps, same) {
+		if !slices.ContainsFunc(m.h.Gaps, gap.isSame) {
 			m.h.Gaps = append(m.h.Gaps, gap)
 		}
 	}

@@ -73,9 +73,9 @@ const (
 	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
 )
 
-// A LimitError reports an answer that is larger than Limits allow.
+// A LimitError reports an answer, or a document, that is larger than Limits allow.
 type LimitError struct {
-	URL   string
+	URL   string // the URL that answered; "" in a ParseError, which has it
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
 	Max   int64  // what was allowed
 }
@@ -221,7 +221,7 @@ type ParseError struct {
 	Offset int    // of the document as decoded to UTF-8, in bytes
 	Line   int    // from 1; 0 where there is no place
 	Column int    // from 1, in characters
-	Err    error  // in detail
+	Err    error  // in detail; ErrWebPage or a *LimitError, if it is one
 }
 
 // Error returns the place and what is wrong there.
@@ -239,9 +239,8 @@ func (e *ParseError) Error() string {
 // Unwrap returns the error in detail.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-type stringError string
-
-func (e stringError) Error() string { return string(e) }
+// ErrWebPage is the Err of a ParseError whose document is a web page.
+var ErrWebPage = errors.New("it is an HTML page")
 
 const (
 	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
@@ -285,10 +284,10 @@ func (c *Client) notFeed(err error, text, base string, header http.Header) error
 	contentType := header.Get("Content-Type")
 	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	mediaType = strings.TrimSpace(mediaType)
-	page := parse.Err.Error() == htmlPage ||
+	page := errors.Is(parse, ErrWebPage) ||
 		(mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(text, "<")
 	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
-		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: stringError(htmlPage)}
+		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: ErrWebPage}
 	}
 	if parse.Reason != ReasonNotFeed {
 		return err

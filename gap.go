@@ -195,6 +195,18 @@ func (e declared) Error() string {
 	return "the feed itself says that this is missing: " + string(e)
 }
 
+// word returns the reason as a Coverage has it: the publisher's own word, if there
+// is one.
+func (g *Gap) word() string {
+	if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+		return string(word)
+	}
+	return g.Reason.String()
+}
+
+// isSame reports whether two gaps are of the same document, for the same reason.
+func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.word() == other.word() }
+
 // Declared returns what the document itself says is missing from its feed: the gaps
 // of its Coverage, and at least one if that is Partial. Walk requests none of them.
 func (d *Document) Declared() (gaps []*Gap) {
@@ -225,8 +237,7 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 	joined := *c
 	joined.Verdict, joined.Gaps = max(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
 	for _, g := range other.Gaps {
-		same := func(old *Gap) bool { return old.URL == g.URL && old.Err.Error() == g.Err.Error() }
-		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, same) {
+		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
 			joined.Gaps = append(joined.Gaps, g)
 		}
 	}
@@ -294,12 +305,8 @@ func (w *writer) coverage(c *Coverage) {
 	writeAttr(&w.b, "verdict", c.Verdict.String())
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
-		reason := g.Reason.String()
-		if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
-			reason = string(word)
-		}
 		w.b.WriteString("<m:gap")
-		writeAttr(&w.b, "reason", reason)
+		writeAttr(&w.b, "reason", g.word())
 		if g.URL != "" {
 			writeAttr(&w.b, "href", fetch.Redact(g.URL))
 		}

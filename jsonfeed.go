@@ -102,7 +102,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	if !strings.Contains(version, "jsonfeed.org/version/") {
 		if len(r.doc.Entries) == 0 {
 			return nil, cmp.Or(r.err, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
-				Err: stringError("a JSON object, but no feed: without version and items")})
+				Err: errors.New("a JSON object, but no feed: without version and items")})
 		}
 		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
 	}

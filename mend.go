@@ -41,7 +41,7 @@ func (p Parser) mend(r *reader) *reader {
 	if r.doc.Format == 0 {
 		var page bool
 		if begin, page = feedIn(r.text); page {
-			r.failAt(0, ReasonNotFeed, clauseFeed, htmlPage)
+			r.failPage(0)
 			return r
 		}
 		if begin < 0 {
@@ -81,8 +81,6 @@ func (r *reader) isTruncated() bool {
 }
 
 func (r *reader) isLimited() bool { return is[*xmlscan.LimitError](r.s.Err()) }
-
-const htmlPage = "an HTML page stands where the feed should be"
 
 // mostBefore is how much may stand before a feed.
 const mostBefore = 64 << 10

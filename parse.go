@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,7 +89,7 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, limitError(base, "bytes", limit)
+		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: &LimitError{Limit: "bytes", Max: limit}}
 	}
 	return p.parse(text, base)
 }
@@ -304,11 +305,10 @@ func (r *reader) document() {
 		r.doc.Format = RSS
 		r.rss()
 	default:
-		what := "the root element is " + clip(root)
+		r.fail(ReasonNotFeed, clauseFeed, "the root element is "+clip(root))
 		if strings.EqualFold(root, "html") {
-			what = htmlPage
+			r.failPage(r.err.Offset)
 		}
-		r.fail(ReasonNotFeed, clauseFeed, what)
 		return
 	}
 	for r.proceed() && r.s.Next() != xmlscan.Stop {
@@ -338,11 +338,17 @@ func (r *reader) failAt(offset int, reason Reason, clause, what string) {
 	r.err = r.failure(offset, reason, clause, what)
 }
 
+// failPage ends reading, because the document is a web page.
+func (r *reader) failPage(offset int) {
+	r.failAt(offset, ReasonNotFeed, clauseFeed, "")
+	r.err.Err = ErrWebPage
+}
+
 func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseError {
 	line, column := xmlscan.Line(r.text, offset)
 	return &ParseError{
 		URL: r.doc.URL, Reason: reason, Clause: clause,
-		Offset: offset, Line: line, Column: column, Err: stringError(what),
+		Offset: offset, Line: line, Column: column, Err: errors.New(what),
 	}
 }
 

@@ -145,7 +145,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 		return tooLargeRemedy
 	case e.Reason != feedhistory.ReasonNotFeed:
 		return ""
-	case strings.Contains(e.Err.Error(), "HTML"):
+	case errors.Is(e, feedhistory.ErrWebPage):
 		return "the page names no feed: give the feed's own address"
 	}
 	return "check the address"
@@ -155,11 +155,8 @@ const tooLargeRemedy = "allow for more with --max-document-bytes if you trust th
 
 // isTooLarge reports whether a document has more bytes than are allowed.
 func isTooLarge(err error) bool {
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
-		return e.Limit == "bytes"
-	}
-	e, ok := errors.AsType[*feedhistory.ParseError](err)
-	return ok && e.Reason == feedhistory.ReasonLimit && strings.HasSuffix(e.Err.Error(), " bytes")
+	e, ok := errors.AsType[*feedhistory.LimitError](err)
+	return ok && e.Limit == "bytes"
 }
 
 func statusRemedy(e *feedhistory.StatusError) string {

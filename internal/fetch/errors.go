@@ -9,6 +9,9 @@ import (
 )
 
 func text(url, kind string, e interface{ Detail() string }) string {
+	if url == "" {
+		return kind + e.Detail()
+	}
 	return fmt.Sprintf("fetch %q: %s%s", url, kind, e.Detail())
 }
 
@@ -115,7 +118,16 @@ func (e *LimitError) Error() string { return text(e.URL, "", e) }
 
 // Detail is the error without the URL.
 func (e *LimitError) Detail() string {
-	return fmt.Sprintf("the limit on %s (%d) is exceeded", e.Limit, e.Max)
+	return fmt.Sprintf(cmp.Or(excesses[e.Limit], "the limit on "+e.Limit+" (%d) is exceeded"), e.Max)
+}
+
+// excesses say in words which limit is exceeded.
+var excesses = map[string]string{
+	"bytes":   "more than %d bytes",
+	"ratio":   "it decompresses to more than %d times its size",
+	"headers": "the headers have more than %d bytes",
+	"wire":    "more than %d bytes before decompression",
+	"window":  "its compression needs a window of more than %d bytes",
 }
 
 // A TimeoutError reports a step that took longer than Timeouts allow.

@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused: not an absolute URL with a host: ` + assert.AnError.Error()},
 		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
 		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
-		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": the limit on ratio (200) is exceeded`},
+		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": it decompresses to more than 200 times its size`},
 		{&TimeoutError{URL: "u", Step: "idle", Max: time.Second}, `fetch "u": timeout: idle took longer than 1s`},
 		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": the body was cut short: ` + assert.AnError.Error()},
 		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": content encoding "br" is not understood`},
