@@ -8,11 +8,9 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"iter"
-	"log"
 	"net/http"
 	"os"
 	"time"
@@ -23,17 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
 // produce publishes what changed in a pool of records: a directory that any
 // server can serve.

@@ -8,10 +8,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/textproto"
 	"os"
@@ -23,17 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
 // produce appends a change of a resource to the log. Which resource that is the
 // protocol has no name for, so a header field says it.

@@ -23,20 +23,9 @@ import (
 )
 
 func main() {
-	var client feedhistory.Client
-	var url string
-	if len(os.Args) > 1 {
-		url = os.Args[1]
-	} else {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		url = home + site.Archived
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	if err := show(context.Background(), os.Stdin, os.Stdout, &client, url, 2); err != nil {
+	client, urls, stop := site.Feeds(site.Archived)
+	defer stop()
+	if err := show(context.Background(), os.Stdin, os.Stdout, client, urls[0], 2); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -8,12 +8,9 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -21,17 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
 // produce serves a collection, which is a query to a database as a rule.
 func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {

@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"slices"
 	"sync"
@@ -25,20 +24,9 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	var client feedhistory.Client
-	urls := os.Args[1:]
-	if len(urls) == 0 {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		for _, path := range []string{site.Archived, site.Complete, site.Paged, site.Broken, site.Plain} {
-			urls = append(urls, home+path)
-		}
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	aggregate(ctx, os.Stdout, &client, urls)
+	client, urls, stop := site.Feeds(site.Archived, site.Complete, site.Paged, site.Broken, site.Plain)
+	defer stop()
+	aggregate(ctx, os.Stdout, client, urls)
 }
 
 // A result is what became of one feed.
