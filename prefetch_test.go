@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -33,24 +34,24 @@ func TestAheadIsAsInSequence(t *testing.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
 		seed := rapid.Uint64Range(1, 1<<32).Draw(rt, "seed")
 		var sequence, overlapped []string
-		var one, four *line
+		var one, four *feedtest.Line
 		synctest.Test(t, func(*testing.T) { sequence, one = c.all(1, seed) })
 		require.NotEmpty(rt, sequence)
-		require.LessOrEqual(rt, one.most, 1)
-		require.Zero(rt, one.pending, "bodies left open")
+		require.LessOrEqual(rt, one.Most, 1)
+		require.Zero(rt, one.Open, "bodies left open")
 		seen.add(sequence)
-		seen["requests"] += one.requested()
-		if c.again != nil && slices.Contains(one.requests[1:], c.start) {
+		seen["requests"] += len(one.Requests())
+		if c.again != nil && slices.Contains(one.Requests()[1:], c.start) {
 			seen["read again"]++
 		}
 		for i := range uint64(3) { // as the answers come at other times
 			synctest.Test(t, func(*testing.T) { overlapped, four = c.all(0, seed+i) })
-			seen["requests not wanted"] += four.requested() - one.requested()
-			seen["most at a time"] = max(seen["most at a time"], four.most)
+			seen["requests not wanted"] += len(four.Requests()) - len(one.Requests())
+			seen["most at a time"] = max(seen["most at a time"], four.Most)
 			require.Equal(rt, sequence, overlapped)
-			require.LessOrEqual(rt, four.most, 4)
-			require.Zero(rt, four.pending, "bodies left open")
-			require.GreaterOrEqual(rt, four.requested(), one.requested())
+			require.LessOrEqual(rt, four.Most, 4)
+			require.Zero(rt, four.Open, "bodies left open")
+			require.GreaterOrEqual(rt, len(four.Requests()), len(one.Requests()))
 		}
 	})
 	t.Logf("%v", seen)
@@ -66,7 +67,7 @@ func TestAheadLeft(t *testing.T) {
 		leave := rapid.IntRange(1, 12).Draw(rt, "leave")
 		later := rapid.Bool().Draw(rt, "leave later")
 		var all, some []string
-		var l *line
+		var l *feedtest.Line
 		synctest.Test(t, func(*testing.T) { all, _ = c.all(1, seed) })
 		synctest.Test(t, func(*testing.T) {
 			l = c.walk(context.Background(), 0, seed, func(n int, doc *Document, err error) bool {
@@ -76,7 +77,7 @@ func TestAheadLeft(t *testing.T) {
 				}
 				return n < leave
 			})
-			require.Zero(rt, l.pending, "bodies left open")
+			require.Zero(rt, l.Open, "bodies left open")
 		})
 		require.Equal(rt, all[:min(leave, len(all))], some)
 	})
@@ -107,7 +108,7 @@ func TestAheadCancelled(t *testing.T) {
 					}
 					return true
 				})
-				require.Zero(rt, l.pending, "bodies left open")
+				require.Zero(rt, l.Open, "bodies left open")
 			})
 			return yields
 		}
@@ -136,7 +137,7 @@ func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 			})
 			require.Equal(t, []string{"http://a.example/0", "http://a.example/1"}, urls, "PerHost %d", perHost)
 			require.ErrorIs(t, last, context.Canceled)
-			require.Zero(t, l.pending)
+			require.Zero(t, l.Open)
 		})
 	}
 }

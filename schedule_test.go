@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -267,7 +268,7 @@ func TestNextPoll(t *testing.T) {
 			{rss, []string{"Cache-Control: no-store"}, in(time.Hour)},
 		}
 		for _, test := range tests {
-			l := &line{serve: func(*http.Request) reply { return reply{header: test.header, body: test.body} }}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
 			client := &Client{HTTP: &http.Client{Transport: l}}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
@@ -286,8 +287,8 @@ func TestNextPollIsNotForever(t *testing.T) {
 			"Cache-Control: max-age=99999999999999999999",
 			"Expires: Fri, 31 Dec 9999 23:59:59 GMT",
 		} {
-			l := &line{serve: func(*http.Request) reply {
-				return reply{header: []string{header}, body: strings.Replace(shells["rss"], "HEAD", "", 1)}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
+				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
 			client := &Client{HTTP: &http.Client{Transport: l}}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")

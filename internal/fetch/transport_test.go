@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
@@ -188,17 +189,12 @@ func TestCertificate(t *testing.T) {
 	assert.Equal(t, "do: network", got)
 }
 
-// roundTripper is a transport of the caller's.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestCallersTransport has the rules kept that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	var seen []*http.Request
-	c := &Client{Retry: Retry{Tries: 1}, HTTP: &http.Client{Jar: jar, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	c := &Client{Retry: Retry{Tries: 1}, HTTP: &http.Client{Jar: jar, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {
