@@ -11,18 +11,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A visited is what a walk remembers of the documents it has read, so that it
-// notices when a chain leads back into itself (5005#28). These are digests, of
-// a seed that nobody can know: what they cost does not grow with the documents.
+// A visited is what a walk remembers of the documents that it has read, to notice
+// when a chain leads back into itself (5005#28). It holds digests with a random
+// seed: their size does not depend on that of the documents.
 type visited struct {
 	seed  maphash.Seed
-	chain int            // the one that is followed now; there may be several to follow
-	urls  map[uint64]int // requested, or redirected to, and in which chain
+	chain int            // the number of the current chain; a walk may follow several
+	urls  map[uint64]int // the URLs that were requested or redirected to, each with its chain
 
-	// Of this chain:
-	selves set // what documents call themselves
-	bodies set // whole documents
-	facts  set // an entry's ID and update time, or a tombstone's
+	// Of the current chain:
+	selves set // the documents' self links
+	bodies set // the documents
+	facts  set // the IDs and times of entries and tombstones
 }
 
 type set map[uint64]struct{}
@@ -45,21 +45,21 @@ func (v *visited) see(url string) {
 	}
 }
 
-// forget forgets a URL at which there was no document.
+// forget forgets a URL without a document.
 func (v *visited) forget(url string) { delete(v.urls, maphash.String(v.seed, url)) }
 
-// seen reports whether it was.
+// seen reports whether a URL was requested, or redirected to.
 func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
 
-// joins reports whether it was in an earlier chain: that is no loop, but where
-// the two come together.
+// joins reports whether that was in an earlier chain: the two chains meet there,
+// which is no loop.
 func (v *visited) joins(url string) bool {
 	chain := v.urls[maphash.String(v.seed, url)]
 	return 0 < chain && chain < v.chain
 }
 
-// begin begins a chain. It may have documents that another has, under other
-// URLs, but not the same twice.
+// begin begins a chain. It may have documents of another chain under other URLs,
+// but none of its own twice.
 func (v *visited) begin() {
 	v.chain++
 	clear(v.selves)
@@ -67,28 +67,29 @@ func (v *visited) begin() {
 	clear(v.facts)
 }
 
-// repeats says why a document is one that has been read before, if it is.
+// repeats says in what way a document is one that has been read before; "" if it is
+// a new one.
 func (v *visited) repeats(l *loaded) string {
 	if l.doc == nil {
 		return ""
 	}
 	if final := l.doc.URL; final != l.url && v.seen(final) {
-		return "it redirects to " + final + ", which has been read already"
+		return "it redirects to " + final + ", which has already been read"
 	}
 	if v.has(v.bodies, l.text) {
-		return "its content is that of a document read already"
+		return "its content is the same as that of an earlier document"
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
 	known := ok && fetch.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
 		(v.seen(self.Href) || v.has(v.selves, self.Href))
 	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
-		return "it calls itself " + self.Href + ", which has been read already, and brings nothing new"
+		return "its self link is " + self.Href + ", which has already been read, and it brings nothing new"
 	}
 	return ""
 }
 
-// record remembers a document that is part of the walk, and reports whether it
-// brings anything new. It is part of this chain, even if it was held since an
+// record remembers a document of the walk, and reports whether it brings anything
+// new. The document belongs to the current chain, even if it was read for an
 // earlier one.
 func (v *visited) record(l *loaded) (fresh bool) {
 	for _, url := range []string{l.url, l.doc.URL} {
@@ -101,8 +102,8 @@ func (v *visited) record(l *loaded) (fresh bool) {
 	return v.digest(l.doc, true) > 0
 }
 
-// digest counts the entries and tombstones of a document that are new, or
-// newer, and remembers them if it is to.
+// digest counts the entries and tombstones of a document that are new, or newer,
+// and remembers them if told to.
 func (v *visited) digest(doc *Document, remember bool) (fresh int) {
 	note := func(id string, at time.Time, deleted bool) {
 		key := maphash.Comparable(v.seed, fact{id, at.UnixNano(), deleted})
@@ -128,18 +129,18 @@ type fact struct {
 	deleted bool
 }
 
-// What the caller of a walk has stored, perhaps while the walk goes on.
+// What the caller of a walk has stored, perhaps during the walk.
 
-// processed reports whether the caller had processed a document before this walk:
-// of one that the walk has read, or that one it has read calls itself, the answer
-// means nothing any more.
+// processed reports whether the caller had processed a document before this walk.
+// The caller's answer no longer counts for a URL that the walk has read, or that is
+// the self link of a document it has read.
 func (w *walk) processed(url string) bool {
 	url = iri.WithoutFragment(url)
 	return w.opt.Processed != nil && !w.seen(url) && !w.has(w.claimed, url) && w.opt.Processed(url)
 }
 
-// wasProcessed reports whether an archive that is to be yielded has been
-// processed, perhaps under another name than that of the link to it.
+// wasProcessed reports whether an archive that is about to be yielded had been
+// processed, perhaps under another URL than that of the link to it.
 func (w *walk) wasProcessed(l *loaded) bool {
 	if w.opt.Processed == nil || l.doc == nil {
 		return false
@@ -151,8 +152,8 @@ func (w *walk) wasProcessed(l *loaded) bool {
 	return processed && l.url != w.start
 }
 
-// knows reports whether a document has been processed by one of its names: where
-// it was found, or its self.
+// knows reports whether a document had been processed under one of its URLs: the one
+// where it was found, or its self link.
 func (w *walk) knows(doc *Document) bool {
 	self, ok := doc.Links.Rel(RelSelf)
 	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
@@ -165,9 +166,9 @@ type Budget struct {
 	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
-	// More, if not nil, is called when one of these is spent, with what the walk
-	// has used so far. It may return a larger budget; otherwise the chain ends in
-	// a gap.
+	// More, if not nil, is called when one of these is spent. Its argument is what
+	// the walk has used so far. If it does not return a larger budget, the chain
+	// ends in a gap.
 	More func(used Budget) Budget
 }
 
@@ -187,7 +188,7 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// affordable reports whether the budget allows for one more document.
+// affordable reports whether the budget allows one more document.
 func (w *walk) affordable() bool {
 	if w.spent(0) && w.budget.More != nil {
 		more := w.budget.More
@@ -197,8 +198,8 @@ func (w *walk) affordable() bool {
 	return !w.spent(0)
 }
 
-// spent reports whether the budget is, once the given number of documents more
-// will have been read.
+// spent reports whether the budget is spent after the given number of further
+// documents.
 func (w *walk) spent(documents int) bool {
 	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
 }
@@ -208,9 +209,9 @@ func (w *walk) barren() bool {
 	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
 }
 
-// count counts a document that is part of the walk. An archive without any entry
-// may be that of a day on which nothing happened; one whose entries are all known
-// is what a server sends that does not see what it is asked for.
+// count counts a document of the walk against the budget. An archive without any
+// entry may be that of a day on which nothing happened; one whose entries are all
+// known comes from a server that ignores what is requested.
 func (w *walk) count(l *loaded, fresh bool) {
 	switch {
 	case fresh:
@@ -222,13 +223,13 @@ func (w *walk) count(l *loaded, fresh bool) {
 	}
 }
 
-// forbids says why a document is not requested, if it is not.
+// forbids returns a gap if a document must not be requested.
 func (w *walk) forbids(url string) *Gap {
 	switch {
 	case w.seen(url):
-		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has been read already")}
+		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("its origin is not the feed's")}
 	case w.affordable():
 		return nil
 	case w.barren():
@@ -236,7 +237,7 @@ func (w *walk) forbids(url string) *Gap {
 			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
-		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
+		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
 			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
 }
 
@@ -245,11 +246,11 @@ func (w *walk) foreign(url string) bool {
 		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
 }
 
-// strayed says that a document was redirected to a forbidden origin.
+// strayed returns a gap if a document was redirected to a forbidden origin.
 func (w *walk) strayed(l *loaded, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
 	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
-		Err: errors.New("it redirects to another origin than the feed's")}
+		Err: errors.New("it redirects to an origin that is not the feed's")}
 }

@@ -15,15 +15,13 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Decode reads everything that the entry says into gofeed's form: authors,
-// categories, enclosures, iTunes, Dublin Core and other extensions, as gofeed's
-// parser does. References are resolved as RFC 3986 says. Title, description and
-// content are what Title, Summary and Content give, with relative references
-// made absolute.
+// Decode returns the whole entry in gofeed's form: authors, categories, enclosures,
+// iTunes, Dublin Core and other extensions, as gofeed's parser does. It resolves
+// references by RFC 3986. Title, description and content are those of Title, Summary
+// and Content, with absolute references.
 //
-// The error is a *ParseError with ReasonLimit where the entry has more than 5,000
-// elements, or 32 namespaces, in its authors and extensions; the item then has
-// what came before.
+// The error is a *ParseError with ReasonLimit if the authors and extensions have more
+// than 5,000 elements, or 32 namespaces; the item then has what comes before.
 func (e *Entry) Decode() (*gofeed.Item, error) {
 	switch {
 	case e.raw == "":
@@ -40,7 +38,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	}
 	item := &d.item
 	for which, field := range []*string{&item.Title, &item.Description, &item.Content} {
-		if *field == "" { // in other vocabularies there may be one
+		if *field == "" { // another vocabulary may have it
 			*field = e.text(which).absolute()
 		}
 	}
@@ -51,7 +49,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	return item, nil
 }
 
-// finishItem sets what is not found in the entry's element alone.
+// finishItem sets the fields that do not depend on the entry's element alone.
 func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
@@ -67,15 +65,15 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	return item
 }
 
-// The most that is decoded of one entry: each element takes more memory than text
-// does.
+// The limits on what is decoded of one entry, because elements take more memory than
+// their text.
 const (
 	maxDecodedElements   = 5000
 	maxDecodedNamespaces = 32
 )
 
-// A decoded is an item, with room for what most items point to: all of it is
-// allocated together.
+// A decoded is an item, with room for what most items point to, so that all of it is
+// one allocation.
 type decoded struct {
 	item       gofeed.Item
 	times      [2]time.Time
@@ -105,13 +103,12 @@ func (d *decoded) author(p Person) {
 	d.item.Authors = add(d.item.Authors, d.authors[:], author)
 }
 
-// A decoder reads an entry, or what a head section has in addition, into gofeed's
-// form.
+// A decoder reads an entry, or the elements of a head section, into gofeed's form.
 type decoder struct {
 	*decoded
 	r        *reader
 	elements int
-	prefixes []xmlscan.Binding // that extensions are found under
+	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
 }
 
@@ -168,7 +165,7 @@ func (d *decoder) atomEntry(e *Entry) {
 	}
 }
 
-// category reads an Atom category: its label, or what it is a label of.
+// category reads an Atom category: its label, or else its term.
 func (r *reader) category() string {
 	if label, _ := r.s.Attr("", "label"); label != "" {
 		return label
@@ -177,8 +174,8 @@ func (r *reader) category() string {
 	return term
 }
 
-// linked sets the item's link and enclosures, and returns its links, for which there
-// is room.
+// linked sets the item's link and enclosures, and returns its links, which begin in
+// room.
 func (e *Entry) linked(item *gofeed.Item, room []string) (links []string) {
 	for _, l := range e.Links {
 		switch l.Rel {
@@ -200,7 +197,7 @@ func (l Link) enclosure() *gofeed.Enclosure {
 	return &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type}
 }
 
-// given returns where a time is; nil if it is none.
+// given returns a pointer to a time; nil if the time is zero.
 func given(t *time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -259,7 +256,7 @@ func (d *decoder) rssItem(e *Entry) {
 	d.rssExtensions(author)
 }
 
-// rssExtensions fills in what the item's own elements do not say.
+// rssExtensions fills in the fields that the item's own elements do not set.
 func (d *decoder) rssExtensions(author string) {
 	item := &d.item
 	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
@@ -303,13 +300,14 @@ func (d *decoder) rssExtensions(author string) {
 	item.Image = rssImage(item, itunes.Image)
 }
 
-// date reads a date; zero if it is none.
+// date reads a date; zero if it cannot be read.
 func (d *decoder) date(text string) time.Time {
 	t, _ := d.r.dates.read(text)
 	return t
 }
 
-// rssAuthor returns the author whom a text names, or Atom elements; nil for none.
+// rssAuthor returns the author that a text, or else Atom elements, name; nil if there
+// is none.
 func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 	switch {
 	case text != "":
@@ -323,7 +321,7 @@ func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 	return nil
 }
 
-// decodeJSON returns what the item says, in gofeed's form.
+// decodeJSON returns a JSON Feed's item in gofeed's form.
 func (e *Entry) decodeJSON() *gofeed.Item {
 	from, base := e.jsonItem(), e.scope.base
 	item := &gofeed.Item{

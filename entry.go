@@ -17,10 +17,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The identity of entries that have no id (5005#22).
+// The identity of entries without an id (5005#22).
 
-// identify gives an identity to an entry that has none: its link, or else a
-// digest of what it says.
+// identify sets the ID of an entry without one: its link, or else a digest of what
+// it says.
 func (e *Entry) identify(format Format) {
 	e.WeakID = true
 	if link, ok := e.Links.Rel(RelAlternate); ok {
@@ -34,9 +34,9 @@ func (e *Entry) identify(format Format) {
 
 func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
-// say writes what an entry says: its elements, attributes and text, whatever
-// prefixes, references or surroundings they are written with. So the digest is
-// the same when it is written elsewhere and read again.
+// say writes what an entry says: its elements, attributes and text, whatever prefixes,
+// escapes or surroundings it has. So the digest stays the same when the entry is
+// written elsewhere and read again.
 func (e *Entry) say(w io.Writer, format Format) {
 	if format == JSONFeed {
 		_, _ = io.WriteString(w, e.raw)
@@ -90,9 +90,9 @@ func (e *Entry) say(w io.Writer, format Format) {
 	}
 }
 
-// tellApart gives entries of one document that have no id, and share a link, an
-// identity each. The oldest keeps the link, so that nothing known changes; the
-// others get one made of link, title and time.
+// tellApart sets different IDs for entries of one document that have no id and share a
+// link. The oldest keeps the link, so that known IDs do not change; the IDs of the
+// others are made of link, title and time.
 func (r *reader) tellApart() {
 	byLink := map[string][]*Entry{}
 	for _, e := range r.doc.Entries {
@@ -101,7 +101,7 @@ func (r *reader) tellApart() {
 		}
 	}
 	for _, same := range byLink {
-		oldest := same[len(same)-1] // the newest come first, as a rule
+		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
 			if t := e.time(); !t.IsZero() && t.Before(oldest.time()) {
 				oldest = e
@@ -115,7 +115,7 @@ func (r *reader) tellApart() {
 	}
 }
 
-// madeID returns an identity made of an entry's link, title and time.
+// madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
 	for _, part := range []string{e.ID, e.Title().Body, e.time().UTC().Format(time.RFC3339Nano)} {
@@ -124,7 +124,7 @@ func (e *Entry) madeID() string {
 	return digestID(h)
 }
 
-// time is when the entry was published, or else changed; zero if it says neither.
+// time returns when the entry was published, or else changed; zero if it says neither.
 func (e *Entry) time() time.Time {
 	if e.Published.IsZero() {
 		return e.Updated
@@ -132,20 +132,20 @@ func (e *Entry) time() time.Time {
 	return e.Published
 }
 
-// What it takes to keep an entry elsewhere, and to have it back.
+// Storing an entry, and reading it again.
 
-// Digest returns a digest of the entry as it stood in its document, byte for
-// byte: the same words have the same digest, whatever document repeats them.
+// Digest returns a digest of the entry's bytes as published. An entry that is repeated
+// in another document has the same digest.
 func (e *Entry) Digest() string {
 	sum := sha256.Sum256([]byte(e.raw))
 	return hex.EncodeToString(sum[:16])
 }
 
-// ReadEntry reads an entry that stands by itself, as Entry.XML and Entry.JSON
-// return it. References in JSON resolve against base; XML has its own.
+// ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
+// JSON resolve against base; XML has its own base.
 //
-// An entry without an id gets its link for one, or a digest of what it says. In
-// its document it may have had another, if several entries there had that link.
+// The ID of an entry without an id is its link, or a digest of what it says. In its
+// document the ID may have been another one, if several entries had the same link.
 // The error is a *ParseError.
 func ReadEntry(format Format, data, base string) (*Entry, error) {
 	switch format {
@@ -163,19 +163,19 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	if len(doc.Entries) != 1 {
 		return nil, &ParseError{
 			URL: base, Reason: ReasonMalformed, Clause: clauseFeed,
-			Err: fmt.Errorf("%d entries, where one should be", len(doc.Entries)),
+			Err: fmt.Errorf("%d entries instead of one", len(doc.Entries)),
 		}
 	}
 	return doc.Entries[0], nil
 }
 
-// unlimited are for what has passed the limits once.
+// unlimited are the limits for an entry that has already been read within Limits.
 var unlimited = Limits{
 	Depth: math.MaxInt, Attributes: math.MaxInt, Namespaces: math.MaxInt,
 	Elements: math.MaxInt, Entries: math.MaxInt, HeadLinks: math.MaxInt, ID: math.MaxInt, URL: math.MaxInt,
 }
 
-// namespaceOf returns the declaration of an element's namespace, "" for none.
+// namespaceOf returns the declaration of an element's namespace; "" if it has none.
 func namespaceOf(element string) string {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) || s.Space() == "" {
@@ -186,8 +186,7 @@ func namespaceOf(element string) string {
 	return b.String()
 }
 
-// beginEntry allocates an entry for the current element; nil if reading is to
-// end here.
+// beginEntry allocates an entry for the current element; nil if reading ends here.
 func (r *reader) beginEntry() *Entry {
 	if r.headOnly {
 		r.headDone = true
@@ -200,14 +199,14 @@ func (r *reader) beginEntry() *Entry {
 	r.entryMending = entryMending{begun: r.s.Mended()}
 	sc := r.scopes[r.s.Depth()-1]
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
-	_ = r.s.Reach() // of what came before
+	_ = r.s.Reach() // discard what came before
 	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
 	return r.newEntry(sc)
 }
 
-// full reports whether the document may have no further entry.
+// full reports whether the document has as many entries as allowed.
 func (r *reader) full() bool { return len(r.doc.Entries)+r.skipped >= r.limits.Entries }
 
 func (r *reader) newEntry(sc *scope) *Entry {
@@ -218,23 +217,23 @@ func (r *reader) newEntry(sc *scope) *Entry {
 	if r.odd = false; r.s != nil {
 		local := r.s.Local()
 		r.odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
-		_ = r.space() // may be odd
+		_ = r.space() // which may set odd
 	}
 	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
 	return &r.entries[len(r.entries)-1]
 }
 
-// enter notes what entries inherit that are children of the current element.
+// enter remembers the scope of the current element's children.
 func (r *reader) enter() {
 	sc := r.newScope()
 	sc.clean = r.s.Clean()
 	r.scopes[r.s.Depth()] = sc
 }
 
-// endEntry keeps an entry that ended where the scanner stands now.
+// endEntry keeps an entry that has just ended.
 func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	if r.s.Err() != nil || r.err != nil {
-		return // it was cut off: not an entry that was read
+		return // it was cut off, so it was not read
 	}
 	if r.idGarbled || r.linkGarbled && e.ID == "" || r.isIDLost(e) {
 		r.leaveOut()
@@ -248,7 +247,7 @@ func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
 }
 
-// keepEntry adds an entry to the document, unless it is beyond a limit.
+// keepEntry adds an entry to the document, unless it exceeds a limit.
 func (r *reader) keepEntry(e *Entry, offset int, l loan) {
 	l.raw, l.links = e.raw, r.lent
 	switch {
@@ -259,7 +258,7 @@ func (r *reader) keepEntry(e *Entry, offset int, l loan) {
 		r.skip(offset, fmt.Sprintf("more than %d links", maxLinks))
 		return
 	case r.lent < 0, !e.scope.lends(l):
-		r.skip(offset, fmt.Sprintf("more than %d times its length is taken from what surrounds it", maxBorrowed))
+		r.skip(offset, fmt.Sprintf("it takes more than %d times its length from its surroundings", maxBorrowed))
 		return
 	}
 	if e.ID == "" {
@@ -268,11 +267,10 @@ func (r *reader) keepEntry(e *Entry, offset int, l loan) {
 	r.doc.Entries = append(r.doc.Entries, e)
 }
 
-// maxLinks is how many links an entry may have.
+// maxLinks is the maximum number of links of an entry.
 const maxLinks = 4096
 
-// takeLinks returns the current entry's links, in memory that the document's
-// entries share.
+// takeLinks returns the current entry's links, in memory that the entries share.
 func (r *reader) takeLinks() Links {
 	n := len(r.own)
 	if n == 0 || n > maxLinks {
@@ -286,8 +284,8 @@ func (r *reader) takeLinks() Links {
 	return r.links[from:len(r.links):len(r.links)]
 }
 
-// addLinks reads further links of the current entry, unless it has too many, or
-// they take too much from a base.
+// addLinks reads further links of the current entry, unless it has too many, or they
+// take too much from a base.
 func (r *reader) addLinks(read func(Links) Links) {
 	n := len(r.own)
 	if r.lent < 0 || n > maxLinks {
@@ -306,38 +304,38 @@ func (r *reader) addLinks(read func(Links) Links) {
 	}
 }
 
-// reader returns a reader that stands at the entry's start tag, until release.
+// reader returns a reader at the entry's start tag, to be used until release.
 func (e *Entry) reader() *reader {
 	r := readers.Get().(*reader)
 	r.readAgain(e.raw, e.scope, e.format())
 	return r
 }
 
-// readers are those that have read an entry again, with the memory that it took:
-// far more than what is read.
+// readers are readers for reading entries again. Their memory is far larger than an
+// entry.
 var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
 
-// release ends the use of what Entry.reader returned.
+// release ends the use of a reader that Entry.reader returned.
 func (r *reader) release() {
 	r.reset("", new(scope), 0)
 	readers.Put(r)
 }
 
-// newFragment returns a reader that stands at the start tag of an element.
+// newFragment returns a reader at the start tag of an element.
 func newFragment(raw string, sc *scope, format Format) *reader {
 	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
 	r.readAgain(raw, sc, format)
 	return r
 }
 
-// readAgain makes r stand at the start tag of an element.
+// readAgain moves r to the start tag of an element.
 func (r *reader) readAgain(raw string, sc *scope, format Format) {
 	r.reset(raw, sc, format)
 	r.s.Next()
 	r.native = r.space()
 }
 
-// reset makes r another reader, in the memory that it has.
+// reset makes r a new reader in the same memory.
 func (r *reader) reset(raw string, sc *scope, format Format) {
 	r.s.ReadAgain(raw, sc.bindings, sc.clean)
 	*r.doc = Document{URL: sc.base, Format: format}

@@ -163,6 +163,6 @@ func TestNamesAreRead(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &out), "%s", data)
 		require.Equal(t, in, out, "%s", data)
 	}
-	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" names no feedhistory.Reason`)
+	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" is not a feedhistory.Reason`)
 	require.Error(t, new(Kind).UnmarshalText([]byte(Kind(99).String())), "what is no kind has no name to be read by")
 }

@@ -23,16 +23,16 @@ type StatusError struct {
 	URL    string // the URL that answered
 	Status int    // the status of the answer, such as 404
 
-	// RetryAfter is how long the host asks to be left alone, at most a day, and
-	// At is when that ends; both are zero if it does not say.
+	// RetryAfter is how long the host asks clients to wait, at most a day, and At is
+	// when that time ends; both are zero if it does not say.
 	RetryAfter time.Duration
 	At         time.Time
 
-	// Remembered tells that no request was made: Status is that of an earlier
-	// answer of the host, whose wait lasts longer than Retry.MaxWait.
+	// Remembered reports that no request was made: Status is that of an earlier
+	// answer of the host, which asked for a wait longer than Retry.MaxWait.
 	Remembered bool
 
-	// Gone tells that the document has been withdrawn for good: the answer was
+	// Gone reports that the document has been withdrawn for good: the answer was
 	// a 410, and all redirects before it were permanent.
 	Gone bool
 }
@@ -65,9 +65,9 @@ const (
 	RuleScheme    = fetch.RuleScheme    // neither http nor https
 	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
 	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
-	RuleHeader    = fetch.RuleHeader    // a field that a caller may not set, or a value that no field can have
+	RuleHeader    = fetch.RuleHeader    // a header field that a caller may not set, or an invalid value
 	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
-	RuleLocation  = fetch.RuleLocation  // a redirect that does not say where to
+	RuleLocation  = fetch.RuleLocation  // a redirect without a target
 	RuleLoop      = fetch.RuleLoop      // a redirect to a URL that was requested before it
 	RuleRedirects = fetch.RuleRedirects // more than five redirects
 	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
@@ -75,9 +75,9 @@ const (
 
 // A LimitError reports an answer, or a document, that is larger than Limits allow.
 type LimitError struct {
-	URL   string // the URL that answered; "" in a ParseError, which has it
+	URL   string // the URL that answered; "" in a ParseError, which has the URL
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
-	Max   int64  // what was allowed
+	Max   int64  // the limit
 }
 
 func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
@@ -87,7 +87,7 @@ func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
 type TimeoutError struct {
 	URL  string
 	Step string        // "connect", "tls", "headers", "body" or "idle"
-	Max  time.Duration // what was allowed
+	Max  time.Duration // the time allowed
 }
 
 func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
@@ -110,7 +110,7 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type EncodingError struct {
 	URL      string
 	Encoding string // the Content-Encoding
-	Err      error  // what is corrupt; nil if the encoding is stacked or unknown
+	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
 }
 
 func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error() }
@@ -118,18 +118,17 @@ func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error(
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// A NotFeedError reports a document that is something else than a feed, such as
-// a web page.
+// A NotFeedError reports a document that is not a feed, such as a web page.
 type NotFeedError struct {
 	URL  string // where it was found, after redirects
-	Page bool   // it is a web page
+	Page bool   // whether it is a web page
 
-	// Feeds are the feeds that the page names: its links with rel="alternate"
-	// and the media type of a feed, resolved, with "alternate" as their Rel. The
-	// best comes first: a feed that is there in several formats counts once, in
-	// Atom if it has that, and feeds of comments come last. The first 1 MiB of
-	// the page and 64 links count, no longer than Limits.URL. Whether they lead
-	// to feeds has not been tried. See [Client.Discover].
+	// Feeds are the feeds that the page names: its links with rel="alternate" and
+	// the media type of a feed, resolved, with "alternate" as their Rel. The best
+	// comes first: a feed in several formats counts once, in Atom if possible, and
+	// feeds of comments come last. Only the first 1 MiB of the page and 64 links
+	// count, and only links no longer than Limits.URL. They have not been
+	// requested. See [Client.Discover].
 	Feeds Links
 
 	Err *ParseError // in detail; its Reason is ReasonNotFeed
@@ -141,7 +140,7 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs that show the URL next to it. It returns the text of any other error.
+// programs that show the URL separately. For any other error it returns its text.
 func Describe(err error) string {
 	if e, ok := errors.AsType[*ParseError](err); ok {
 		if e.Line > 0 {
@@ -178,7 +177,7 @@ func describeOther(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "cancelled before it was read"
 	case errors.Is(err, io.EOF):
-		return "the server hung up without an answer"
+		return "the server closed the connection without an answer"
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err.Error()
@@ -186,7 +185,7 @@ func describeOther(err error) string {
 	return err.Error()
 }
 
-// public turns an error of internal/fetch into that of this package.
+// public turns an error of internal/fetch into one of this package.
 func public(err error) error {
 	switch e := err.(type) {
 	case *fetch.StatusError:
@@ -205,7 +204,7 @@ func public(err error) error {
 	return err
 }
 
-// A publicBody has the errors of this package.
+// A publicBody is a body whose errors are of this package.
 type publicBody struct{ io.ReadCloser }
 
 func (b publicBody) Read(p []byte) (int, error) {
@@ -216,15 +215,15 @@ func (b publicBody) Read(p []byte) (int, error) {
 // A ParseError says why, and where, a document could not be read.
 type ParseError struct {
 	URL    string // of the document; "" if unknown
-	Reason Reason // ReasonMalformed, Truncated, Limit or NotFeed
-	Clause string // of the specification that the document breaks, or that asks for the limit
-	Offset int    // of the document as decoded to UTF-8, in bytes
-	Line   int    // from 1; 0 where there is no place
-	Column int    // from 1, in characters
-	Err    error  // in detail; ErrWebPage or a *LimitError, if it is one
+	Reason Reason // ReasonMalformed, ReasonTruncated, ReasonLimit or ReasonNotFeed
+	Clause string // the clause of the specification that the document violates, or that calls for the limit
+	Offset int    // in the document as decoded to UTF-8, in bytes
+	Line   int    // counted from 1; 0 if there is no place
+	Column int    // counted from 1, in characters
+	Err    error  // in detail; in particular ErrWebPage, or a *LimitError if the document is longer than Limits.Bytes
 }
 
-// Error returns the place and what is wrong there.
+// Error returns the place, the reason and the details.
 func (e *ParseError) Error() string {
 	place := e.URL
 	if e.Line > 0 {
@@ -274,8 +273,9 @@ func (r *reader) scanError(err error) *ParseError {
 	return e
 }
 
-// notFeed makes of the error on a document that is no feed one with the feeds
-// that it names, if it is a page; other errors stay as they are.
+// notFeed turns the error of a document that is not a feed into a NotFeedError, with
+// the feeds that the document names if it is a web page. It returns other errors
+// unchanged.
 func (c *Client) notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/mmcdole/gofeed/rss"
 )
 
-// What a document says, for programs that hold gofeed's feeds.
+// Feeds in gofeed's form.
 
 // Feed returns the history in gofeed's form: the head section of its newest
 // document, and all entries. Verdict and Gaps say what is missing of it.
@@ -26,11 +26,10 @@ func (h *History) Feed() *gofeed.Feed {
 	return head.feed(h.Entries)
 }
 
-// Feed returns the document in gofeed's form, with all that its head section says:
-// title, description, links, language, image, authors, copyright, generator,
-// categories, iTunes, Dublin Core and other extensions. Items are what
-// Entry.Decode returns; of an entry that is beyond its limits they have the
-// beginning.
+// Feed returns the document in gofeed's form, with its whole head section: title,
+// description, links, language, image, authors, copyright, generator, categories,
+// iTunes, Dublin Core and other extensions. The items are those that Entry.Decode
+// returns; an entry that exceeds its limits is incomplete.
 func (d *Document) Feed() *gofeed.Feed { return d.feed(d.Entries) }
 
 func (d *Document) feed(entries []*Entry) *gofeed.Feed {
@@ -80,7 +79,7 @@ func (d *Document) feed(entries []*Entry) *gofeed.Feed {
 	return feed
 }
 
-// head returns a decoder of the head section's elements.
+// head returns a decoder for the elements of the head section.
 func (d *Document) head() (*decoder, int) {
 	sc := d.scope
 	if sc == nil {
@@ -91,8 +90,8 @@ func (d *Document) head() (*decoder, int) {
 	return &decoder{r: r}, r.s.Depth()
 }
 
-// markup returns a text of the head section as it stands there, if the document
-// still says it.
+// markup returns the current text of the head section with its markup, if the
+// document's field still has that text; otherwise the field.
 func (d *decoder) markup(says string) string {
 	if t := d.r.textConstruct(); t.Plain() == says {
 		return t.absolute()
@@ -135,7 +134,7 @@ func (d *Document) atomFeed() *gofeed.Feed {
 	return feed
 }
 
-// generator reads what has made an Atom feed: its name, version and address.
+// generator reads the generator of an Atom feed: its name, version and URI.
 func (r *reader) generator() string {
 	version, _ := r.s.Attr("", "version")
 	if version != "" {
@@ -150,8 +149,8 @@ func (r *reader) generator() string {
 	return strings.TrimSpace(r.plainText() + version + uri)
 }
 
-// rssFeed reads the channel's elements, and has gofeed choose which go before
-// which.
+// rssFeed reads the channel's elements, and lets gofeed choose which of them take
+// precedence.
 func (d *Document) rssFeed() *gofeed.Feed {
 	channel := &rss.Feed{Title: d.Title, Description: d.Subtitle}
 	head, depth := d.head()
@@ -201,8 +200,8 @@ func (d *Document) rssFeed() *gofeed.Feed {
 	return feed
 }
 
-// image reads a channel's picture. What only refers to another, as RSS 1.0 does,
-// is none.
+// image reads a channel's image. In RSS 1.0, the channel's element only refers to an
+// image elsewhere; then it returns the one from before.
 func (r *reader) image(before *rss.Image) *rss.Image {
 	image := new(rss.Image)
 	for depth := r.s.Depth(); r.child(depth); {
@@ -219,8 +218,8 @@ func (r *reader) image(before *rss.Image) *rss.Image {
 	return image
 }
 
-// jsonFeed takes the times from the first entry, as gofeed does: a JSON Feed has
-// none.
+// jsonFeed takes the times from the first entry, as gofeed does, because a JSON Feed
+// has none.
 func (d *Document) jsonFeed(entries []*Entry) *gofeed.Feed {
 	feed := &gofeed.Feed{Title: d.Title, Description: d.Subtitle}
 	if d.Format == JSONFeed {
@@ -241,10 +240,9 @@ func (p Person) gofeed() *gofeed.Person {
 	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
 }
 
-// personOf reads "jane@example.org (Jane Doe)" and its variants. Only what has an
-// address needs gofeed's help.
+// personOf reads "jane@example.org (Jane Doe)" and its variants.
 func personOf(text string) *gofeed.Person {
-	if text = strings.TrimSpace(text); !strings.Contains(text, "@") {
+	if text = strings.TrimSpace(text); !strings.Contains(text, "@") { // gofeed would return the same
 		return &gofeed.Person{Name: text}
 	}
 	feed, err := new(gofeed.DefaultJSONTranslator).Translate(&jsonfeed.Feed{Author: &jsonfeed.Author{Name: text}})
@@ -272,15 +270,15 @@ func (d *decoder) extension(all *ext.Extensions) {
 	vocabulary[local] = append(vocabulary[local], d.element(outer))
 }
 
-// element reads the current element and all that is in it. The default namespace
-// around it is outer.
+// element reads the current element and its content. Around it, the default namespace
+// is outer.
 func (d *decoder) element(outer string) ext.Extension {
 	s := d.r.s
 	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
 	if space := d.r.space(); s.Prefix() == "" && space != outer {
 		e.Attrs["xmlns"], outer = space, space
 	}
-	var only string // the text, as long as it is of one piece
+	var only string // the text, while it is in one piece
 	var all []byte
 	for depth := s.Depth(); d.r.err == nil; {
 		tok := s.Next()
@@ -326,9 +324,9 @@ func (d *decoder) attributes() map[string]string {
 	return m
 }
 
-// prefix returns what the vocabulary of the current element is found under: its
-// usual prefix, or the document's own, unless another namespace in the same entry
-// has that; without a prefix, the namespace.
+// prefix returns the key of the current element's vocabulary: its usual prefix, or
+// else the document's, made unique within the entry; if there is no prefix, the
+// namespace.
 func (d *decoder) prefix() string {
 	space, prefix := d.r.space(), d.r.s.Prefix()
 	if usual, ok := vocab.Prefix(space); ok {
@@ -355,7 +353,7 @@ func (d *decoder) prefix() string {
 	return prefix
 }
 
-// rssImage returns the item's picture: one that it names, or the first in its text.
+// rssImage returns the item's image: one that it names, or the first one in its text.
 func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
 	if itunes != "" {
 		return &gofeed.Image{URL: itunes}
@@ -390,7 +388,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// value returns what the first of several elements says.
+// value returns the value of the first of several elements; "" if there is none.
 func value(elements []ext.Extension) string {
 	if len(elements) == 0 {
 		return ""

@@ -10,11 +10,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// What the head sections of Atom and RSS have in common: the history flags,
-// Atom links and tombstones.
+// What the head sections of Atom and RSS have in common.
 
-// headElement reads the elements that Atom and RSS heads have in common: the
-// history flags, Atom links, tombstones. It reports whether this was one.
+// headElement reads the current element if it is one that the heads of Atom and RSS
+// have in common: a history flag, an Atom link, a tombstone or a Coverage. It reports
+// whether it is.
 func (r *reader) headElement() bool {
 	switch r.space() {
 	case vocab.History:
@@ -54,18 +54,19 @@ func (r *reader) setHeadLinks(links Links) {
 	}
 }
 
-// What is kept of a head section: so many bytes, since all documents of a feed
-// that is published again repeat it, and so many other elements and authors.
+// The limits on what is kept of a head section, which every document of a
+// republished feed repeats.
 const (
-	maxHead  = 64 << 10
-	maxExtra = 1000
+	maxHead  = 64 << 10 // bytes
+	maxExtra = 1000     // authors, and other elements
 )
 
-// headRanks say how good what the head section has said so far is.
+// headRanks are the ranks of the elements that have been read so far: a better one
+// replaces them.
 type headRanks struct{ title, updated, language, icon int }
 
-// fits reports whether the head section has room for so many bytes more. What has
-// none is left out, with a note.
+// fits reports whether the head section has room for n more bytes. If not, it makes a
+// note that an element is left out.
 func (r *reader) fits(n, offset int) bool {
 	if r.headBytes+n > maxHead {
 		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: there are more than %d bytes", maxHead), offset)
@@ -83,9 +84,8 @@ func (r *reader) headText(text string, offset int) string {
 	return text
 }
 
-// keep reads the current element of the head section, and remembers it: what has
-// no meaning here, so that a document can be written again with it, and what has
-// been read, for Feed.
+// keep reads the current element of the head section, and remembers it: elements that
+// have no meaning here for writing the document again, and the others for Feed.
 func (r *reader) keep(read func() (known bool)) {
 	start, mended := r.s.Offset(), r.s.Mended()
 	r.notice()
@@ -112,13 +112,13 @@ func (r *reader) keep(read func() (known bool)) {
 		}
 	case known:
 	case !lends:
-		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from its surroundings", start)
 	case r.fits(len(raw), start):
 		r.doc.extra, r.doc.scope = append(r.doc.extra, raw), sc
 	}
 }
 
-// icon reads the current element's text as the address of the feed's picture.
+// icon reads the current element's text as the URL of the feed's icon.
 func (r *reader) icon(rank int) {
 	offset, base := r.s.Offset(), r.currentBase()
 	if ref := r.plainText(); ref != "" {
@@ -126,15 +126,15 @@ func (r *reader) icon(rank int) {
 	}
 }
 
-// setIcon sets the feed's picture, unless it has a better one.
+// setIcon sets the feed's icon, unless it has a better one.
 func (r *reader) setIcon(url string, rank int) {
 	if url != "" && rank > r.ranks.icon {
 		r.doc.Icon, r.ranks.icon = url, rank
 	}
 }
 
-// flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of
-// the RFC had in their place.
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements that drafts
+// of the RFC had instead.
 func (r *reader) flag() {
 	offset := r.s.Offset()
 	switch r.s.Local() {
@@ -152,7 +152,7 @@ func (r *reader) flag() {
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
 		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)
-		if incremental == "false" { // draft 04 §2: all there is stands in this document
+		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
 		}
 	}
@@ -164,7 +164,7 @@ func (r *reader) tombstone() {
 	when, _ := r.s.Attr("", "when")
 	offset := r.s.Offset()
 	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
-		r.note("deleted-entry-without-ref", "at:deleted-entry names no entry that it could delete", offset)
+		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
 		return
 	}
 	if len(r.doc.Deleted) >= r.limits.Entries {
@@ -174,7 +174,7 @@ func (r *reader) tombstone() {
 	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
 }
 
-// A scheduleReader collects what a head section says about polling.
+// A scheduleReader collects what the head section says about polling.
 type scheduleReader struct {
 	ttl       time.Duration
 	period    time.Duration
@@ -224,8 +224,8 @@ var periods = map[string]time.Duration{
 	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
 }
 
-// every is the longest of the intervals that the feed asks for. A frequency
-// says how often it is updated in a period; the default period is a day.
+// every returns the longest of the intervals that the feed asks for. A frequency says
+// how often it is updated in a period; the default period is a day.
 func (s scheduleReader) every() time.Duration {
 	period := s.period
 	if period == 0 && s.frequency > 0 {
@@ -243,8 +243,8 @@ func (r *reader) skips(name string, read func(text string)) {
 	}
 }
 
-// count reads a number that is not negative; what is none counts as zero. All
-// numbers of a million and more are the same, on machines of 32 bits too.
+// count reads a number; anything else, and a negative number, counts as zero. The
+// largest result is about a million, so that it fits in 32 bits.
 func count(text string) int {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// The link relations that tie a logical feed's documents together (RFC 5005
-// §3 and §4), and the few others that this package acts upon.
+// The link relations that connect the documents of a logical feed (RFC 5005 §3 and
+// §4), and the others that this package uses.
 const (
 	RelAlternate   = "alternate"
 	RelCurrent     = "current"
@@ -30,7 +30,7 @@ const (
 // A Link is a link of a document's head section or of an entry.
 type Link struct {
 	Rel      string // the relation's registered name, or an IRI; never empty
-	Href     string // absolute where the base allows, otherwise as published
+	Href     string // absolute if the base allows, otherwise as published
 	Type     string // media type, as a hint; "" if none is given
 	Title    string // "" if none is given
 	HrefLang string // language of the target; "" if none is given
@@ -41,8 +41,8 @@ type Link struct {
 type Links []Link
 
 // Rel returns the first link with the given relation. Of several links to other
-// documents of the history, it prefers those whose type is a feed's, or is not
-// given; web pages come last.
+// documents of the history, it prefers those whose type is that of a feed, or is not
+// given; links to web pages come last.
 func (l Links) Rel(rel string) (first Link, ok bool) {
 	for _, link := range l {
 		if link.Rel != rel || ok && link.distance() >= first.distance() {
@@ -55,11 +55,11 @@ func (l Links) Rel(rel string) (first Link, ok bool) {
 	return first, ok
 }
 
-// mostTargets is how many links of one relation are tried.
+// mostTargets is the maximum number of links of one relation to try.
 const mostTargets = 4
 
-// targets returns where the links with the given relation lead, in the order in
-// which to try them: each target once.
+// targets returns the targets of the links with the given relation, each once, in the
+// order in which to try them.
 func (l Links) targets(rel string) (urls []string) {
 	for distance := range 3 {
 		for _, link := range l {
@@ -72,8 +72,8 @@ func (l Links) targets(rel string) (urls []string) {
 	return urls
 }
 
-// distance says how far the type of a link is from that of a feed: 0 if it may be
-// one, 2 if it is a web page.
+// distance returns how far the type of a link is from a feed's: 0 if the target may
+// be a feed, 2 if it is a web page, 1 otherwise.
 func (l Link) distance() int {
 	mediaType, _, _ := strings.Cut(l.Type, ";")
 	switch strings.ToLower(trim(mediaType)) {
@@ -86,7 +86,7 @@ func (l Link) distance() int {
 	return 1
 }
 
-// isHistory reports whether a relation leads to other documents of a feed.
+// isHistory reports whether links with the relation lead to other documents of a feed.
 func isHistory(rel string) bool {
 	switch rel {
 	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
@@ -95,8 +95,8 @@ func isHistory(rel string) bool {
 	return false
 }
 
-// lose notes the relations of a link of the head section that cannot be used, as
-// its rel has them.
+// lose records the relations, as an attribute rel lists them, of a link of the head
+// section that cannot be used.
 func (d *Document) lose(rel string) {
 	for value := range strings.FieldsSeq(rel) {
 		if name, _ := relation(value); isHistory(name) && !slices.Contains(d.lost, name) {
@@ -105,26 +105,25 @@ func (d *Document) lose(rel string) {
 	}
 }
 
-// loses reports whether there is a link with the given relation, but none that
-// can be used.
+// loses reports whether there is a link with the given relation, but none that is
+// usable.
 func (d *Document) loses(rel string) bool { return slices.Contains(d.lost, rel) && !d.Links.has(rel) }
 
-// says reports whether there is a link with one of the relations, whether or not
-// it can be used.
+// says reports whether there is a link with one of the relations, usable or not.
 func (d *Document) says(rels ...string) bool {
 	return d.Links.has(rels...) || slices.ContainsFunc(rels, d.loses)
 }
 
-// has reports whether any of the relations is there.
+// has reports whether there is a link with any of the relations.
 func (l Links) has(rels ...string) bool {
 	return slices.ContainsFunc(l, func(link Link) bool { return slices.Contains(rels, link.Rel) })
 }
 
 const ianaRelation = "http://www.iana.org/assignments/relation/"
 
-// relation returns the registered name that one value of a rel attribute
-// stands for, and whether it had to be read leniently: relations are
-// case-sensitive (RFC 4287 §4.2.7.2), but feeds misspell them.
+// relation returns the registered name that one value of a rel attribute means, and
+// whether it had to be read leniently: relations are case-sensitive (RFC 4287
+// §4.2.7.2), but feeds misspell them.
 func relation(value string) (rel string, lenient bool) {
 	if known(value) {
 		return value, false
@@ -159,13 +158,12 @@ func known(rel string) bool {
 	return false
 }
 
-// maxHeaderLinks is how many links of a response's header are kept.
+// maxHeaderLinks is the maximum number of links from a response's header.
 const maxHeaderLinks = 1000
 
-// headerLinks reads Link header fields (RFC 8288), and what relations those
-// have that are too long, or too many. A link whose anchor names another context
-// than the document itself is left out, as is one whose relation has no meaning
-// here.
+// headerLinks reads Link header fields (RFC 8288). It also returns the relations of
+// links that are too long, or too many. It leaves out links whose anchor names a
+// context other than the document, and those whose relation has no meaning here.
 func headerLinks(fields []string, base string, longest int) (links Links, lost []string) {
 	for _, field := range fields {
 		for {
@@ -175,7 +173,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 				break
 			}
 			if !utf8.ValidString(target) {
-				target = fetch.Escape(target) // the same URL: these bytes would be sent so
+				target = fetch.Escape(target) // the same URL: a request would escape these bytes
 			}
 			if anchor, ok := params["anchor"]; ok && iri.WithoutFragment(iri.Resolve(base, anchor)) != iri.WithoutFragment(base) {
 				continue
@@ -202,7 +200,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 	return links, lost
 }
 
-// addHeader lets the HTTP response speak where the document is silent.
+// addHeader adds what the HTTP response says and the document does not.
 func (r *reader) addHeader(h http.Header) {
 	if h == nil {
 		return
@@ -210,7 +208,7 @@ func (r *reader) addHeader(h http.Header) {
 	modified := h.Get("Last-Modified")
 	if t, err := http.ParseTime(modified); err == nil {
 		r.doc.LastModified = t
-	} else if t, ok := r.dates.read(modified); ok { // such as a day of one digit
+	} else if t, ok := r.dates.read(modified); ok { // not by RFC 9110, such as a day of one digit
 		r.doc.LastModified = t
 	}
 	own := r.doc.Links
@@ -229,7 +227,7 @@ func (r *reader) addHeader(h http.Header) {
 	}
 }
 
-// atomLink reads atom:link, in either format, and appends what it says.
+// atomLink reads atom:link, in either format, and appends its links.
 func (r *reader) atomLink(links Links) Links {
 	link, offset, rel := Link{}, r.s.Offset(), ""
 	for _, a := range r.s.Attrs() {
@@ -252,7 +250,7 @@ func (r *reader) atomLink(links Links) Links {
 		}
 	}
 	if _, ok := r.s.Attr("", "href"); !ok {
-		r.note("link-without-href", "a link without href: its text is taken for it, if there is any", offset)
+		r.note("link-without-href", "a link without href: its text is used instead, if there is any", offset)
 		base := r.currentBase()
 		if link.Href = r.plainText(); link.Href == "" {
 			r.lose(rel)
@@ -273,11 +271,11 @@ func (r *reader) atomLink(links Links) Links {
 	return r.appendRelations(links, link, rel, offset)
 }
 
-// maxRelations is how many relations of one link are kept.
+// maxRelations is the maximum number of relations of one link.
 const maxRelations = 16
 
-// appendRelations appends the link once for each relation that rel has: one
-// by the specification, but space-separated lists are seen.
+// appendRelations appends the link once for each relation in rel: there is one by the
+// specification, but some feeds have a list.
 func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
@@ -298,7 +296,7 @@ func (r *reader) appendRelations(links Links, link Link, rel string, offset int)
 	return links
 }
 
-// lose notes the relations of a link that cannot be used, if it is the head's.
+// lose records the relations of a link that cannot be used, if the head section has it.
 func (r *reader) lose(rel string) {
 	if r.inHead {
 		r.doc.lose(rel)

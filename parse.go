@@ -13,31 +13,31 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. A field that is zero or
-// negative means its default, which real feeds do not reach.
+// Limits bound what one document may cost to read. A field that is zero or negative
+// means its default, which real feeds do not reach.
 //
-// A document beyond a limit is refused with a *ParseError. Three limits concern
-// a single entry, which is then left out and makes a Gap of the document: the
-// length of its id, 4,096 links, and what it takes from its surroundings.
+// A document that exceeds a limit is refused with a *ParseError. Three limits concern
+// a single entry, which is then left out and becomes a Gap of the document: the length
+// of its id, 4,096 links, and what it takes from its surroundings.
 //
-// That last one is fixed. The namespaces, xml:base and xml:lang of a document,
-// and the base in front of each relative reference, are written once but count
-// for each entry. An entry may take 16 times its own length and 1 KiB of them;
-// no honest entry comes near. So everything that is made of a document of n bytes
-// (its links, texts and XML, and the document in another format) comes to at most
-// 80 times n, and 4 KiB for each entry. Of a head section 64 KiB are kept, since
-// each document of a feed that is published again repeats it.
+// The last one is fixed. A document has its namespaces, xml:base and xml:lang once,
+// but each entry needs a copy, and each relative reference needs the base. An entry
+// may take 16 times its own length plus 1 KiB of them; no honest entry comes near
+// that. So everything derived from a document of n bytes (its links, texts and XML,
+// and the document in another format) has at most 80 times n bytes, plus 4 KiB for
+// each entry. Only 64 KiB of a head section are kept, because every document of a
+// republished feed repeats it.
 type Limits struct {
-	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; 16 MiB.
-	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; 200.
-	Depth      int   // Depth is the number of elements open at once; 256.
-	Attributes int   // Attributes is the number of attributes of one element; 256.
-	Namespaces int   // Namespaces is the number of namespaces in scope at one place; 256.
-	Elements   int   // Elements is the number of elements of a document; 1,000,000.
-	Entries    int   // Entries is the number of entries of a document; 50,000.
-	HeadLinks  int   // HeadLinks is the number of links in a head section; 64.
-	ID         int   // ID is the length of an entry's or feed's id in bytes; 4 KiB.
-	URL        int   // URL is the length of a link's target in bytes; 8 KiB.
+	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
+	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; the default is 200.
+	Depth      int   // Depth is the number of nested elements; the default is 256.
+	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
+	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
+	Elements   int   // Elements is the number of elements of a document; the default is 1,000,000.
+	Entries    int   // Entries is the number of entries of a document; the default is 50,000.
+	HeadLinks  int   // HeadLinks is the number of links in a head section; the default is 64.
+	ID         int   // ID is the length of an entry's or feed's id in bytes; the default is 4 KiB.
+	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
 }
 
 // withDefaults fills in the fields that are zero or negative.
@@ -62,23 +62,23 @@ func (l Limits) withDefaults() Limits {
 type Parser struct {
 	Limits Limits
 
-	// Header is that of the HTTP response, nil for none. It contributes the
-	// charset of Content-Type, which goes before the XML declaration's where the
-	// bytes allow for it (RFC 7303 §3), Last-Modified, and those Link relations
-	// that the document itself does not have.
+	// Header is the header of the HTTP response; nil means that there is none. It
+	// contributes the charset of Content-Type, which takes precedence over that of
+	// the XML declaration if the bytes permit (RFC 7303 §3), Last-Modified, and
+	// links with relations that the document itself does not have.
 	Header http.Header
 
-	// Strict ends the reading of XML where it is not well-formed, as JSON's does
-	// in any case, but for what harms nobody, such as a bare ampersand. If it is
-	// not set the document is mended there.
+	// Strict makes the parser stop where XML is not well-formed, except at harmless
+	// errors, such as a bare ampersand. Otherwise it mends the document there. It
+	// always stops where JSON is not well-formed.
 	Strict bool
 }
 
-// Parse reads one feed document with the default limits. Relative references
-// resolve against base, the URL where the document was found; it may be empty.
+// Parse reads one feed document with the default limits. Relative references resolve
+// against base, the URL where the document was found, which may be empty.
 //
-// The error is a *ParseError, or what r returned. With a *ParseError the
-// document may still be there, with what could be read before the damage.
+// The error is a *ParseError, or one that r returned. Together with a *ParseError,
+// Parse may return the part of the document before the error.
 func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
 
 // Parse is like the function Parse, with p's settings.
@@ -109,7 +109,7 @@ func read(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// parse reads a whole document as it came off the wire.
+// parse reads a whole document as received.
 func (p Parser) parse(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
 		doc, err = p.parseJSON(data, base)
@@ -131,9 +131,9 @@ func (p Parser) parseXML(data, base string) (*Document, error) {
 	return p.mend(r).finish()
 }
 
-// peek returns what the beginning of a document says of the chain it belongs
-// to, and whether it is the whole head section: an entry has begun. Link header
-// fields are left out, as what follows may speak against them.
+// peek reads the head section from the beginning of a document, and reports whether
+// that has all of it: an entry has begun. It ignores Link header fields, which later
+// elements may override.
 func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if isJSON(prefix) {
 		return nil, false
@@ -160,7 +160,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 	return r, nil
 }
 
-// textReader returns a reader that still lacks its scanner.
+// textReader returns a reader without its scanner.
 func (p Parser) textReader(text, base string) *reader {
 	return &reader{
 		text: text, limits: p.Limits.withDefaults(), header: p.Header,
@@ -173,7 +173,7 @@ func (p Parser) scanLimits() xmlscan.Limits {
 	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
 }
 
-// finish completes the document, and says what was wrong with it.
+// finish completes the document, and returns what was wrong with it.
 func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
 	notes, _ := r.s.Notes()
@@ -194,7 +194,7 @@ func (r *reader) finish() (*Document, error) {
 	return r.doc, nil
 }
 
-// addNotes takes over the scanner's notes.
+// addNotes adds the scanner's notes.
 func (r *reader) addNotes(notes []xmlscan.Note) {
 	for _, n := range notes {
 		r.note(n.Code, n.Message, n.Offset)
@@ -213,8 +213,8 @@ func (r *reader) note(code, message string, offset int) {
 
 // A dateReader reads the dates of one document.
 type dateReader struct {
-	zone  feedtime.Zone   // of the last date
-	noted map[string]bool // zones that a note has been made of
+	zone  feedtime.Zone   // the zone of the last date
+	noted map[string]bool // the zones that have a note
 }
 
 // read reads a date of any feed format, and reports whether it could.
@@ -223,8 +223,8 @@ func (d *dateReader) read(s string) (t time.Time, ok bool) {
 	return t, ok
 }
 
-// noteZone notes that the zone of the last date may be another than was taken:
-// once for each zone, and once for all that are unknown.
+// noteZone makes a note if the zone of the last date is ambiguous, once for each
+// zone, or unknown, once for all of them.
 func (r *reader) noteZone(offset int) {
 	z := r.dates.zone
 	if z.Doubt == feedtime.Sure {
@@ -244,45 +244,45 @@ func (r *reader) noteZone(offset int) {
 	r.note(code, fmt.Sprintf("the time zone %s is read as %s", clip(z.Name), means), offset)
 }
 
-// A reader turns the scanner's tokens into a Document. What the XML formats
-// have in common is here; atom.go and rss.go have what they do not.
+// A reader turns the scanner's tokens into a Document. atom.go and rss.go have the
+// parts in which the XML formats differ.
 type reader struct {
 	s        *xmlscan.Scanner
 	text     string
 	limits   Limits
 	header   http.Header
 	doc      *Document
-	head     *Document // what entries point to; filled in at the end
+	head     *Document // the head that entries point to; filled in at the end
 	headOnly bool      // stop where the first entry begins
 	headDone bool
 	err      *ParseError
-	decoding []xmlscan.Note // of the text's characters
+	decoding []xmlscan.Note // the notes on the text's characters
 
 	mending
-	exact  string            // the last namespace that is a usual one
-	spaces map[string]string // what unusual namespaces are meant to be
+	exact  string            // the last of the common namespaces
+	spaces map[string]string // the meanings of the other namespaces
 	native string            // the namespace of the root, or of the entry that is read again
 	lang   string            // xml:lang around that entry
-	bases  []baseURL         // of xml:base in scope
-	scopes [3]*scope         // what children of the root, and of the channel, inherit
+	bases  []baseURL         // the xml:base attributes in scope
+	scopes [3]*scope         // what the children of the root, and of the channel, inherit
 
-	entries []Entry       // allocated together, as are
-	links   Links         // the entries' links
-	odd     bool          // names are misspelt in the current entry
-	own     Links         // of the current entry
-	lent    int           // bytes that its links take; negative: too many
-	start   int           // where it begins
-	reach   xmlscan.Reach // of its own base
-	length  int           // of an entry in JSON
-	item    *jsonItem     // memory for the next
-	inHead  bool          // the current link is the head section's
+	entries []Entry       // memory for entries, allocated together
+	links   Links         // memory for their links
+	odd     bool          // the current entry has misspelt names
+	own     Links         // the current entry's links
+	lent    int           // the bytes that they take; negative if there are too many
+	start   int           // where the current entry begins
+	reach   xmlscan.Reach // the reach of its own base
+	length  int           // the length of the current entry in JSON
+	item    *jsonItem     // memory for the next item
+	inHead  bool          // the current link is in the head section
 	dates   dateReader
 	polls   scheduleReader
 
 	ranks        headRanks
-	headBytes    int // of the head section that are kept
-	knownBytes   int // and of what Feed alone needs
-	skipped      int // entries that were left out
+	headBytes    int // the bytes that are kept of the head section
+	knownBytes   int // the bytes that are kept for Feed only
+	skipped      int // the number of entries that were left out
 	firstSkipped *ParseError
 }
 
@@ -315,7 +315,7 @@ func (r *reader) document() {
 	}
 }
 
-// clip shortens what a message quotes.
+// clip shortens text that a message quotes.
 func clip(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
@@ -323,10 +323,10 @@ func clip(s string) string {
 	return s
 }
 
-// proceed reports whether reading goes on.
+// proceed reports whether to continue reading.
 func (r *reader) proceed() bool { return r.err == nil && !r.headDone }
 
-// child moves to the next child element, unless reading has come to an end.
+// child moves to the next child element, unless reading has ended.
 func (r *reader) child(depth int) bool { return r.proceed() && r.s.Child(depth) }
 
 // fail ends reading at the current token.

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: links are
-// Atom links, under any prefix, and the flags keep their namespace.
+// RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: Atom links, under
+// any prefix, and the flags in their namespace.
 
 // isRSS reports whether the current element is one of RSS's own.
 func (r *reader) isRSS() bool {
@@ -43,7 +43,7 @@ func (r *reader) rss() {
 	}
 }
 
-// channel reads the head section, and the items among it.
+// channel reads the head section and the items in it.
 func (r *reader) channel() {
 	depth := r.s.Depth()
 	r.ranks.title, r.ranks.updated = 0, 0
@@ -58,7 +58,7 @@ func (r *reader) channel() {
 }
 
 // rssHead reads the current element of the head section, and reports whether the
-// Document says all that it says.
+// Document's fields express all that it says.
 func (r *reader) rssHead() (known bool) {
 	if r.scheduleElement() {
 		return true
@@ -123,7 +123,7 @@ func (r *reader) rssImage() {
 	}
 }
 
-// languageText reads a language tag (RFC 5646 §4.4.1: none is longer).
+// languageText reads a language tag; "" if it is too long to be one (RFC 5646 §4.4.1).
 func (r *reader) languageText() string {
 	if lang := r.plainText(); len(lang) <= 64 {
 		return lang
@@ -131,8 +131,8 @@ func (r *reader) languageText() string {
 	return ""
 }
 
-// updateRank recognises the extensions that say when something changed, which
-// RSS 2.0 itself does not of its items (5005#22): the highest counts.
+// updateRank recognises the extensions that say when something changed, because RSS 2.0
+// does not say it of items (5005#22). The highest rank counts.
 func (r *reader) updateRank() int {
 	switch r.space() {
 	case vocab.Atom:
@@ -151,7 +151,8 @@ func (r *reader) updateRank() int {
 	return 0
 }
 
-// isPublished recognises the extensions that say when an item was published.
+// isPublished reports whether the current element is an extension that says when an
+// item was published.
 func (r *reader) isPublished() bool {
 	switch r.s.Local() {
 	case "issued", "created":
@@ -172,8 +173,8 @@ func (r *reader) permalink() (value string, ok bool) {
 	return "", false
 }
 
-// channelText reads the channel's description: characters, or the text of the
-// markup that stands among them.
+// channelText reads the channel's description: its characters, or the text of its
+// markup.
 func (r *reader) channelText() string {
 	t := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()})
 	return t.Plain()
@@ -213,7 +214,7 @@ func (r *reader) rssItem() {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
-		case "pubDate": // not an update time: what is published again keeps it
+		case "pubDate": // not an update time: an updated item keeps it
 			e.Published = r.timeText()
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
@@ -238,8 +239,8 @@ func (r *reader) rssItem() {
 	r.endEntry(e, lenient, &texts)
 }
 
-// atomInRSS reads an element of Atom that stands in an item without a namespace,
-// if the item has nothing better.
+// atomInRSS reads an element of Atom that an item has without its namespace, unless
+// the item has a better one.
 func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 	local, offset := r.s.Local(), r.s.Offset()
 	switch {
@@ -253,13 +254,13 @@ func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 		return
 	}
 	r.odd = true
-	r.note("name-misspelt", "the element "+local+", which RSS does not have, is read as Atom's", offset)
+	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
 }
 
 // textLink reads RSS's link element, whose text is the reference.
 func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
-// enclosure reads RSS's element as the link that it is in Atom.
+// enclosure reads an enclosure as the link that Atom has in its place.
 func (r *reader) enclosure(links Links) Links {
 	offset := r.s.Offset()
 	link := Link{Rel: RelEnclosure}
@@ -280,9 +281,9 @@ func (r *reader) enclosure(links Links) Links {
 	return r.appendLink(links, link, r.currentBase(), offset)
 }
 
-// WriteRSS writes a document as RSS 2.0, with RFC 5005's elements as its
-// Appendix B has them. Items that were read from RSS 2.0 are written with their
-// own XML, others from what can be read of them.
+// WriteRSS writes a document as RSS 2.0, with the elements of RFC 5005 as in its
+// Appendix B. It writes items that were read from RSS 2.0 with their own XML, and
+// converts others.
 func WriteRSS(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
@@ -333,7 +334,7 @@ func (w *writer) rssItem(e *Entry) {
 	switch content := e.Content(); {
 	case content == Text{}:
 	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
-		w.element("description", content.html()) // which an item has before it has more
+		w.element("description", content.html()) // readers expect the only text here
 	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
 		w.media("atom:content", content) // RSS has no element for it
 	default:
@@ -342,8 +343,8 @@ func (w *writer) rssItem(e *Entry) {
 	w.b.WriteString(others.elements + "</item>\n")
 }
 
-// rssLinks writes links: the first alternate and enclosures have elements of
-// RSS's own.
+// rssLinks writes links. RSS has elements of its own for the first alternate and for
+// enclosures.
 func (w *writer) rssLinks(links Links) {
 	home, _ := links.Rel(RelAlternate)
 	for _, l := range links {

@@ -12,25 +12,24 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// What an entry takes from its surroundings, and how much of it: a document
-// says it once, but it counts for every entry.
+// What an entry takes from its surroundings, and how much: a document has it once,
+// but each entry needs a copy.
 
-// A scope is what the surroundings of an entry say about it.
+// A scope is what the surroundings of an element contribute to its meaning.
 type scope struct {
 	bindings []xmlscan.Binding // one for each prefix
 	base     string
-	bases    int // how many xml:base attributes that comes from
+	bases    int // the number of xml:base attributes that base comes from
 	lang     string
-	clean    bool           // see xmlscan.Scanner.Clean; false is always right
-	index    map[string]int // bindings by prefix, where there are many
+	clean    bool           // see xmlscan.Scanner.Clean; false is always safe
+	index    map[string]int // the bindings by prefix, if there are many
 
-	// How many bytes there are:
-	written int // of base and language, which XML writes on each entry
-	bound   int // of all bindings
-	reach   xmlscan.Reach
+	written int           // the length of base and lang, which XML writes on each entry
+	bound   int           // the length of all bindings
+	reach   xmlscan.Reach // the reach of base
 }
 
-// newScope returns the scope of what stands within the current element.
+// newScope returns the scope of the content of the current element.
 func (r *reader) newScope() *scope {
 	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
 	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
@@ -51,15 +50,16 @@ func (r *reader) newScope() *scope {
 	return sc
 }
 
-// A baseURL is an xml:base attribute, by its place, with what it resolves to.
+// A baseURL is an xml:base attribute, identified by its place, and the URL it resolves
+// to.
 type baseURL struct {
 	at  int
 	url string
 }
 
-// currentBase returns what references resolve against at the current element:
-// its xml:base and its ancestors', then the document's URL (5005#25). What was
-// resolved stays good as long as the attribute is in scope.
+// currentBase returns the base at the current element, by its xml:base, its ancestors'
+// and the document's URL (5005#25). It keeps what it has resolved while the attributes
+// are in scope.
 func (r *reader) currentBase() string {
 	bases := r.s.Bases()
 	n := min(len(bases), len(r.bases))
@@ -79,7 +79,7 @@ func (r *reader) currentBase() string {
 	return base
 }
 
-// binding returns the place of a prefix's binding, -1 for none.
+// binding returns the index of a prefix's binding; -1 if there is none.
 func (sc *scope) binding(prefix string) int {
 	if sc.index != nil {
 		if i, ok := sc.index[prefix]; ok {
@@ -90,9 +90,9 @@ func (sc *scope) binding(prefix string) int {
 	return slices.IndexFunc(sc.bindings, func(b xmlscan.Binding) bool { return b.Prefix == prefix })
 }
 
-// needed returns the bindings that an element needs to stand by itself: the
-// default namespace, and those whose prefix stands before a colon, be it in a
-// name or in text (xsi:type="x:T").
+// needed returns the bindings that an element needs outside its document: the default
+// namespace, and those whose prefix occurs before a colon, in a name or in text
+// (xsi:type="x:T").
 func (sc *scope) needed(raw string) (needed []xmlscan.Binding) {
 	if len(sc.bindings) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (sc *scope) needed(raw string) (needed []xmlscan.Binding) {
 	return needed
 }
 
-// nameBefore returns where the name begins that ends at end.
+// nameBefore returns where the name that ends at end begins.
 func nameBefore(s string, end int) int {
 	for end > 0 {
 		switch c := s[end-1]; {
@@ -134,29 +134,29 @@ func nameBefore(s string, end int) int {
 	return 0
 }
 
-// The most that an entry may take from its surroundings: so many times its own
-// length, and so many bytes more. Links are counted with the room they take.
+// The limits on what an entry may take from its surroundings. Links count with the
+// memory that they take.
 const (
-	maxBorrowed      = 16
-	maxBorrowedExtra = 1 << 10
+	maxBorrowed      = 16      // times the entry's length
+	maxBorrowedExtra = 1 << 10 // plus so many bytes
 	roomOfLink       = 96
 )
 
-// affords reports whether an element of n bytes may take so many from its
-// surroundings. It depends on the element alone, not on where in the document
-// it stands, since its place must not decide about its identity.
+// affords reports whether an element of n bytes may take the given number of bytes from
+// its surroundings. It depends only on the element, because its place in the document
+// must not affect its identity.
 func affords(n, borrowed int) bool { return borrowed <= maxBorrowed*n+maxBorrowedExtra }
 
 // A loan is what an element takes from its scope.
 type loan struct {
 	raw    string        // the element
-	markup string        // where its references stand
-	links  int           // bytes that its links take
-	reach  xmlscan.Reach // of the bases within it
+	markup string        // the markup that has its references
+	links  int           // the bytes that its links take
+	reach  xmlscan.Reach // the reach of the bases within it
 }
 
-// lends reports whether an element may have what it takes from the scope: the
-// bindings, the base, the language, and a base for each of its references.
+// lends reports whether an element may take what it needs from the scope: the bindings,
+// the base, the language, and the base for each of its references.
 func (sc *scope) lends(l loan) bool {
 	reach := l.reach.Max(sc.reach)
 	own := l.links + sc.written
@@ -177,12 +177,11 @@ func (sc *scope) lends(l loan) bool {
 	return affords(len(l.raw), own)
 }
 
-// A base that is not longer costs no more than a few times what a reference to
-// it takes.
+// shortBase is the length up to which a base costs no more than a few times what a
+// reference to it takes.
 const shortBase = 64
 
-// skip leaves out an entry that is beyond a limit, and says so: the others are
-// read.
+// skip leaves out an entry that exceeds a limit, and makes a note of it.
 func (r *reader) skip(offset int, why string) {
 	r.entries = r.entries[:len(r.entries)-1]
 	r.note("entry-skipped", "an entry is left out: "+why, offset)
@@ -191,7 +190,7 @@ func (r *reader) skip(offset int, why string) {
 	}
 }
 
-// addGaps tells of the entries that were left out.
+// addGaps adds a gap if entries were left out.
 func (r *reader) addGaps() {
 	if r.skipped == 0 {
 		return
@@ -205,9 +204,8 @@ func (r *reader) addGaps() {
 	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }
 
-// space returns the namespace of the current element, as it is meant: feeds
-// misspell those of others. That of RFC 5005 is exact, since a feed's verdict
-// hangs on it.
+// space returns the intended namespace of the current element, because feeds misspell
+// namespaces. That of RFC 5005 must be exact, because the verdict depends on it.
 func (r *reader) space() string {
 	space := r.s.Space()
 	if space == r.exact {
@@ -236,10 +234,11 @@ func (r *reader) space() string {
 	return meant
 }
 
-// rssLocal is rssName of the current element, and notes a name that is misspelt.
+// rssLocal returns the name of the current element as RSS spells it, with a note if it
+// is misspelt.
 func (r *reader) rssLocal() string { return r.spelt(vocab.RSSName(r.s.Local())) }
 
-// atomLocal is the same for Atom.
+// atomLocal does the same for Atom.
 func (r *reader) atomLocal() string {
 	local := r.s.Local()
 	if name := vocab.AtomName(local); name != local {
@@ -248,8 +247,7 @@ func (r *reader) atomLocal() string {
 	return local
 }
 
-// spelt returns the name that the current element's stands for, and notes it if
-// it is another.
+// spelt returns the given name, with a note if the current element has another.
 func (r *reader) spelt(name string) string {
 	if local := r.s.Local(); name != local {
 		r.odd = true
@@ -258,8 +256,8 @@ func (r *reader) spelt(name string) string {
 	return name
 }
 
-// attrs returns the attributes that carry bindings, the base, if it is to, and
-// the language to what stands within an element.
+// attrs returns the attributes by which an element gives its content the bindings, the
+// language and, if told to, the base.
 func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
 	var attrs strings.Builder
 	for _, ns := range bindings {
@@ -274,9 +272,9 @@ func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
 	return attrs.String()
 }
 
-// shareable returns the bindings that elements need and that an element of ours
-// around them can have, and the others: the default namespace, and a prefix that
-// is ours.
+// shareable returns the bindings that elements need, in two parts: those that an element
+// that we write around them can have, and the others, which are the default namespace
+// and a prefix that we use ourselves.
 func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
 	for _, b := range sc.needed(elements) {
 		if b.Prefix == "" || b.Prefix == "atom" && b.URI != vocab.Atom {
@@ -288,7 +286,7 @@ func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
 	return shared, others
 }
 
-// declarations returns those of the bindings that an element may need.
+// declarations returns the attributes for those bindings that an element may need.
 func declarations(element string, bindings []xmlscan.Binding) string {
 	var attrs strings.Builder
 	for _, b := range bindings {
@@ -302,8 +300,7 @@ func declarations(element string, bindings []xmlscan.Binding) string {
 	return attrs.String()
 }
 
-// hasUnprefixed reports whether there is an element without a prefix, or seems to
-// be.
+// hasUnprefixed reports whether there is, or may be, an element without a prefix.
 func hasUnprefixed(element string) bool {
 	for {
 		_, rest, ok := strings.Cut(element, "<")
@@ -321,8 +318,8 @@ func hasUnprefixed(element string) bool {
 	}
 }
 
-// alone returns an element with what it takes from the scope to stand by itself,
-// in any document.
+// alone returns an element with what it needs from the scope, so that it can be written
+// into any document.
 func (sc *scope) alone(element string, format Format) string {
 	needed := sc.needed(element)
 	attrs := declarations(element, needed)
@@ -345,7 +342,7 @@ func (sc *scope) alone(element string, format Format) string {
 	return xmlscan.Standalone(element, sc.bindings, attrs)
 }
 
-// standalone returns an element with its surroundings' contribution on it.
+// standalone returns an element with everything that its scope contributes.
 func (sc *scope) standalone(raw string, lenient bool) string {
 	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
 	s.Next()
@@ -364,7 +361,7 @@ func (sc *scope) standalone(raw string, lenient bool) string {
 	own, ok := s.Attr(vocab.XML, "base")
 	if base := iri.Resolve(sc.base, own); base != own {
 		writeAttr(&attrs, "xml:base", base)
-		lenient = lenient || ok // its own is to be replaced
+		lenient = lenient || ok // its own base must be replaced
 	}
 	if _, ok := s.Attr(vocab.XML, "lang"); !ok && sc.lang != "" {
 		writeAttr(&attrs, "xml:lang", sc.lang)

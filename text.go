@@ -18,14 +18,14 @@ const (
 	TextXHTML = "xhtml"
 )
 
-// A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3).
-// The zero value stands for none.
+// A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
+// value means that there is none.
 type Text struct {
-	Type string // TextPlain, TextHTML, TextXHTML or, in content, a media type; "" for none
-	Body string // characters, HTML, the markup inside xhtml's div, or the media's bytes
-	Src  string // where content is that stands elsewhere, absolute
-	Base string // what relative references in Body resolve against
-	Lang string // xml:lang in scope; "" if none is
+	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" if there is no text
+	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
+	Src  string // the absolute URL of content that is elsewhere; "" if it is in Body
+	Base string // the base for relative references in Body
+	Lang string // xml:lang in scope; "" if there is none
 }
 
 // isMarkup reports whether the body is HTML, or XHTML written as HTML.
@@ -51,8 +51,8 @@ func (t Text) absolute() string {
 // Title returns the entry's title.
 func (e *Entry) Title() Text { return e.text(0) }
 
-// Summary returns the entry's summary; in RSS, its description; media:description
-// if there is no other.
+// Summary returns the entry's summary; in RSS, its description. If there is none, it
+// returns media:description.
 func (e *Entry) Summary() Text { return e.text(1) }
 
 // Content returns the entry's content; in RSS, content:encoded.
@@ -65,14 +65,14 @@ func (e *Entry) format() Format {
 	return e.Source.Format
 }
 
-// textNames are those of an entry's texts, as Atom has them.
+// textNames are the names of an entry's texts in Atom.
 var textNames = [...]string{"title", "summary", "content"}
 
-// textPlaces say where in an entry its texts begin: 0 if that is not known, and
-// less where there is none.
+// textPlaces are the offsets at which an entry's texts begin: 0 if unknown, -1 if there
+// is no such text.
 type textPlaces [len(textNames)]int32
 
-// text reads one of the three from the entry as published.
+// text reads one of the three texts from the entry as published.
 func (e *Entry) text(which int) (best Text) {
 	place := e.texts[which]
 	switch {
@@ -103,18 +103,18 @@ func (e *Entry) text(which int) (best Text) {
 	return choice.text
 }
 
-// isGroup recognises media:group, which has the texts of a video's entry.
+// isGroup reports whether the current element is media:group, which has the texts of an
+// entry for a video.
 func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == vocab.Media }
 
-// A textChoice is the element that serves best so far as an entry's title, summary
-// or content.
+// A textChoice is the best element so far for an entry's title, summary or content.
 type textChoice struct {
 	what string
 	text Text
 	rank int
 }
 
-// offer takes the current element, if it serves better.
+// offer takes the current element, if it is better.
 func (c *textChoice) offer(r *reader) {
 	if n := r.textRank(c.what); n > c.rank {
 		c.text, c.rank = r.textConstruct(), n
@@ -128,7 +128,7 @@ type textFinder struct {
 	group  bool // there is a media:group
 }
 
-// look looks at the current child of the entry, whose name is that.
+// look looks at the current child of the entry, which has the given name.
 func (f *textFinder) look(r *reader, name string) {
 	which := 0
 	switch name {
@@ -148,7 +148,7 @@ func (f *textFinder) look(r *reader, name string) {
 	}
 }
 
-// found returns the places, those that are none included, in an entry of n bytes.
+// found returns the places of the texts in an entry of n bytes.
 func (f *textFinder) found(n int) textPlaces {
 	if n > math.MaxInt32 {
 		return textPlaces{}
@@ -164,12 +164,12 @@ func (f *textFinder) found(n int) textPlaces {
 	return f.places
 }
 
-// firstRank is that of the element which the format itself provides.
+// firstRank is the rank of the format's own element.
 const firstRank = 9
 
-// textRank says how well the current child of an entry serves as its title,
-// summary or content: 0 is not at all, and the highest wins. Other vocabularies
-// may have what the format's own element has not; the order is gofeed's.
+// textRank returns how suitable the current child of an entry is as its title, summary
+// or content: 0 means not at all, and the highest rank wins. Elements of other
+// vocabularies are used if the format's own is missing; the order is gofeed's.
 func (r *reader) textRank(what string) int {
 	space, local := r.space(), r.s.Local()
 	switch {
@@ -184,8 +184,8 @@ func (r *reader) textRank(what string) int {
 	return foreignRank(what, space, local, r.doc.Format == RSS)
 }
 
-// rssRank is textRank of an element of RSS, or of one that RSS does not have, but
-// feeds do.
+// rssRank is textRank for an element of RSS, or one that is not in RSS but that feeds
+// use.
 func rssRank(what, local string) int {
 	switch {
 	case local == what && what == "title", local == "description" && what == "summary":
@@ -198,7 +198,7 @@ func rssRank(what, local string) int {
 	return 0
 }
 
-// foreignRank is textRank of another vocabulary's element.
+// foreignRank is textRank for an element of another vocabulary.
 func foreignRank(what, space, local string, rss bool) int {
 	atom := vocab.IsAtom(space) && local == what
 	switch {
@@ -241,7 +241,7 @@ func (r *reader) textConstruct() Text {
 	}
 	t.Type = textType(kind, mode)
 	if isMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
-		r.note("type-unknown", "a text construct is text, html or xhtml, and not "+clip(t.Type)+": it is read as text", r.s.Offset())
+		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.s.Offset())
 		t.Type = TextPlain
 	}
 	switch {
@@ -261,11 +261,11 @@ func (r *reader) textConstruct() Text {
 	return t
 }
 
-// isTitle recognises the elements that have text rather than HTML in RSS.
+// isTitle reports whether an element of RSS has text rather than HTML.
 func isTitle(local string) bool { return strings.EqualFold(local, "title") }
 
-// textOrMarkup reads the current element's characters. If there are elements
-// among them, nobody has escaped the markup: then it is what stands there.
+// textOrMarkup reads the current element's characters. If there are elements among
+// them, the publisher did not escape the markup; then it reads the markup.
 func (r *reader) textOrMarkup(t Text) Text {
 	start := r.s.Offset()
 	if t.Body = r.plainText(); !r.s.Nested() || r.s.Err() != nil {
@@ -277,13 +277,12 @@ func (r *reader) textOrMarkup(t Text) Text {
 	return t
 }
 
-// fragment returns a reader that stands at the start tag of an element which has
-// just ended.
+// fragment returns a reader at the start tag of an element that has just ended.
 func (r *reader) fragment(raw string) *reader {
 	return newFragment(raw, r.newScope(), r.doc.Format)
 }
 
-// decodeBase64 returns what is encoded, or the text itself if it is not.
+// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
 func decodeBase64(text string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
@@ -292,8 +291,8 @@ func decodeBase64(text string) string {
 	return string(data)
 }
 
-// textType gives the type that the attributes of Atom 1.0 (type), or of 0.3
-// (type and mode), stand for.
+// textType returns the type of a text by the attributes of Atom 1.0 (type) or 0.3 (type
+// and mode).
 func textType(kind, mode string) string {
 	kind = strings.ToLower(trim(kind))
 	switch kind {
@@ -317,7 +316,7 @@ func textType(kind, mode string) string {
 	return kind
 }
 
-// isXMLType recognises XML media types (RFC 4287 §4.1.3.3, RFC 7303).
+// isXMLType reports whether a media type is XML (RFC 4287 §4.1.3.3, RFC 7303).
 func isXMLType(media string) bool {
 	media, _, _ = strings.Cut(media, ";")
 	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
@@ -331,11 +330,11 @@ func (r *reader) inner() string {
 	return r.text[start:max(start, r.s.Offset())]
 }
 
-// xhtml returns the markup inside the div that an xhtml construct has as its
-// only child (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix,
-// and empty elements get an end tag where HTML wants one. A reference under an
-// xml:base further in is made absolute, as that base is lost; the div's is
-// returned.
+// xhtml returns the markup inside the div that an xhtml construct has as its only child
+// (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix, and
+// empty elements get an end tag where HTML requires one. It makes references under an
+// xml:base further in absolute, because the result has no such base, and returns the
+// base at the div.
 func (r *reader) xhtml(div bool) (body, base string) {
 	var b strings.Builder
 	depth, bases := r.s.Depth(), len(r.s.Bases())

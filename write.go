@@ -18,9 +18,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a standalone element: with the
-// namespaces, base and language that were in scope, and well-formed where it
-// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
+// XML returns the entry as published, as an element of its own: with the namespaces,
+// base and language that were in scope, and well-formed even if it was not. It
+// changes nothing else. For a JSON Feed it returns nil; see JSON.
 func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
@@ -28,8 +28,8 @@ func (e *Entry) XML() []byte {
 	return []byte(e.scope.standalone(e.raw, e.lenient))
 }
 
-// Signed returns the entry with the authors of its feed, if it is Atom's and has
-// none itself (RFC 4287 §4.2.1): what it needs to be taken out of its document.
+// Signed returns the entry with the authors of its feed, if it is an Atom entry
+// without authors (RFC 4287 §4.2.1). An entry needs them outside its document.
 func (e *Entry) Signed() *Entry {
 	authors := e.authors()
 	if len(authors) == 0 {
@@ -51,8 +51,8 @@ func (e *Entry) Signed() *Entry {
 	return &signed
 }
 
-// authors returns the authors that an entry has from its feed: as many as have
-// room, since they count for every entry.
+// authors returns the authors that an entry has from its feed. Their number is
+// limited, because every entry repeats them.
 func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
@@ -66,8 +66,8 @@ func (e *Entry) authors() []Person {
 	return e.Source.Authors
 }
 
-// Document returns the history as one document, complete where the verdict is
-// Whole, and with a PseudoEntry for each gap.
+// Document returns the history as one document, which is complete if the verdict is
+// Whole, and has a PseudoEntry for each gap.
 func (h *History) Document() *Document {
 	d := Document{Format: Atom}
 	if h.Head != nil {
@@ -85,14 +85,14 @@ func (h *History) Document() *Document {
 	return &d
 }
 
-// A writer writes XML and keeps the first error.
+// A writer writes XML, and remembers the first error.
 type writer struct {
 	w   io.Writer
 	b   strings.Builder
 	err error
 }
 
-// flush hands on what has been written, so that memory stays small.
+// flush writes out the buffer, so that memory stays small.
 func (w *writer) flush() {
 	if w.err == nil {
 		_, w.err = io.WriteString(w.w, w.b.String())
@@ -100,8 +100,8 @@ func (w *writer) flush() {
 	w.b.Reset()
 }
 
-// entries writes a document's entries: those of the same format and namespace
-// with their own XML, the others by convert.
+// entries writes a document's entries: those of the given format and namespace with
+// their own XML, the others by convert.
 func (w *writer) entries(d *Document, format Format, space string, convert func(*Entry)) {
 	for _, e := range d.Entries {
 		if e.isNative(format, space) {
@@ -117,8 +117,8 @@ func (w *writer) entries(d *Document, format Format, space string, convert func(
 	}
 }
 
-// decode returns what gofeed makes of an entry. Texts, times and links are
-// known without it, so it may be nothing.
+// decode returns the entry in gofeed's form. The result may be empty, because texts,
+// times and links are known without it.
 func (w *writer) decode(e *Entry) *gofeed.Item {
 	item, err := e.Decode()
 	if item == nil {
@@ -130,8 +130,8 @@ func (w *writer) decode(e *Entry) *gofeed.Item {
 	return item
 }
 
-// element writes an element with text on a line of its own; name may be
-// followed by attributes.
+// element writes an element with text on a line of its own. Attributes may follow the
+// name.
 func (w *writer) element(name, text string) {
 	w.b.WriteString("<" + name + ">")
 	escapeText(&w.b, text)
@@ -139,14 +139,15 @@ func (w *writer) element(name, text string) {
 	w.b.WriteString("</" + tag + ">\n")
 }
 
-// empty writes an element without content, from names and values in turn.
+// empty writes an element without content. The attributes are names, each followed by
+// its value.
 func (w *writer) empty(name string, attrs ...string) {
 	w.open(name, attrs...)
 	w.b.WriteString("/>\n")
 }
 
-// open writes a start tag up to its end, from names and values in turn. An
-// empty value is none.
+// open writes a start tag without its final ">". The attributes are names, each
+// followed by its value; it omits those whose value is empty.
 func (w *writer) open(name string, attrs ...string) {
 	w.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -179,7 +180,7 @@ func (w *writer) flags(d *Document) {
 	}
 }
 
-// lastChange is when the entry last changed, as well as that is known.
+// lastChange returns when the entry last changed, as far as that is known.
 func (e *Entry) lastChange() time.Time {
 	for _, t := range []time.Time{e.Updated, e.Published} {
 		if !t.IsZero() {
@@ -192,7 +193,7 @@ func (e *Entry) lastChange() time.Time {
 	return e.Source.documentTime()
 }
 
-// lastChange is when the document was updated, or the newest of its entries.
+// lastChange returns when the document was updated, or the newest of its entries.
 func (d *Document) lastChange() time.Time {
 	t := d.documentTime()
 	for _, e := range d.Entries {
@@ -203,14 +204,14 @@ func (d *Document) lastChange() time.Time {
 	return t
 }
 
-// identity is the feed's id, or what serves as one.
+// identity returns the feed's id, or else a URL.
 func (d *Document) identity() string {
 	self, _ := d.Links.Rel(RelSelf)
 	return cmp.Or(d.ID, self.Href, d.URL)
 }
 
-// isNative reports whether the entry's element is one of the given namespace,
-// and so can stand in a document of that vocabulary as it is.
+// isNative reports whether the entry's element has the given format and namespace, so
+// that it can be written unchanged in such a document.
 func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false
@@ -220,13 +221,13 @@ func (e *Entry) isNative(format Format, space string) bool {
 	return r.s.Space() == space
 }
 
-// isMedia reports whether a text's type is a media type, as only content's may be.
+// isMedia reports whether a text's type is a media type, which only content may have.
 func isMedia(kind string) bool {
 	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
 }
 
-// atomBody returns what Atom has inside the element of a text of this type (RFC
-// 4287 §3.1.1, §4.1.3.3). The error says where markup is not well-formed.
+// atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
+// §4.1.3.3). The error says where markup is not well-formed.
 func (t Text) atomBody() (string, error) {
 	kind := strings.ToLower(t.Type)
 	switch {
@@ -245,7 +246,7 @@ func (t Text) atomBody() (string, error) {
 	return b.String(), nil
 }
 
-// wellFormed checks one element, without any leniency.
+// wellFormed checks that an element is well-formed, without any leniency.
 func wellFormed(element string) error {
 	s := xmlscan.New(element, xmlscan.Limits{})
 	for s.Next() != xmlscan.Stop {
@@ -265,7 +266,7 @@ var (
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
 )
 
-// newEscaper leaves out what XML cannot have at all.
+// newEscaper returns a replacer that also removes the characters that XML forbids.
 func newEscaper(oldnew ...string) *strings.Replacer {
 	for c := range ' ' {
 		if c != '\t' && c != '\n' && c != '\r' {
@@ -296,14 +297,15 @@ func (d *Document) documentTime() time.Time {
 	return d.Updated
 }
 
-// extended are the extensions of an entry, to be written within another element.
+// extended are the extensions of an entry, such as those of iTunes, Podcasting 2.0 and
+// Media RSS, to be written in another format.
 type extended struct {
-	attrs    string // of the element: what they need of their scope
+	attrs    string // the attributes that the element around them needs
 	elements string
 }
 
-// extensions returns an entry's extensions, without those that have a place of
-// their own in every format.
+// extensions returns an entry's extensions, without those for which every format has
+// its own element.
 func (e *Entry) extensions() (x extended) {
 	if e.raw == "" || e.format() == JSONFeed {
 		return x
@@ -332,7 +334,7 @@ func (e *Entry) extensions() (x extended) {
 	for _, element := range elements {
 		attrs := declarations(element, others)
 		if left -= len(attrs); left < 0 {
-			return extended{} // more declarations than elements
+			return extended{} // too many declarations for the elements' length
 		}
 		if attrs != "" {
 			element = xmlscan.Standalone(element, sc.bindings, attrs)
@@ -343,13 +345,13 @@ func (e *Entry) extensions() (x extended) {
 	return x
 }
 
-// isOwn reports whether the current element is of the format's own vocabulary.
+// isOwn reports whether the current element belongs to the format's own vocabulary.
 func (r *reader) isOwn() bool {
 	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
 }
 
-// isMapped reports whether the current element of an entry has a place of its
-// own in every format.
+// isMapped reports whether every format has its own element for the meaning of the
+// current element.
 func (r *reader) isMapped() bool {
 	switch local := r.s.Local(); r.space() {
 	case vocab.DC:

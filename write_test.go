@@ -158,14 +158,14 @@ func drawDocument(t *rapid.T) *Document {
 func TestDraftErrors(t *testing.T) {
 	now := time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)
 	for want, d := range map[string]Draft{
-		"an id is needed":           {Updated: now},
-		"without white space":       {ID: " 1", Updated: now},
-		"an update time is needed":  {ID: "1"},
-		"content: ":                 {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
-		"title: not well-formed":    {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
-		"content: xml: ":            {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
-		"a text construct is text":  {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
-		"content: not well-formed:": {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
+		"the id must not be empty":   {Updated: now},
+		"end with white space":       {ID: " 1", Updated: now},
+		"the update time is missing": {ID: "1"},
+		"content: ":                  {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
+		"title: not well-formed":     {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
+		"content: xml: ":             {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
+		"a text construct is text, ": {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
+		"content: not well-formed:":  {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
 	} {
 		_, err := d.Entry()
 		require.ErrorContains(t, err, want)

@@ -15,18 +15,18 @@ func Unmarshal(raw string, into any) error {
 	if hasOddNames(raw) {
 		var value any
 		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber() // an id may be a number, and is kept as written
+		d.UseNumber() // an id may be a number, which must stay as written
 		if err := d.Decode(&value); err != nil {
 			return err
 		}
 		withoutOddNames(value)
-		data, _ = json.Marshal(value) // it came from JSON
+		data, _ = json.Marshal(value) // which cannot fail for what came from JSON
 	}
 	return json.Unmarshal(data, into)
 }
 
-// isOddName reports whether a name is none of JSON Feed's, which are of small
-// letters, digits and underscores.
+// isOddName reports whether a name has characters other than small letters, digits and
+// underscores.
 func isOddName(name string) bool {
 	return strings.ContainsFunc(name, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' })
 }
@@ -48,7 +48,7 @@ func hasOddNames(raw string) bool {
 	}
 }
 
-// endOfString returns where the quote is that ends a string.
+// endOfString returns the offset of the quote that ends a string.
 func endOfString(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -42,7 +42,7 @@ func (r Reference) String() string {
 	return b.String()
 }
 
-// Split takes a reference apart as the expression of RFC 3986 Appendix B does.
+// Split splits a reference as the expression of RFC 3986 Appendix B does.
 func Split(s string) (r Reference) {
 	if i := strings.IndexByte(s, '#'); i >= 0 {
 		s, r.Fragment, r.HasFragment = s[:i], s[i+1:], true
@@ -78,10 +78,10 @@ func isScheme(s string) bool {
 
 const maxReference = 64 << 10
 
-// Resolve makes ref absolute by RFC 3986 §5.2, strictly. Characters are never
-// escaped, unescaped or changed in case, so that IRIs stay IRIs (erratum 1806
-// of RFC 5005). Without an absolute base a relative reference stays as it is,
-// and so does one that is too long to be meant.
+// Resolve makes ref absolute by RFC 3986 §5.2, strictly. It never escapes, unescapes or
+// changes the case of characters, so that IRIs stay IRIs (erratum 1806 of RFC 5005). A
+// relative reference stays unchanged without an absolute base, or if it is too long to
+// be real.
 func Resolve(base, ref string) string {
 	if ref != "" && (ref[0] <= ' ' || ref[len(ref)-1] <= ' ') { // hardly ever
 		ref = strings.Trim(ref, " \t\r\n")
@@ -125,7 +125,7 @@ func transform(b, r Reference) Reference {
 	return r
 }
 
-// mergePaths is RFC 3986 §5.2.3: all but the last segment of the base's path stays.
+// mergePaths is RFC 3986 §5.2.3: the path replaces the last segment of the base's.
 func mergePaths(b Reference, path string) string {
 	if b.HasAuthority && b.Path == "" {
 		return "/" + path
@@ -163,9 +163,8 @@ func removeDots(path string) string {
 	return string(out)
 }
 
-// ForRequest turns an absolute IRI into the URI that goes on the wire
-// (RFC 3987 §3.1), with all escaped that a request may not have; the host's
-// name is left to net/http.
+// ForRequest turns an absolute IRI into the URI to request (RFC 3987 §3.1). It escapes
+// what a request must not contain, but leaves the host's name to net/http.
 func ForRequest(iri string) string {
 	r := Split(iri)
 	r.Path, r.Query = fetch.Escape(r.Path), fetch.Escape(r.Query)
@@ -173,8 +172,8 @@ func ForRequest(iri string) string {
 	return r.String()
 }
 
-// Writable returns a reference as it may be written: the characters that no IRI
-// has are escaped, as they would be in a request (RFC 3987 §3.1).
+// Writable escapes the characters that no IRI may contain, as a request would (RFC 3987
+// §3.1).
 func Writable(ref string) string {
 	i := strings.IndexFunc(ref, notInIRI)
 	if i < 0 {

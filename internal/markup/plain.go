@@ -52,8 +52,8 @@ func Plain(body string) string {
 	}
 }
 
-// isHidden recognises the elements whose text is not shown, and which the
-// tokenizer does not look into.
+// isHidden reports whether browsers do not show an element's text. The tokenizer finds
+// no tags in such elements.
 func isHidden(name string) bool {
 	switch name {
 	case "script", "style", "title", "noembed", "noframes", "iframe", "textarea":
@@ -62,7 +62,7 @@ func isHidden(name string) bool {
 	return false
 }
 
-// isBlock recognises the elements that begin a line of their own.
+// isBlock reports whether an element begins on a new line.
 func isBlock(name string) bool {
 	switch name {
 	case "address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "dialog", "div", "dl", "dt",
@@ -73,7 +73,7 @@ func isBlock(name string) bool {
 	return false
 }
 
-// IsVoid recognises the HTML elements that have no end tag.
+// IsVoid reports whether an HTML element has no end tag.
 func IsVoid(name string) bool {
 	switch name {
 	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":

@@ -17,9 +17,9 @@ func MayBeRelative(markup string) bool {
 	return false
 }
 
-// relativeReferences yields where markup, escaped or not, may have a relative
-// reference: at the equals sign of what could be an attribute with one. It is
-// cheap, and errs on the side of too many.
+// relativeReferences yields the places at which markup, escaped or not, may have a
+// relative reference: the equals signs of what could be attributes with one. It is
+// cheap, and rather yields too many.
 func relativeReferences(markup string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 0; ; {
@@ -36,7 +36,7 @@ func relativeReferences(markup string) iter.Seq[int] {
 			}
 			value := afterQuote(markup[i:])
 			if n, ok := absoluteURL(value); ok {
-				i = len(markup) - len(value) + n // a value that is long is read once
+				i = len(markup) - len(value) + n // so that a long value is read only once
 			} else if !yield(equals) {
 				return
 			}
@@ -57,7 +57,7 @@ func endsIn(text, name string) bool {
 	return n >= 0 && strings.EqualFold(text[n:], name)
 }
 
-// afterQuote takes off what may stand before an attribute's value.
+// afterQuote removes what may come before an attribute's value.
 func afterQuote(value string) string {
 	value = strings.TrimLeft(value, " \t\r\n\f\"'\\")
 	if strings.HasPrefix(value, "&") {
@@ -82,9 +82,9 @@ func absoluteURL(text string) (n int, ok bool) {
 	return n, !strings.Contains(text[:n], "/.")
 }
 
-// CountRelative returns how many relative references markup may have, at the
-// most: in attributes, in elements, and in what is escaped. Paths are counted
-// apart from those that keep all of a base, as #top does.
+// CountRelative returns the largest number of relative references that markup may have,
+// in attributes, elements and escaped markup. It counts paths separately from
+// references that keep the whole base, such as #top.
 func CountRelative(markup string) (paths, others int) {
 	others = hidden(markup) + strings.Count(markup, "equals;")
 	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
@@ -98,9 +98,8 @@ func CountRelative(markup string) (paths, others int) {
 	return paths, others
 }
 
-// hidden counts the character references that could be a part of an attribute's
-// name, or of what follows it: those to ASCII, but for marks that are escaped
-// everywhere.
+// hidden counts the character references that could be part of an attribute's name, or
+// of what follows it: those to ASCII, except for characters that are usually escaped.
 func hidden(markup string) (n int) {
 	for {
 		_, rest, ok := strings.Cut(markup, "&#")

@@ -4,7 +4,7 @@ package vocab
 
 import "strings"
 
-// The namespaces that carry meaning here. Elements are known by namespace,
+// The namespaces that have a meaning in feeds. Elements are recognised by namespace,
 // never by prefix.
 const (
 	Atom        = "http://www.w3.org/2005/Atom"
@@ -37,7 +37,7 @@ func RDFVersion(space string) string {
 	return ""
 }
 
-// MeantSpace returns the namespace that a name stands for.
+// MeantSpace returns the namespace that a possibly misspelt name means.
 func MeantSpace(space string) string {
 	if len(space) > 100 {
 		return space
@@ -48,8 +48,7 @@ func MeantSpace(space string) string {
 	return space
 }
 
-// misspelt are the namespaces that are known when misspelt, without what is
-// spelt in several ways.
+// misspelt are the namespaces that are recognised if misspelt, by their bare names.
 var misspelt = func() map[string]string {
 	m := map[string]string{}
 	for _, space := range []string{Atom, Content, DC, DCTerms, ITunes, Media, Syndication, XHTML} {
@@ -58,16 +57,16 @@ var misspelt = func() map[string]string {
 	return m
 }()
 
-// bareSpace takes off a namespace's name what feeds misspell: the scheme, www,
-// the end, and the case of letters.
+// bareSpace removes the parts of a namespace's name that feeds misspell: the scheme,
+// www, the end, and the case of letters.
 func bareSpace(space string) string {
 	space = strings.ToLower(strings.Trim(space, " \t\r\n"))
 	space = strings.TrimPrefix(strings.TrimPrefix(space, "https://"), "http://")
 	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
 }
 
-// RSSName returns the name of an element of RSS as the specification spells it:
-// feeds are careless about its case.
+// RSSName returns the name of an element of RSS as the specification spells it; feeds
+// are careless about its case.
 func RSSName(local string) string {
 	switch local {
 	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
@@ -98,8 +97,8 @@ func rssNameOf(local string) string {
 	return local
 }
 
-// AtomName is the same for Atom, which has small letters only: names that begin
-// with a capital may be meant for its own.
+// AtomName does the same for Atom, whose names have only small letters: a name that
+// begins with a capital may be one of them.
 func AtomName(local string) string {
 	if isCapital(local) {
 		return atomNameOf(local)
@@ -124,8 +123,8 @@ func Prefix(space string) (prefix string, ok bool) {
 	return prefix, ok
 }
 
-// usualPrefixes are those under which gofeed has vocabularies, whatever prefix a
-// document has for them.
+// usualPrefixes are the prefixes by which gofeed names vocabularies, whatever the
+// prefix in the document.
 var usualPrefixes = map[string]string{
 	Atom:                     "atom",
 	Atom03:                   "atom03",

@@ -20,12 +20,11 @@ type FeedLink struct {
 	rel string // in small letters
 }
 
-// How much of a web page is looked at, in bytes, how many of its links count, and
-// how long their titles may be.
+// The limits on reading a web page.
 const (
-	mostPage      = 1 << 20
-	mostFeedLinks = 64
-	mostTitle     = 200
+	mostPage      = 1 << 20 // bytes of the page
+	mostFeedLinks = 64      // links
+	mostTitle     = 200     // bytes of a link's title
 )
 
 // FeedLinks returns the feeds that the page at address links to, the best first,
@@ -38,7 +37,7 @@ func FeedLinks(page, address, contentType string, longest int) []FeedLink {
 	}
 	text, err := charset.NewReader(strings.NewReader(page[:min(len(page), mostPage)]), contentType)
 	if err != nil {
-		return nil // there is nothing
+		return nil // the page is empty
 	}
 	found, ref := scanPage(io.LimitReader(text, 3*mostPage))
 	if u, err := base.Parse(ref); err == nil && isWeb(u) {
@@ -65,8 +64,7 @@ func FeedLinks(page, address, contentType string, longest int) []FeedLink {
 
 func isWeb(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// scanPage returns the links of a page to feeds, as they are written, and its
-// base: the first that it gives.
+// scanPage returns a page's links to feeds, as written, and its first base.
 func scanPage(page io.Reader) (links []FeedLink, base string) {
 	z := html.NewTokenizer(page)
 	z.SetMaxBuf(mostPage)
@@ -89,8 +87,8 @@ func scanPage(page io.Reader) (links []FeedLink, base string) {
 	}
 }
 
-// linkOf returns the link of the current element. The first attribute of a name
-// counts.
+// linkOf returns the link of the current element. Of several attributes with one name,
+// the first counts.
 func linkOf(z *html.Tokenizer) (link FeedLink) {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -125,7 +123,7 @@ func ClipTitle(title string) string {
 	return strings.ToValidUTF8(title, "")
 }
 
-// feedTypes are the media types of feeds, the best first.
+// feedTypes are the media types of feeds, the preferred one first.
 var feedTypes = []string{"application/atom+xml", "application/rss+xml", "application/feed+json", "application/rdf+xml"}
 
 // isFeedLink reports whether a link of a page leads to a feed.
@@ -136,12 +134,12 @@ func isFeedLink(link FeedLink) bool {
 	return slices.ContainsFunc(strings.Fields(link.rel), func(rel string) bool { return rel == "alternate" || rel == "feed" })
 }
 
-// bestFirst returns one link for each feed, in the best of its formats; feeds of
-// comments come last.
+// bestFirst returns one link for each feed, in the preferred one of its formats. Feeds
+// of comments come last.
 func bestFirst(links []FeedLink) (best []FeedLink) {
 	var comments []FeedLink
-	var feeds [][]FeedLink // each in the formats that it has
-	var names [][]FeedName // of those
+	var feeds [][]FeedLink // the links to each feed
+	var names [][]FeedName // their names
 	for _, link := range links {
 		name := NameOf(link.Title, link.Href)
 		i := 0
