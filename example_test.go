@@ -71,8 +71,8 @@ func ExampleHistory_Verdict() {
 	// missing: status /gone/2003.atom
 }
 
-// A walk hands on document by document, so memory does not grow with the
-// history; to break leaves the rest unread.
+// A walk yields document by document, so memory does not grow with the history. A break
+// leaves the rest unread.
 func ExampleClient_Walk() {
 	client, home, stop := site.Start()
 	defer stop()
@@ -127,7 +127,7 @@ func ExampleEntry_Decode() {
 	// Output: 10:00 http://example.org/1.mp3
 }
 
-// A program that reads gofeed's feeds has the whole history with two lines changed.
+// A program that reads feeds with gofeed gets the whole history by changing two lines.
 func ExampleHistory_Feed() {
 	client, home, stop := site.Start()
 	defer stop()
@@ -168,7 +168,7 @@ func ExampleWriteAtom() {
 	// Output: atom Search: eclipse 2 <nil>
 }
 
-// tracer is all that tracing needs: a RoundTripper around another.
+// tracer shows what tracing needs: a RoundTripper that wraps another.
 type tracer struct{ next *http.Transport }
 
 func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -1,5 +1,4 @@
-// Fromgofeed reads the same feed as a program with gofeed did, and as it does
-// after the change: README.md has more.
+// Fromgofeed reads a feed with gofeed, and then with this package. README.md has more.
 //
 //	go run ./examples/fromgofeed [URL]
 //
@@ -55,8 +54,8 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 	return history.Feed(), history, nil
 }
 
-// poll asks again for a feed that is known, by a conditional request. Nil: nothing
-// has changed, which costs the server and the reader next to nothing.
+// poll reads a known feed again, by a conditional request. It returns nil if nothing has
+// changed, which costs the server and the reader next to nothing.
 func poll(
 	ctx context.Context, client *feedhistory.Client, url string, known feedhistory.Known,
 ) (*gofeed.Feed, feedhistory.Known, error) {

@@ -1,5 +1,4 @@
-// Reader prints the whole history of a feed: every entry, once, and what is
-// missing.
+// Reader prints the whole history of a feed: every entry once, and what is missing.
 //
 //	go run ./examples/reader [URL]
 //
