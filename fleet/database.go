@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -71,6 +72,14 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 // prepareLock is held while tables are made: "feedhist" in ASCII.
 const prepareLock int64 = 0x6665656468697374
 
+// riverTables is the migration that makes River's tables.
+const riverTables = 2
+
+// riverUnused are indexes of River's that find jobs by their arguments, which nobody
+// does here, and that take a third of what a job writes. Tables of River's that the
+// fleet has not made may be others', too: those keep them.
+var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}
+
 // prepare makes the tables that are missing, and opens the store.
 func (d *Database) prepare(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
@@ -83,8 +92,14 @@ func (d *Database) prepare(ctx context.Context) error {
 			return err
 		}
 		// River's migrations do not fit into one transaction.
-		if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		done, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(done.Versions, func(v rivermigrate.MigrateVersion) bool { return v.Version == riverTables }) {
+			if _, err := tx.Exec(ctx, "DROP INDEX IF EXISTS "+strings.Join(riverUnused, ", ")); err != nil {
+				return err
+			}
 		}
 		_, err = tx.Exec(ctx, schema)
 		return err

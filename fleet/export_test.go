@@ -85,10 +85,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 			states = append(states, &mirror.Feed{URL: url(i, j), Version: 1})
 		}
 	}
-	update, args, err := sqlstore.UpdateStates(states)
-	if err != nil {
-		return nil, err
-	}
+	update, args := sqlstore.UpdatePolls(states)
 	plans = map[string]string{}
 	for _, q := range []struct {
 		name, query string

@@ -104,3 +104,22 @@ func TestSweep(t *testing.T) {
 	start(t, newWorker(t, db))
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Hosts == 1 })
 }
+
+// A new database has none of River's indexes that nobody uses; tables of River's
+// that were there before keep them.
+func TestRiverIndexes(t *testing.T) {
+	t.Parallel()
+	for name, there := range map[string]bool{"new": false, "of another": true} {
+		t.Run(name, func(t *testing.T) {
+			dsn := server.Database(t)
+			db := open(t, dsn)
+			if there {
+				sql(t, db, `CREATE INDEX river_job_args_index ON river_job USING gin (args)`)
+				db = open(t, dsn)
+			}
+			sql(t, db, fmt.Sprintf(`DO $$ BEGIN
+				IF (to_regclass('river_job_args_index') IS NOT NULL) <> %v OR to_regclass('river_job_metadata_index') IS NOT NULL
+				THEN RAISE 'other indexes are there'; END IF; END $$`, there))
+		})
+	}
+}

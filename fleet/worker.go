@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,7 +130,10 @@ func (w *Worker) setUp() error {
 			SoftStopTimeout:             cmp.Or(w.Grace, 10*time.Second),
 			CompletedJobRetentionPeriod: time.Minute,
 			DiscardedJobRetentionPeriod: 24 * time.Hour,
-			Logger:                      logger,
+			ReindexerIndexNames: slices.DeleteFunc(river.ReindexerIndexNamesDefault(), func(name string) bool {
+				return slices.Contains(riverUnused, name)
+			}),
+			Logger: logger,
 		})
 	})
 	return w.err

@@ -91,10 +91,7 @@ func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]
 
 // store stores the states of feeds, and marks the polls whose state it was.
 func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Feed) error {
-	query, args, err := sqlstore.UpdateStates(states)
-	if err != nil {
-		return err
-	}
+	query, args := sqlstore.UpdatePolls(states)
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,7 +17,7 @@ const ofFeed = "feed = (SELECT key FROM feeds WHERE url = ?)"
 // Feed implements mirror.Store.
 func (s *Store) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
 	for f, err := range s.feeds(ctx, 1, func(*mirror.Feed) (*question, error) {
-		return ask(selectFeeds+" WHERE url = ?", keyOf(url)), nil
+		return ask(selectFeeds+" AND url = ?", keyOf(url)), nil
 	}) {
 		return f, err
 	}
@@ -34,11 +33,11 @@ func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror
 			if after != nil {
 				url = after.URL
 			}
-			return ask(selectFeeds+" WHERE coalesce(long_url, url) > ? ORDER BY coalesce(long_url, url)", escaped(url)), nil
+			return ask(selectFeeds+" AND coalesce(long_url, url) > ? ORDER BY coalesce(long_url, url)", escaped(url)), nil
 		case q.After != "":
 			return nil, errors.New("feeds are asked for with both Due and After")
 		}
-		ask := ask(selectFeeds+" WHERE NOT gone AND next <= ?", timeText(q.Due))
+		ask := ask(selectDue+" AND NOT gone AND next <= ?", timeText(q.Due))
 		if after != nil {
 			next := timeText(after.Next)
 			ask.add(" AND next >= ? AND (next, coalesce(long_url, url)) > (?, ?)", next, next, escaped(after.URL))
@@ -48,17 +47,8 @@ func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror
 	})
 }
 
-const selectFeeds = "SELECT version, state FROM feeds"
-
 func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (*question, error)) iter.Seq2[*mirror.Feed, error] {
-	return pages(ctx, s, limit, query, func(rows *sql.Rows) (*mirror.Feed, int, error) {
-		f := &mirror.Feed{}
-		var state string
-		if err := rows.Scan(&f.Version, &state); err != nil {
-			return nil, 0, err
-		}
-		return f, len(state), json.Unmarshal([]byte(state), f)
-	})
+	return pages(ctx, s, limit, query, scanFeed)
 }
 
 // Newest returns when the newest live entry of each feed is from, by
@@ -97,7 +87,7 @@ func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url
 func (s *Store) Remove(ctx context.Context, url string) error {
 	return s.transact(ctx, func(t transaction) error {
 		// The feed is locked first, so that nobody adds to it.
-		feeds, err := t.numbers("UPDATE feeds SET version = version + 1 WHERE url = ? RETURNING key", keyOf(url))
+		feeds, err := t.numbers("UPDATE polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
 		if err == nil && len(feeds) == 0 {
 			return notFound("feed", url)
 		}
@@ -115,44 +105,6 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// feed stores the state of a feed, which it locks, at a version, and returns its
-// key.
-func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
-	next := inUTC(f)
-	next.Version = version
-	state, err := stateText(next)
-	if err != nil {
-		return 0, err
-	}
-	values := []any{
-		next.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents,
-		timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), state,
-	}
-	url := nameOf(f.URL)
-	query := updateFeed
-	if f.Version == 0 {
-		query, values = insertFeed, append(values, url.key, url.long)
-	} else {
-		values = append(values, url.key, f.Version)
-	}
-	keys, err := t.numbers(query, values...)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(keys) == 0:
-		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
-	}
-	return keys[0], nil
-}
-
-const (
-	feedColumns = "version, title, kind, verdict, entries, deleted, documents, polled, next, gone, error, state"
-	insertFeed  = "INSERT INTO feeds (" + feedColumns + ", url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
-		" ON CONFLICT (url) DO NOTHING RETURNING key"
-	updateFeed = "UPDATE feeds SET (" + feedColumns + ") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
-		" WHERE url = ? AND version = ? RETURNING key"
-)
-
 // Move gives a feed another URL, and stores its state, at the version that it was
 // read at. All that belongs to it stays. The error matches mirror.ErrConflict if the
 // feed has changed since it was read.
@@ -163,9 +115,9 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		if _, err := t.feed(f, version); err != nil {
 			return err
 		}
-		moved := inUTC(f)
-		moved.URL, moved.Version = to, version
-		state, err := stateText(moved)
+		moved := *f
+		moved.URL = to
+		state, err := stateText(&moved)
 		if err != nil {
 			return err
 		}

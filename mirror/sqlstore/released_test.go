@@ -66,6 +66,23 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
+// A title with U+0000, which PostgreSQL's JSON functions do not take, or with what
+// looks like a member of the state, does not keep a database from being brought up to date.
+func TestUpgradeNUL(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "1.sqlite.gz", sqlstore.PostgreSQL: "1.postgresql.sql.gz"}[create(t).dialect]
+		d := restore(t, create, filepath.Join("testdata/released", file))
+		_, err := d.connect(t).Exec(`UPDATE feeds SET state = replace(state, '"title":"Plain"', '"title":"\u0000 \"polls\":77"')`)
+		require.NoError(t, err)
+		f, err := d.open(t).Feed(t.Context(), "http://plain.example/feed")
+		require.NoError(t, err)
+		require.Equal(t, "\x00 \"polls\":77", f.Title)
+		require.EqualValues(t, 1, f.Polls)
+		require.EqualValues(t, 1, f.Version)
+		require.False(t, f.Next.IsZero())
+	})
+}
+
 // restore makes a database that is what a file says.
 func restore(t *testing.T, create func(testing.TB) database, file string) database {
 	t.Helper()

@@ -25,7 +25,7 @@ func (s *Store) Index(ctx context.Context) error {
 
 // batch is how many entries are indexed in one transaction: SQLite writes its index
 // once for all of them.
-const batch = 1024
+const batch = 4096
 
 var dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
 
@@ -57,23 +57,71 @@ func (t transaction) indexBatch() error {
 	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
 }
 
-// indexEach indexes entries in SQLite, while the words of the next ones are made.
-// Before a statement with several rows SQLite would make a savepoint, for which FTS5
-// writes what it has gathered.
-func (t transaction) indexEach(rows *sql.Rows) (err error) {
-	made, ended := make(chan []any, 16), make(chan error, 1)
-	go func() {
-		defer close(made)
-		ended <- scanWords(rows, func(key int64, set *words.Set) {
-			made <- []any{key, strings.Join(set.Words(), " ")}
-		})
-	}()
-	for row := range made {
-		if err == nil {
-			err = t.exec("INSERT INTO search (rowid, words) VALUES (?, ?)", row...)
-		}
+// indexEach indexes entries in SQLite. While the words of some are made, those of
+// the entries before them are inserted. Before a statement with several rows SQLite
+// would make a savepoint, for which FTS5 writes what it has gathered.
+func (t transaction) indexEach(rows *sql.Rows) error {
+	defer rows.Close()
+	insert, err := t.statement("INSERT INTO search (rowid, words) VALUES (?, ?)")
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, <-ended)
+	var made chan []indexed
+	for more := true; more || made != nil; {
+		var next chan []indexed
+		texts, err := readTexts(rows)
+		if err != nil {
+			return err
+		}
+		if more = len(texts) > 0; more {
+			next = make(chan []indexed, 1)
+			go func() { next <- wordsOf(texts) }()
+		}
+		if made != nil {
+			for _, e := range <-made {
+				if _, err := insert.ExecContext(t.ctx, e.key, e.words); err != nil {
+					return err
+				}
+			}
+		}
+		made = next
+	}
+	return nil
+}
+
+// A wordless is an entry whose words are to be made.
+type wordless struct {
+	key int64
+	mirror.Record
+}
+
+// An indexed is an entry with its words.
+type indexed struct {
+	key   int64
+	words string
+}
+
+// readTexts reads some of the rows of selectTexts: none when there are no more.
+func readTexts(rows *sql.Rows) (texts []wordless, err error) {
+	for size := 0; size < 1<<20 && len(texts) < 128 && rows.Next(); {
+		var e wordless
+		if err := rows.Scan(textTargets(&e.key, &e.Record)...); err != nil {
+			return nil, err
+		}
+		texts = append(texts, e)
+		size += len(e.Content.Data)
+	}
+	return texts, rows.Err()
+}
+
+// wordsOf makes the words of entries.
+func wordsOf(texts []wordless) (all []indexed) {
+	var set words.Set
+	for i := range texts {
+		fillWords(&set, &texts[i].Record)
+		all = append(all, indexed{texts[i].key, strings.Join(set.Words(), " ")})
+	}
+	return all
 }
 
 // What an entry's words are made of; scanWords reads the rows of selectTexts.

@@ -2,39 +2,39 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// States returns the states of feeds, by their URLs. Feeds that are not in the
-// store are missing in the result. To ask for many at once is faster than for one
-// after the other.
-func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
-	rows, err := s.query(ctx, selectFeeds+" WHERE url"+s.in, list(&s.dialect, keysOf(urls)))
-	if err != nil {
-		return nil, failure(ctx, err)
+// What each poll changes of a feed is in the table polls, the rest of its state in
+// feeds: scanFeed reads the rows of these queries.
+const (
+	stateColumns = "version, polls, polled, next, state"
+	selectFeeds  = "SELECT " + stateColumns + " FROM feeds CROSS JOIN polls WHERE feed = key"
+	selectDue    = "SELECT " + stateColumns + " FROM polls CROSS JOIN feeds WHERE key = feed"
+)
+
+// scanFeed reads a feed's state, and how long its text is.
+func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
+	f, poll, state := &mirror.Feed{}, mirror.Feed{}, ""
+	err := rows.Scan(&poll.Version, &poll.Polls, timeColumn{&poll.Polled}, timeColumn{&poll.Next}, &state)
+	if err == nil {
+		err = json.Unmarshal([]byte(state), f)
 	}
-	defer rows.Close()
-	states := make(map[string]*mirror.Feed, len(urls))
-	for rows.Next() {
-		f := &mirror.Feed{}
-		var state string
-		if err := rows.Scan(&f.Version, &state); err != nil {
-			return nil, failure(ctx, err)
-		}
-		if err := json.Unmarshal([]byte(state), f); err != nil {
-			return nil, err
-		}
-		states[f.URL] = f
-	}
-	return states, failure(ctx, rows.Err())
+	f.Version, f.Polls, f.Polled, f.Next = poll.Version, poll.Polls, poll.Polled, poll.Next
+	return f, len(state), err
 }
 
 // stateText is what the column state has. Markup in it is not escaped: that would
 // make it half as long again.
 func stateText(f *mirror.Feed) (string, error) {
+	f = inUTC(f)
+	f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{} // these are in the table polls
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -42,36 +42,84 @@ func stateText(f *mirror.Feed) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// UpdateStates returns a statement of PostgreSQL's that stores the states of many
-// feeds at once, as Commit stores one in a change of nothing else. It is for a
-// transaction of the caller's own, who decides whether that is to be durable. Each
-// feed must be at the version that its state has, and is then at the next. The
-// statement returns the places of those states in the list that it has stored,
-// from 1: feeds at other versions, and those that are not in the store, stay as
-// they are.
-func UpdateStates(states []*mirror.Feed) (query string, args []any, err error) {
-	n := len(states)
-	urls, versions, titles, kinds, verdicts := make([]string, n), make([]int64, n), make([]string, n), make([]string, n), make([]string, n)
-	entries, deleted, documents := make([]int64, n), make([]int64, n), make([]int64, n)
-	polled, next, gone, errs, texts := make([]string, n), make([]string, n), make([]bool, n), make([]string, n), make([]string, n)
-	for i, f := range states {
-		f = inUTC(f)
-		text, err := stateText(f)
-		if err != nil {
-			return "", nil, err
-		}
-		urls[i], versions[i], titles[i], kinds[i], verdicts[i] = keyOf(f.URL), f.Version, escaped(f.Title), f.Kind.String(), f.Verdict.String()
-		entries[i], deleted[i], documents[i] = f.Entries, f.Deleted, f.Documents
-		polled[i], next[i], gone[i], errs[i], texts[i] = timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != "", escaped(f.Error), text
+// States returns the states of feeds, by their URLs. Feeds that are not in the
+// store are missing in the result. To ask for many at once is faster than for one
+// after the other.
+func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
+	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
+	if err != nil {
+		return nil, failure(ctx, err)
 	}
-	return updateStates, []any{urls, versions, titles, kinds, verdicts, entries, deleted, documents, polled, next, gone, errs, texts}, nil
+	defer rows.Close()
+	states := make(map[string]*mirror.Feed, len(urls))
+	for rows.Next() {
+		f, _, err := scanFeed(rows)
+		if err != nil {
+			return nil, failure(ctx, err)
+		}
+		states[f.URL] = f
+	}
+	return states, failure(ctx, rows.Err())
 }
 
-const updateStates = `
-	UPDATE feeds f SET (` + feedColumns + `) =
-		(n.version + 1, n.title, n.kind, n.verdict, n.entries, n.deleted, n.documents, n.polled, n.next, n.gone, n.error, n.state)
-	FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
-		$9::text[], $10::text[], $11::boolean[], $12::text[], $13::text[]) WITH ORDINALITY
-		AS n (url, version, title, kind, verdict, entries, deleted, documents, polled, next, gone, error, state, place)
-	WHERE f.url = n.url AND f.version = n.version
+// feed stores the state of a feed, which it locks, at a version, and returns its
+// key.
+func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
+	state, err := stateText(f)
+	if err != nil {
+		return 0, err
+	}
+	url := nameOf(f.URL)
+	values := []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
+	poll := []any{version, f.Polls, timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != ""}
+	query, args := updatePoll, append(poll, url.key, f.Version)
+	if f.Version == 0 {
+		query, args = insertFeed, append(values, url.key, url.long)
+	}
+	keys, err := t.numbers(query, args...)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(keys) == 0:
+		return 0, fmt.Errorf("%s: %w", f.URL, mirror.ErrConflict)
+	case f.Version == 0:
+		err = t.exec(insertPoll, append(poll, keys[0])...)
+	default:
+		err = t.exec(updateFeed, append(values, keys[0], state)...)
+	}
+	return keys[0], err
+}
+
+const (
+	feedColumns = "title, kind, verdict, entries, deleted, documents, error, state"
+	insertFeed  = "INSERT INTO feeds (" + feedColumns + ", url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
+		" ON CONFLICT (url) DO NOTHING RETURNING key"
+	updateFeed = "UPDATE feeds SET (" + feedColumns + ") = (?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ? AND state <> ?"
+
+	pollColumns = "version, polls, polled, next, gone"
+	insertPoll  = "INSERT INTO polls (" + pollColumns + ", feed) VALUES (?, ?, ?, ?, ?, ?)"
+	updatePoll  = "UPDATE polls SET (" + pollColumns + ") = (?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
+)
+
+// UpdatePolls returns a statement of PostgreSQL's that stores of many feeds at once
+// that they were polled: their Polls, Polled and Next, as Commit stores them in a
+// change of nothing else. It is for a transaction of the caller's own, who decides
+// whether that is to be durable. Each feed must be at the version that its state
+// has, and is then at the next. The statement returns the places of those states in
+// the list that it has stored, from 1: feeds at other versions, and those that are
+// not in the store, stay as they are.
+func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
+	n := len(states)
+	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
+	for i, f := range states {
+		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Version, f.Polls, timeText(f.Polled), timeText(f.Next)
+	}
+	return updatePolls, []any{urls, versions, polls, polled, next}
+}
+
+const updatePolls = `
+	UPDATE polls p SET (version, polls, polled, next) = (n.version + 1, n.polls, n.polled, n.next)
+	FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) WITH ORDINALITY
+		AS n (url, version, polls, polled, next, place) JOIN feeds f ON f.url = n.url
+	WHERE p.feed = f.key AND p.version = n.version
 	RETURNING n.place`

@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// States that are stored together are what Commit would have stored of each;
-// feeds at other versions stay as they are.
-func TestUpdateStates(t *testing.T) {
+// Polls that are stored together are what Commit would have stored of each; feeds
+// at other versions, and the rest of their states, stay as they are.
+func TestUpdatePolls(t *testing.T) {
 	ctx := t.Context()
 	dsn := server.Database(t)
 	db, err := sql.Open("pgx", dsn)
@@ -26,17 +26,17 @@ func TestUpdateStates(t *testing.T) {
 	urls := []string{"http://a.example/", "http://b.example/", "http://c.example/" + strings.Repeat("long", 400), "http://none.example/"}
 	var states []*mirror.Feed
 	for _, url := range urls {
-		f := &mirror.Feed{URL: url, Title: "nul \x00", Polls: 1}
+		f := &mirror.Feed{URL: url, Title: "nul \x00", Polls: 1, Gone: url == urls[2]}
 		if url != urls[3] {
 			require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: f}))
 		}
-		f.Polls, f.Next, f.Gone, f.Error, f.Entries = 2, time.Date(2030, 1, 2, 3, 4, 5, 6, time.FixedZone("", 7200)), url == urls[2], "e\x01", 7
-		f.Version = 1
+		f.Version, f.Polls = 1, 2
+		f.Polled, f.Next = time.Date(2030, 1, 2, 3, 4, 5, 6, time.FixedZone("", 7200)), time.Date(2030, 1, 2, 5, 4, 5, 6, time.UTC)
 		states = append(states, f)
 	}
 	states[1].Version = 5
-	query, args, err := sqlstore.UpdateStates(states)
-	require.NoError(t, err)
+	states[0].Title = "not stored"
+	query, args := sqlstore.UpdatePolls(states)
 	conn, err := pgx.Connect(ctx, dsn)
 	require.NoError(t, err)
 	defer conn.Close(ctx)
@@ -54,7 +54,7 @@ func TestUpdateStates(t *testing.T) {
 	other := openOther(t)
 	for _, i := range []int{0, 2} {
 		f := *states[i]
-		f.Version = 0
+		f.Version, f.Title = 0, "nul \x00"
 		require.NoError(t, other.Commit(ctx, &mirror.Change{Feed: &f}))
 		want, err := other.Feed(ctx, urls[i])
 		require.NoError(t, err)
