@@ -128,7 +128,7 @@ func (r *reader) atomEntry() {
 			e.Published = r.timeText()
 		case "link":
 			r.addLinks(r.atomLink)
-		case "author", "source": // a source has authors of its own (RFC 4287 §4.2.1)
+		case "author", "source": // a source has its own authors (RFC 4287 §4.2.1)
 			e.signed = true
 		}
 	}
@@ -240,7 +240,7 @@ func (w *writer) text(name string, t Text) {
 // well-formed becomes text.
 func (w *writer) media(name string, t Text) {
 	if t.Src != "" {
-		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: then it has no content of its own
+		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
 	}
 	body, err := t.atomBody()

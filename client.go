@@ -44,14 +44,14 @@ type Client struct {
 	Policy    Policy        // Policy says which requests are made at all.
 	Timeouts  Timeouts      // Timeouts are how long each step of a request may take.
 	Retry     Retry         // Retry says when to try again.
-	Pace      time.Duration // Pace is the least time between requests to one host; zero means no pause.
+	Pace      time.Duration // Pace is the minimum time between requests to one host; zero means no pause.
 
 	// Logger gets an event for each request and decision; nil means no logging.
 	Logger *slog.Logger
 
 	once    sync.Once
 	fetcher fetch.Client
-	shared  *fetch.Shared // with the clones; nil: none
+	shared  *fetch.Shared // what it shares with its clones; nil if there are none
 }
 
 // A Policy says which requests a Client makes. The zero value refuses requests
@@ -109,10 +109,9 @@ func (c Credential) GoString() string { return c.String() }
 
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
-// The error is the first document's, or the context's. The history then has a gap,
-// and what could be read of that document, or what came before the context ended;
-// it is nil if there was nothing. Whatever else is missing is in the History's
-// Gaps.
+// The error is that of the first document, or of the context. The history then has a gap,
+// and what could be read of that document, or before the context ended; it is nil if
+// nothing could. Anything else that is missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }

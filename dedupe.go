@@ -153,12 +153,12 @@ func (r rank) newer(than rank) bool {
 	return r.pos < than.pos
 }
 
-// endOfTime ranks a subscription document that has no time: newest.
+// endOfTime is the time of a subscription document without a time: it is the newest.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// rank gives the next document its rank. One without any time counts as
-// updated when its newer neighbour was: so all documents stand in one order,
-// and the outcome does not depend on which copies meet first.
+// rank returns the rank of the next document. A document without a time counts as updated
+// when its newer neighbour was, so that there is one order of all documents, and the
+// result does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
 	r := rank{time: doc.documentTime(), pos: len(m.docs)}
 	switch {

@@ -214,7 +214,7 @@ func (b publicBody) Read(p []byte) (int, error) {
 
 // A ParseError says why, and where, a document could not be read.
 type ParseError struct {
-	URL    string // of the document; "" if unknown
+	URL    string // the URL of the document; "" if unknown
 	Reason Reason // ReasonMalformed, ReasonTruncated, ReasonLimit or ReasonNotFeed
 	Clause string // the clause of the specification that the document violates, or that calls for the limit
 	Offset int    // in the document as decoded to UTF-8, in bytes

@@ -380,7 +380,7 @@ func imageIn(texts ...string) *gofeed.Image {
 	return &gofeed.Image{URL: src}
 }
 
-// first returns the first of several values, "" for none.
+// first returns the first of several values; "" if there is none.
 func first(values []string) string {
 	if len(values) == 0 {
 		return ""

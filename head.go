@@ -253,13 +253,13 @@ func count(text string) int {
 	return int(min(max(n, 0), 1<<20))
 }
 
-// finishHead completes what entries point to.
+// finishHead completes the head that entries point to.
 func (r *reader) finishHead() {
 	r.doc.text = r.text
 	*r.head = r.doc.headOnly()
 }
 
-// headOnly returns the document without what makes it large.
+// headOnly returns the document without its entries and texts.
 func (d *Document) headOnly() Document {
 	head := *d
 	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""

@@ -31,10 +31,10 @@ const (
 type Link struct {
 	Rel      string // the relation's registered name, or an IRI; never empty
 	Href     string // absolute if the base allows, otherwise as published
-	Type     string // media type, as a hint; "" if none is given
+	Type     string // the media type, as a hint; "" if none is given
 	Title    string // "" if none is given
-	HrefLang string // language of the target; "" if none is given
-	Length   string // length in octets, as published; "" if none is given
+	HrefLang string // the language of the target; "" if none is given
+	Length   string // the length in bytes, as published; "" if none is given
 }
 
 // Links are the links of one head section or entry, in document order.

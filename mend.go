@@ -70,7 +70,7 @@ func (r *reader) isBroken() bool {
 		return r.err.Reason == ReasonNotFeed
 	}
 	if limit, ok := errors.AsType[*xmlscan.LimitError](r.s.Err()); ok {
-		return limit.Limit == "depth" || limit.Limit == "namespaces" // elements without end tags add up to that
+		return limit.Limit == "depth" || limit.Limit == "namespaces" // which elements without end tags may reach
 	}
 	return is[*xmlscan.SyntaxError](r.s.Err())
 }

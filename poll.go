@@ -17,7 +17,7 @@ import (
 // for a document that was not fetched.
 type Response struct {
 	Requested string    // the URL that was requested
-	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means the same as before
+	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means that it has not changed
 	Received  time.Time // when the response arrived
 	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
 	Date      time.Time // the server's clock; zero if the response does not say

@@ -15,7 +15,7 @@ import (
 // RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: Atom links, under
 // any prefix, and the flags in their namespace.
 
-// isRSS reports whether the current element is one of RSS's own.
+// isRSS reports whether the current element belongs to RSS itself.
 func (r *reader) isRSS() bool {
 	space := r.space()
 	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
@@ -114,7 +114,7 @@ func (r *reader) foreignHead() (known bool) {
 	return true
 }
 
-// rssImage reads the picture of a channel.
+// rssImage reads the image of a channel.
 func (r *reader) rssImage() {
 	for depth := r.s.Depth(); r.child(depth); {
 		if vocab.RSSName(r.s.Local()) == "url" {
