@@ -18,8 +18,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// The law of amplification: whatever is derived of a document of n bytes takes
-// at most so many times n, and so many bytes for each entry.
+// The law of amplification: everything derived from a document of n bytes takes at most
+// so many times n bytes, plus so many for each entry.
 const (
 	outputPerByte, outputPerEntry = 80, 4 << 10
 	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
@@ -29,8 +29,8 @@ const (
 	memoryPerByte, memoryPerEntry = 5 * 3 * outputPerByte * 5 / 4, 100 << 10
 )
 
-// derive makes everything of a document that the package can, and returns how
-// many bytes that is.
+// derive derives everything that the package can from a document, and returns the total
+// number of bytes.
 func derive(t require.TestingT, doc *Document) (output int) {
 	for _, e := range doc.Entries {
 		output += len(e.XML())
@@ -62,8 +62,8 @@ func derive(t require.TestingT, doc *Document) (output int) {
 	return output
 }
 
-// requireWellFormed reads XML with a parser that is not ours. It knows the names
-// of XML 1.0's second edition only: what has others is read by our own.
+// requireWellFormed reads XML with another parser than ours. That one accepts only the
+// names of XML 1.0's second edition, so text with other names is read by our own.
 func requireWellFormed(t require.TestingT, text []byte) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -80,7 +80,7 @@ func requireWellFormed(t require.TestingT, text []byte) {
 	}
 }
 
-// obeys holds a document to the law.
+// obeys checks that a document obeys the law.
 func obeys(t require.TestingT, text, url string) (doc *Document, output int) {
 	allocated := allocated(func() {
 		if doc, _ = (Parser{}).parse(text, url); doc != nil {
@@ -103,7 +103,7 @@ func TestAmplification(t *testing.T) {
 	})
 }
 
-// FuzzAmplification holds any document to the law.
+// FuzzAmplification checks that any document obeys the law.
 func FuzzAmplification(f *testing.F) {
 	seed(f)
 	f.Add((&feedtest.Burden{Format: "atom", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, References: 3, Used: true, Content: "escaped"}).String())
@@ -114,13 +114,13 @@ func FuzzAmplification(f *testing.F) {
 	})
 }
 
-// FuzzJSONFeed reads structured JSON Feeds, which a fuzzer that changes bytes
-// does not come to.
+// FuzzJSONFeed reads structured JSON Feeds, which a fuzzer that changes bytes does not
+// find.
 func FuzzJSONFeed(f *testing.F) { f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkJSONFeed(t) })) }
 
 func TestJSONFeeds(t *testing.T) { rapid.Check(t, checkJSONFeed) }
 
-// checkJSONFeed reads a JSON Feed whose members have any value, and any number.
+// checkJSONFeed reads a JSON Feed with any number of members, which have any values.
 func checkJSONFeed(t *rapid.T) {
 	items := rapid.SliceOfN(rapid.Custom(drawItem), 0, 4).Draw(t, "items")
 	feed := map[string]any{"version": "https://jsonfeed.org/version/1.1", "items": items}
@@ -178,7 +178,7 @@ func drawJSON(t *rapid.T, name string, depth int) any {
 	return []any{drawJSON(t, name, depth-1), drawJSON(t, name, depth-1)}
 }
 
-// What is not hostile is not refused, however much there is of it.
+// Large documents that are not hostile are not refused.
 func TestGenerousDocuments(t *testing.T) {
 	base := "https://example.org/" + strings.Repeat("gallery/", 25) // 220 bytes
 	var pictures []string
@@ -214,7 +214,7 @@ func namespaces(n int) string {
 	return b.String()
 }
 
-// An entry's fate depends on itself and on what surrounds it, not on its place.
+// Whether an entry is read depends on itself and its surroundings, not on its place.
 func TestEntryBeyondALimit(t *testing.T) {
 	entry := func(id, more string) string { return "<entry><id>" + id + "</id>" + more + "</entry>" }
 	long := entry(strings.Repeat("x", 5000), "")
@@ -240,7 +240,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 	}
 }
 
-// Steps that are counted as allocations grow as the document does.
+// The number of allocations grows in proportion to the document.
 func TestGrowth(t *testing.T) {
 	for name, make := range map[string]func(n int) string{
 		"bases in turn under nested ones": func(n int) string {
@@ -272,8 +272,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// A head section is kept as far as it fits: each document of a feed that is
-// published again repeats it.
+// A head section is kept only up to a limit, because every document of a republished feed
+// repeats it.
 func TestHeadThatIsTooLong(t *testing.T) {
 	long := strings.Repeat("x", maxHead)
 	for name, text := range map[string]string{

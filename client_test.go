@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CloseIdle closes what the transport keeps, and a client goes on after it.
+// CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
 	new(Client).CloseIdle() // nothing is kept yet
 	(&Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(nil)}}).CloseIdle()
@@ -46,8 +46,7 @@ func TestCloseIdle(t *testing.T) {
 	})
 }
 
-// Each request and each decision about it is an event, and no event has a
-// secret in it.
+// Each request and each decision is logged, and no event contains a secret.
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
@@ -103,8 +102,7 @@ msg=gap url=http://a.example/secret from="" reason=status error="fetch \"http://
 	})
 }
 
-// withoutFailures takes out events whose text is that of an error, which is
-// not fixed here.
+// withoutFailures removes the events with the text of an error, which varies.
 func withoutFailures(log string) string {
 	var b strings.Builder
 	for event := range strings.Lines(log) {
@@ -115,8 +113,8 @@ func withoutFailures(log string) string {
 	return b.String()
 }
 
-// A credential is sent to its origin, also for archives and after redirects,
-// and nowhere else; it shows in no error.
+// A credential is sent to its origin, for archives and after redirects as well, and nowhere
+// else; no error shows it.
 func TestCredentials(t *testing.T) {
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
 		feedURL:                   {Body: feed("urn:5", `<link rel="prev-archive" href="/5"/>`)},
@@ -152,7 +150,7 @@ func TestCredentials(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "Bearer")
 }
 
-// So are further fields, which may not be those that the Client sets itself.
+// So are further fields, except those that the Client itself sets.
 func TestCredentialHeader(t *testing.T) {
 	var got []string
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,9 +180,8 @@ func TestCredentialHeader(t *testing.T) {
 	}
 }
 
-// A feed on a public host cannot have its readers talk to private ones. The
-// feed comes from memory here, all else through a transport of the package's
-// own, which says what it says of any address.
+// A feed on a public host cannot make its readers connect to private ones. The feed comes
+// from memory here, everything else through the package's own transport.
 func TestPrivateAddresses(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -238,7 +235,7 @@ func TestPrivateAddresses(t *testing.T) {
 	require.Nil(t, <-connected, "a private address was talked to")
 }
 
-// Links that no request may follow are gaps, and no requests.
+// Links that must not be followed are gaps, and cause no requests.
 func TestForbiddenLinks(t *testing.T) {
 	for _, link := range []string{
 		"file:///etc/passwd", "ftp://a.example/1", "gopher://a.example/1", "javascript:alert(1)", "data:text/xml,x",

@@ -13,8 +13,8 @@ import (
 const coverageHead = `<m:mirror xmlns:m="` + CoverageNamespace + `" of="http://example.org/feed" kind="archived" verdict="partial">` +
 	`<m:gap reason="status" href="http://example.org/2003.atom"/><m:gap reason="eaten by the dog"/></m:mirror>`
 
-// What a document says of how much it has is written again as it was read, in
-// either format; and by a subscription document, not by archives.
+// A document's Coverage is written again as it was read, in either format; and by a
+// subscription document, not by archives.
 func TestCoverageIsHandedOn(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
@@ -35,8 +35,8 @@ func written(t *testing.T, write func(io.Writer, *Document) error, d *Document) 
 	return b.String()
 }
 
-// A history that is written as one document says what is missing of it, whether
-// that was found here or declared by the publisher.
+// A history that is written as one document declares what is missing, whether that was
+// found here or declared by the publisher.
 func TestHistoryCoverage(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
@@ -58,8 +58,8 @@ func TestHistoryCoverage(t *testing.T) {
 	require.Nil(t, h.Document().Coverage, "a window needs no words of ours")
 }
 
-// The second reading of a subscription document, as its chain has moved, may say
-// something else: the worse counts.
+// If the chain has moved, the second reading of a subscription document may declare
+// something else: the worse verdict counts.
 func TestCoverageOfASecondReading(t *testing.T) {
 	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
 	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declared("status")}}}
@@ -69,7 +69,7 @@ func TestCoverageOfASecondReading(t *testing.T) {
 	require.Len(t, h.Gaps, 1)
 }
 
-// Gaps are the same if they are of one document for one reason, whatever their
+// Gaps are the same if they concern the same document for the same reason, whatever their
 // errors say.
 func TestCoverageJoin(t *testing.T) {
 	const url = "http://example.org/1"
@@ -91,7 +91,7 @@ func TestCoverageJoin(t *testing.T) {
 	require.Equal(t, []string{"status", "eaten by the dog", "loop", "lost", "declared"}, words)
 }
 
-// Both of two gaps of one document count that a publisher has words of its own for.
+// Two gaps of one document with different words of the publisher both count.
 func TestDeclaredWords(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+CoverageNamespace+
 		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")

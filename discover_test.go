@@ -92,7 +92,7 @@ func TestNotFeedError(t *testing.T) {
 	}
 }
 
-// What is said of all places of a host is not asked for at each.
+// An answer that concerns the whole host ends the search.
 func TestDiscoverStops(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

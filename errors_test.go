@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every error of a request is a type of this package, whichever way it comes.
+// Every error of a request is a type of this package, by whichever method it is returned.
 func TestErrorTypes(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 10_000)) })
@@ -71,7 +71,7 @@ func TestErrorTypes(t *testing.T) {
 	require.True(t, timeout.Timeout())
 }
 
-// A clone has settings of its own, and knows what hosts have asked of the other.
+// A clone has its own settings, but knows what hosts have asked of the original.
 func TestClone(t *testing.T) {
 	var agents []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func TestClone(t *testing.T) {
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents)
 }
 
-// A Transport of one's own keeps the guard by way of Dialer.
+// A caller's own Transport keeps the guard if it uses Dialer.
 func TestDialer(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -113,7 +113,7 @@ func TestDialer(t *testing.T) {
 	require.Equal(t, RuleAddress, refused.Rule)
 }
 
-// What makes no sense has the default's, or no, effect.
+// Settings that make no sense have no effect, or mean the default.
 func TestMisuse(t *testing.T) {
 	d := (&History{}).Document()
 	require.Empty(t, d.Entries)
@@ -146,8 +146,7 @@ func TestMisuse(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a document has in no form that XML can take, is written in one that it
-// can, and read again as the same.
+// What XML cannot express is written in a form that it can, and read again as the same.
 func TestWrittenMedia(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n\x00\xff"
 	for name, entry := range map[string]string{
@@ -179,7 +178,7 @@ func TestWrittenSource(t *testing.T) {
 	require.Equal(t, Text{Type: "video/mp4", Src: "http://example.org/a.mp4"}, again.Entries[0].Content())
 }
 
-// Bytes of a Link field that are no UTF-8 are written as they would be requested.
+// Bytes of a Link field that are not UTF-8 are written as they would be requested.
 func TestLinkFieldOfRawBytes(t *testing.T) {
 	p := Parser{Header: http.Header{"Link": {"<http://example.org/caf\xe9>; rel=prev-archive; title=\"\xff\"; type=\"\xfe\""}}}
 	doc, err := p.parse(`<feed xmlns="`+vocab.Atom+`"/>`, "http://example.org/feed")

@@ -127,7 +127,7 @@ func TestEtiquette(t *testing.T) {
 	}
 }
 
-// The watcher condemns a loop that just asks each minute.
+// The watcher condemns a loop that polls every minute.
 func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := feedtest.NewWatcher()
@@ -149,7 +149,7 @@ func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 	})
 }
 
-// And one that asks every three hours, in the belief that it knows better.
+// It also condemns one that polls every three hours and thinks it knows better.
 func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := feedtest.NewWatcher()

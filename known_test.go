@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// archivedSites is an archived feed, each document with an ETag.
+// archivedSites is an archived feed; each document has an ETag.
 func archivedSites() *feedtest.Sites {
 	return &feedtest.Sites{Replies: map[string]feedtest.Reply{
 		feedURL:              {Header: []string{`Etag: "3"`}, Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
@@ -21,7 +21,7 @@ func archivedSites() *feedtest.Sites {
 	}}
 }
 
-// walked returns what comes of a walk, a word for each yield.
+// walked returns what a walk yields, a word for each yield.
 func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
 	t.Helper()
 	for doc, err := range c.Walk(t.Context(), feedURL, opt) {
@@ -41,8 +41,8 @@ func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
 	return yields
 }
 
-// learn walks over the sites, and returns what is known afterwards. The server
-// answers with 304 from then on.
+// learn walks over the sites, and returns what is known afterwards. From then on the server
+// answers with 304.
 func learn(t *testing.T, s *feedtest.Sites) map[string]Known {
 	t.Helper()
 	known := map[string]Known{}
@@ -59,7 +59,7 @@ func knownOf(known map[string]Known) func(string) Known {
 	return func(url string) Known { return known[url] }
 }
 
-// A feed that has not changed leads on to an archive that is pending.
+// After a feed that has not changed, the walk continues at an archive that is pending.
 func TestWalkUnchangedHead(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		s := archivedSites()
@@ -92,7 +92,7 @@ func TestWalkUnchangedHead(t *testing.T) {
 	}
 }
 
-// Archives that are known are passed conditionally, by 304 or by digest.
+// A walk passes known archives conditionally, by 304 or by digest.
 func TestWalkKnownArchives(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		for _, byDigest := range []bool{false, true} {
@@ -118,7 +118,7 @@ func TestWalkKnownArchives(t *testing.T) {
 	}
 }
 
-// A loop that leads through documents which have not changed is noticed too.
+// A loop through documents that have not changed is noticed too.
 func TestWalkKnownLoop(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
@@ -131,8 +131,8 @@ func TestWalkKnownLoop(t *testing.T) {
 	require.Len(t, s.Took(), 3)
 }
 
-// An archive that is not found has the feed asked once more, conditionally:
-// that it has not changed means that the archive is missing.
+// If an archive is not found, the walk asks for the feed again, conditionally: if that has
+// not changed, the archive is missing.
 func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
@@ -146,7 +146,7 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	}, s.Took())
 }
 
-// Merge says that a document has not changed, and gives what else there is.
+// Merge reports that a document has not changed, and returns everything else.
 func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
@@ -170,9 +170,8 @@ func TestMergeUnchanged(t *testing.T) {
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
 
-// A caller that stores what a walk yields, and answers Processed from its store,
-// gets what it would get without one: of every site, also where the documents go
-// by other names.
+// A caller that stores what a walk yields, and answers Processed from its store, gets what
+// it would get without a store: for every site, also where documents have several URLs.
 func TestProcessedMeanwhile(t *testing.T) {
 	for _, file := range walks(t) {
 		text, err := os.ReadFile(file)
@@ -211,8 +210,8 @@ func TestProcessedMeanwhile(t *testing.T) {
 	}
 }
 
-// A walk over a history that another walk has stored in part reads the rest, given
-// what that one has left pending.
+// A walk over a history that another walk has stored in part reads the rest, if given what
+// that one left pending.
 func TestProcessedInPart(t *testing.T) {
 	for stored := range 4 {
 		site := feedtest.Serve(t, threeDocuments)

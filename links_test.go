@@ -56,7 +56,7 @@ func TestHeaderLinks(t *testing.T) {
 	}
 }
 
-// RFC 8288: Link headers say what the document itself does not.
+// RFC 8288: Link headers contribute what the document itself does not have.
 func TestHeaderLinksYield(t *testing.T) {
 	p := Parser{Header: http.Header{"Link": {
 		`</header>; rel=next, </first>; rel=first`,

@@ -59,8 +59,8 @@ func TestMendedEntriesAreTheSame(t *testing.T) {
 	require.Equal(t, alone[0].Digest(), damaged[1].Digest(), "what stands between entries is no part of them")
 }
 
-// What damage may have cost, although the document was read to its end, is said:
-// an entry that is no longer one, and an id that nobody wrote.
+// What damage may have lost, although the document was read to its end, is reported: an
+// entry that is no longer one, and an id that nobody wrote.
 func TestWhatDamageCosts(t *testing.T) {
 	const link = `<link rel="prev-archive" href="1"/>`
 	feed := func(s string) string { return `<feed xmlns="` + vocab.Atom + `">` + link + s + `</feed>` }
@@ -106,8 +106,7 @@ func TestWhatDamageCosts(t *testing.T) {
 	}
 }
 
-// A feed that says it is HTML is a feed all the same, if nothing else stands
-// before it.
+// A feed with HTML's DOCTYPE is still a feed, if nothing else comes before it.
 func TestDoctypeOfHTML(t *testing.T) {
 	const item = "<rss><channel><item><guid>1</guid><br></item></channel></rss>"
 	for before, isFeed := range map[string]bool{

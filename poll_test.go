@@ -19,7 +19,7 @@ func clientOf(s *feedtest.Sites) *Client {
 	return &Client{HTTP: &http.Client{Transport: &feedtest.Line{Serve: s.Answer}}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
 }
 
-// feed is a document with one entry, and the given elements before that.
+// feed returns a document with one entry, after the given elements.
 func feed(id, head string) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">` + head +
 		"<entry><id>" + id + "</id></entry></feed>"
@@ -91,8 +91,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// A document says what to remember of it, and that makes the next poll
-// conditional, whatever the validators look like.
+// A document's Known makes the next poll conditional, whatever the validators look like.
 func TestPollValidators(t *testing.T) {
 	for _, etag := range []string{
 		``, `"1"`, `W/"1"`, `w/"1"`, `1`, `"`, `""`, `""1""`, `"1", "2"`, `W/"1-gzip"`, `"1;gzip"`, `'1'`, "\"\xe9t\xe9\"", `"été"`, `*`,
@@ -143,7 +142,7 @@ func TestPollNewValidators(t *testing.T) {
 	require.Equal(t, time.Minute, unchanged.Response.Fresh.Sub(unchanged.Response.Received))
 }
 
-// Validators are for the origin that they came from, on whichever hop that is.
+// Validators are sent only to the origin that they came from, in any hop.
 func TestPollValidatorsOfAnOrigin(t *testing.T) {
 	const other = "http://b.example/feed"
 	tests := []struct {
@@ -176,7 +175,7 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 	}
 }
 
-// What a document says of itself is there when it has not changed.
+// What a document says about itself is known when it has not changed.
 func TestKnown(t *testing.T) {
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {
 		Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<link rel="prev-archive" href="archive"/>`),
@@ -228,7 +227,7 @@ func TestPermanent(t *testing.T) {
 	}
 }
 
-// 410 is the end of a feed, unless a redirect for the time being led there.
+// 410 is the end of a feed, unless a temporary redirect led there.
 func TestGone(t *testing.T) {
 	for status, want := range map[int]bool{0: true, 301: true, 308: true, 302: false, 307: false} {
 		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 410}}}
@@ -257,8 +256,8 @@ func TestGone(t *testing.T) {
 	require.False(t, status.Gone)
 }
 
-// A longer Retry-After than MaxWait is not slept through: the error says when.
-// Until then the host is not asked, whoever asks.
+// A client does not wait for a Retry-After longer than MaxWait: the error says when to ask
+// again. Until then no client asks the host.
 func TestRetryAfterBeyondMaxWait(t *testing.T) {
 	for _, header := range []string{"Retry-After: 3600", "Retry-After: Sat, 01 Jan 2000 01:00:00 GMT"} {
 		for _, code := range []int{429, 503} {
@@ -293,8 +292,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 	}
 }
 
-// An archive that is to be asked for later is a gap that says so; a short wait
-// is none.
+// An archive that must be requested later is a gap that says when; a short wait is not.
 func TestRetryAfterOfAnArchive(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// linear is an archived feed of n documents without faults. The links stand
-// before the entries, which are long.
+// linear is an archived feed of n documents without faults. The links come before the
+// entries, which are long.
 func linear(n int) *chain {
 	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	for i := range n {
@@ -37,8 +37,8 @@ func linear(n int) *chain {
 	return c
 }
 
-// Whoever leaves early has caused no more than PerHost-1 requests that nobody
-// wanted, however long they stay, and never as many as PerHost at a time more.
+// A caller that leaves early has caused at most PerHost-1 requests in vain, however long it
+// stays.
 func TestAheadIsBounded(t *testing.T) {
 	for _, perHost := range []int{0, 1, 2, 3, 8} {
 		most := perHost
@@ -68,8 +68,8 @@ func TestAheadIsBounded(t *testing.T) {
 	}
 }
 
-// What is on its way when a walk is left ends at once, though it would have
-// taken for ever.
+// Requests that are open when the caller leaves a walk end at once, even if they would never
+// have ended.
 func TestAheadLeftEndsRequests(t *testing.T) {
 	c := linear(10)
 	for i := 1; i < 10; i++ {
@@ -92,8 +92,8 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 	})
 }
 
-// Header fields that name other documents than the chain goes on with mislead
-// nobody: the document may overrule them until its end.
+// Header fields that name other documents than the document itself mislead nobody: the
+// document may overrule them until its end.
 func TestAheadMisled(t *testing.T) {
 	const count = 20
 	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
@@ -126,8 +126,8 @@ func TestAheadMisled(t *testing.T) {
 	}
 }
 
-// A chain that comes back on itself is not requested a second time, nor is what
-// has been processed, nor what the budget does not allow.
+// A chain that leads back to itself is not requested a second time, nor is a document that has
+// been processed, or that the budget does not allow.
 func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 	const count = 9
 	for _, turn := range []int{0, 1, count - 1} {
@@ -155,9 +155,8 @@ func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 	}
 }
 
-// A host that asks to be left alone when a document is requested of it which
-// nobody wants in the end would be asked for the next one in vain. So what a
-// later link may overrule is not requested ahead.
+// If a request in vain made a host ask for a wait, the next request would be in vain as well.
+// So the walk does not prefetch what a later link may overrule.
 func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
 	c := linear(2)
 	c.replies[c.start] = feedtest.Reply{Body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
@@ -170,7 +169,7 @@ func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
 	require.Equal(t, outcomes[0], outcomes[1])
 }
 
-// Also where the transport has not answered yet.
+// The same holds if the transport has not answered yet.
 func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	c := linear(3)
 	synctest.Test(t, func(t *testing.T) {
@@ -194,8 +193,8 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	})
 }
 
-// A walk requests nothing until it is ranged over, and to range again, or twice
-// at the same time, is to walk twice.
+// A walk requests nothing before the caller ranges over it. To range again, or twice at the
+// same time, is to walk twice.
 func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
@@ -237,7 +236,7 @@ func documentsOf(walk iter.Seq2[*Document, error]) (urls []string) {
 	return urls
 }
 
-// The time that a chain takes is that of its first bytes, not of its bodies.
+// The time for a chain is that of its first bytes, not of its bodies.
 func TestAheadOverlaps(t *testing.T) {
 	const first, piece, count = 20 * time.Millisecond, 10 * time.Millisecond, 50
 	took := func(perHost int) (d time.Duration) {
@@ -262,7 +261,7 @@ func TestAheadOverlaps(t *testing.T) {
 	require.Equal(t, count*first+4*piece, took(0)) // the figure aimed at is 1.15 times this
 }
 
-// A drip is a body whose pieces come at intervals: the first at once.
+// A drip is a body whose pieces arrive at intervals, the first one at once.
 type drip struct {
 	left  string
 	piece int
@@ -284,8 +283,8 @@ func (d *drip) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A transport that ends its goroutine, as a handler does that fails a test, ends
-// the walk with an error.
+// A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
+// an error.
 func TestTransportEnds(t *testing.T) {
 	c := &Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()

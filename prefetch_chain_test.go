@@ -21,7 +21,7 @@ type chainer struct {
 	lies map[int]string // documents whose header names another one than they do themselves
 }
 
-// odds draws something that is rare: one in n.
+// odds draws something rare: one in n.
 func (g *chainer) odds(n int, what string) bool {
 	return rapid.IntRange(1, n).Draw(g.T, what) == n
 }
@@ -55,7 +55,7 @@ func drawChain(t *rapid.T) *chain {
 	return g.c
 }
 
-// options draws what is not the feed's own.
+// options draws what does not belong to the feed.
 func (g *chainer) options() {
 	c := g.c
 	if g.odds(6, "start elsewhere") {
@@ -92,7 +92,7 @@ func (g *chainer) options() {
 	}
 }
 
-// copies has some documents repeat others to the byte.
+// copies makes some documents repeat others, byte for byte.
 func (g *chainer) copies() {
 	for _, url := range g.urls {
 		if g.odds(16, "repeated content") {
@@ -101,9 +101,8 @@ func (g *chainer) copies() {
 	}
 }
 
-// moves has the feed lead elsewhere when it is read a second time. What the
-// feed says then must not depend on anything but that: so no other document
-// redirects to it.
+// moves makes the feed lead elsewhere when it is read a second time. What the feed says then must
+// depend on nothing else, so no other document redirects to it.
 func (g *chainer) moves() {
 	c := g.c
 	if g.kind != Archived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
@@ -125,7 +124,7 @@ var (
 	turns = append(make([]string, 60), "any", "any", "end", "nowhere", "file", "userinfo", "fragment", "relative")
 )
 
-// reply draws the answer of one URL, with a fault perhaps.
+// reply draws the answer for a URL, perhaps with a fault.
 func (g *chainer) reply(i int) feedtest.Reply {
 	body, fault := g.document(i), ""
 	if i > 0 || g.odds(6, "fault at once") {
@@ -174,7 +173,7 @@ func (g *chainer) reply(i int) feedtest.Reply {
 	return r
 }
 
-// older draws where the chain goes on after a document.
+// older draws where the chain continues after a document.
 func (g *chainer) older(i int) string {
 	next := ""
 	if i+1 < len(g.urls) {
@@ -252,14 +251,14 @@ func (g *chainer) document(i int) string {
 		head.String() + deleted + entries + tail.String() + "</feed>\n"
 }
 
-// misled reports whether a document's links all stand after its entries, while
-// a header field names another document.
+// misled reports whether all links of a document come after its entries, while a header field
+// names another document.
 func (g *chainer) misled(i int) bool {
 	_, ok := g.lies[i]
 	return ok
 }
 
-// entries draws the entries of a document: its own, or some that others have.
+// entries draws the entries of a document: its own, or some that others share.
 func (g *chainer) entries(i int, rss bool) (entries, deleted string) {
 	var b strings.Builder
 	id := func() int {

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tally counts what the chains of a property come to, so that one sees whether
-// they are worth their while.
+// tally counts what the chains of a property result in, to show whether they are varied enough.
 type tally map[string]int
 
 func (n tally) add(yields []string) {
@@ -27,7 +26,7 @@ func (n tally) add(yields []string) {
 	}
 }
 
-// Requests ahead of time change nothing about what a walk yields.
+// Prefetching does not change what a walk yields.
 func TestAheadIsAsInSequence(t *testing.T) {
 	seen := tally{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -58,8 +57,8 @@ func TestAheadIsAsInSequence(t *testing.T) {
 	require.Greater(t, seen["most at a time"], 1, "nothing was ever requested ahead")
 }
 
-// To leave at any point gives the beginning of the whole walk, and leaves
-// nothing behind: a bubble does not end before its goroutines have.
+// Leaving at any point gives the beginning of the whole walk, and leaves nothing behind: a bubble
+// does not end before its goroutines have.
 func TestAheadLeft(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
@@ -83,8 +82,8 @@ func TestAheadLeft(t *testing.T) {
 	})
 }
 
-// A walk whose context is cancelled ends with the context's error wherever it
-// would otherwise have requested a document more, as in sequence.
+// A walk whose context is cancelled ends with the context's error wherever it would have requested
+// another document in sequence.
 func TestAheadCancelled(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
@@ -116,8 +115,8 @@ func TestAheadCancelled(t *testing.T) {
 	})
 }
 
-// Documents that have come ahead of time are not yielded once the context is
-// cancelled: the shortest case of the property above.
+// Documents that arrived in advance are not yielded once the context is cancelled: the shortest
+// case of the property above.
 func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 	for _, perHost := range []int{1, 0} {
 		synctest.Test(t, func(t *testing.T) {

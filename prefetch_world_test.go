@@ -26,7 +26,7 @@ type chain struct {
 	own       bool // SameOrigin
 }
 
-// GoString shows a chain that a property does not hold for.
+// GoString shows a chain for which a property fails.
 func (c *chain) GoString() string {
 	var b strings.Builder
 	show := func(title string, replies map[string]feedtest.Reply) {
@@ -41,10 +41,10 @@ func (c *chain) GoString() string {
 	return b.String()
 }
 
-// String is GoString.
+// String returns what GoString returns.
 func (c *chain) String() string { return c.GoString() }
 
-// server answers as the chain does, from its beginning.
+// server returns a function that answers as the chain does, from its beginning.
 func (c *chain) server() func(*http.Request) feedtest.Reply {
 	counts := map[string]int{}
 	return func(r *http.Request) feedtest.Reply {
@@ -68,8 +68,8 @@ func (c *chain) server() func(*http.Request) feedtest.Reply {
 	}
 }
 
-// walk walks over the chain on a line of its own, and returns what is yielded,
-// up to the given number; 0: all. PerHost is as in Policy.
+// walk walks over the chain on its own line, and calls visit for each yield until that returns
+// false. PerHost is as in Policy.
 func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
@@ -107,7 +107,7 @@ func (c *chain) all(perHost int, seed uint64) (yields []string, l *feedtest.Line
 	return yields, l
 }
 
-// yielded says all that is to be known of what a walk yields, but for times.
+// yielded describes a yield of a walk completely, except for times.
 func yielded(doc *Document, err error) string {
 	gap, _ := errors.AsType[*Gap](err)
 	unchanged, _ := errors.AsType[*Unchanged](err)

@@ -20,8 +20,7 @@ func entryOf(t *testing.T, text string) *Entry {
 	return doc.Entries[0]
 }
 
-// What is no character is not in a text, wherever it stands: the rest of the
-// document has none.
+// Characters that XML forbids are removed from texts, wherever they are.
 func TestControlCharactersAreLeftOut(t *testing.T) {
 	for _, inner := range []string{"a\x01b", "<![CDATA[a\x01b]]>", "&lt;p>a\x01b&lt;/p>"} {
 		e := entryOf(t, "<rss><channel><item><description>"+inner+"</description><guid>1</guid></item></channel></rss>")
@@ -32,8 +31,8 @@ func TestControlCharactersAreLeftOut(t *testing.T) {
 	}
 }
 
-// Whatever charset a document came in, other parsers can read its text, and it is
-// at hand as it came.
+// Whatever charset a document came in, other parsers can read its Text, and Received returns it
+// unchanged.
 func TestTextSaysThatItIsUTF8(t *testing.T) {
 	declared := 0
 	for _, file := range glob(t, "testdata/parse/charset-*.*") {
@@ -67,7 +66,7 @@ func TestTextSaysThatItIsUTF8(t *testing.T) {
 	require.Greater(t, declared, 5)
 }
 
-// Where there are elements among the characters, nobody has escaped the markup.
+// If there are elements among the characters, the publisher did not escape the markup.
 func TestMarkupThatNobodyEscaped(t *testing.T) {
 	const markup = `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br/></p>`
 	want := Text{Type: TextHTML, Body: `<p>See <a href="/x">this</a>: <code>&lt;script&gt;</code><br></p>`, Base: "http://h/feed"}
@@ -104,7 +103,7 @@ func TestMarkupThatNobodyEscaped(t *testing.T) {
 	require.Equal(t, "d e", doc.Subtitle)
 }
 
-// base64 is for content of a media type alone (RFC 4287 §3.1.1, §4.1.3.3).
+// base64 is only for content of a media type (RFC 4287 §3.1.1, §4.1.3.3).
 func TestTypes(t *testing.T) {
 	for _, test := range []struct{ element, want, body string }{
 		{`<title type="plain">abcd</title>`, TextPlain, "abcd"},
@@ -147,7 +146,7 @@ func TestLanguageThatEnds(t *testing.T) {
 	require.Empty(t, stored.Summary().Lang)
 }
 
-// An enclosure without a URL is none; it is not the feed's own.
+// An enclosure without a URL is none, and does not lead to the feed itself.
 func TestEnclosureWithoutURL(t *testing.T) {
 	e := entryOf(t, `<rss><channel><item><guid>1</guid><enclosure url="" type="audio/mpeg"/><enclosure url=" a.mp3 "/></item></channel></rss>`)
 	require.Len(t, e.Links, 1)
@@ -157,7 +156,7 @@ func TestEnclosureWithoutURL(t *testing.T) {
 	require.Equal(t, "http://h/a.mp3", item.Enclosures[0].URL)
 }
 
-// What feeds misspell is read as it is meant, and noted.
+// Misspelt names are read as meant, and noted.
 func TestNames(t *testing.T) {
 	doc, err := Parser{}.parse(`<RSS xmlns:dc="https://purl.org/dc/elements/1.1" xmlns:t="http://purl.org/dc/terms" xmlns:c="purl.org/rss/1.0/modules/content" xmlns:m="http://search.yahoo.com/mrss"><Channel>
 		<dc:title>Feed</dc:title><TTL>60</TTL>
@@ -184,8 +183,8 @@ func TestNames(t *testing.T) {
 	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
 }
 
-// A video's entry has its texts in media:group; an element of the format itself
-// goes before.
+// An entry for a video has its texts in media:group; an element of the format itself takes
+// precedence.
 func TestMediaTexts(t *testing.T) {
 	const group = `<m:group><m:title>Title</m:title><title>no</title><m:description>1 < 2 & 3</m:description></m:group>`
 	for inner, want := range map[string][2]string{
@@ -217,7 +216,7 @@ func TestMediaTexts(t *testing.T) {
 	require.Equal(t, "own", described.Summary().Body)
 }
 
-// Items have texts in elements that are not RSS's, if in no other.
+// If an item has no other text, one in elements that are not RSS's is used.
 func TestTextsThatRSSDoesNotHave(t *testing.T) {
 	for inner, want := range map[string][2]string{
 		`<summary>s</summary><content>c</content>`:                   {"s", "c"},
@@ -237,8 +236,8 @@ func TestTextsThatRSSDoesNotHave(t *testing.T) {
 	}
 }
 
-// Where Parse has noted that a text begins, it is found, and none is missed: an
-// entry whose texts are looked for says the same.
+// The places of texts that Parse has found are correct, and none is missing: an entry whose texts
+// are searched for says the same.
 func TestTextPlaces(t *testing.T) {
 	places := 0
 	for _, pattern := range []string{"testdata/parse/*", "testdata/rfc5005/*", "testdata/decode/*"} {
@@ -262,8 +261,8 @@ func TestTextPlaces(t *testing.T) {
 	require.Greater(t, places, 100)
 }
 
-// A server that says UTF-8 of everything makes one id of two only where nothing
-// else tells what the bytes are.
+// A server that declares UTF-8 for everything makes one id of two only if nothing else reveals the
+// charset.
 func TestCharsetOfHTTP(t *testing.T) {
 	const (
 		news, letters  = "\xCD\xEE\xE2", "\xC0\xE1\xE2" // Нов and Абв in windows-1251

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a document says is the same after it was written and read again.
+// A document says the same after it has been written and read again.
 func TestWriteRoundTrip(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *Document) error{"atom": WriteAtom, "rss": WriteRSS} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestDraftErrors(t *testing.T) {
 	}
 }
 
-// log returns n entries, a day apart, oldest first.
+// dailyLog returns n entries, a day apart, oldest first.
 func dailyLog(t testing.TB, n int) (log []*Entry) {
 	for i := range n {
 		e, err := Draft{ID: fmt.Sprintf("urn:%d", i), Updated: time.Date(2003, 11, 1+i, 0, 0, 0, 0, time.UTC)}.Entry()
@@ -236,8 +236,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// An entry that is published late, with an older time, stays with those that
-// were published around it: what is closed is closed.
+// An entry that is published late, with an older time, stays with those that were published around
+// it: closed archives stay closed.
 func TestCutKeepsOrder(t *testing.T) {
 	log := dailyLog(t, 40)
 	log = append(log, log[0], log[39])

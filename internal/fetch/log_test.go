@@ -76,7 +76,7 @@ msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused: a u
 	})
 }
 
-// TestLogWait has a second request wait for what the first was told.
+// TestLogWait makes a second request wait because of the answer to the first.
 func TestLogWait(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{status(429, "Retry-After: 5"), ok("x")}}
@@ -90,7 +90,7 @@ func TestLogWait(t *testing.T) {
 	})
 }
 
-// TestErrors has each error read well.
+// TestErrors checks the texts of the errors.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		err  error
