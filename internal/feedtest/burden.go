@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"pgregory.net/rapid"
 )
-
-const atomSpace = "http://www.w3.org/2005/Atom"
 
 // A Burden is a document that is expensive to read: everything that entries take from
 // their surroundings is large, and so is the number of places that take it.
@@ -46,9 +45,9 @@ func (d *Burden) String() string {
 		return d.json()
 	}
 	var b strings.Builder
-	root, entry, end := `feed xmlns="`+atomSpace+`"`, "entry", "</feed>"
+	root, entry, end := `feed xmlns="`+vocab.Atom+`"`, "entry", "</feed>"
 	if d.Format == "rss" {
-		root, entry, end = `rss version="2.0" xmlns:atom="`+atomSpace+`"`, "item", "</channel></rss>"
+		root, entry, end = `rss version="2.0" xmlns:atom="`+vocab.Atom+`"`, "item", "</channel></rss>"
 	}
 	b.WriteString("<" + root)
 	for i := 0; i < d.Bindings && b.Len() < most; i++ {
