@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Method recovers the history of feeds that are made by one kind of
-// software, or kept by one kind of archive.
+// A Method recovers the history of feeds that a certain kind of software makes,
+// or that a certain kind of archive keeps.
 type Method interface {
 	// Name returns the method's name: a word in lower case, such as "wordpress".
 	Name() string
@@ -21,15 +21,15 @@ type Method interface {
 	Recognise(doc *feedhistory.Document) Sign
 
 	// Probe finds out whether the method works for the feed that begins with
-	// doc, with as few requests as possible: two at most if the document does not
-	// name the software. It adds to p what to remember; if the method does not
-	// work, the Reason. An error means that Probe could not find out, so the next
-	// walk tries again.
+	// doc, with as few requests as possible: at most two if the document does
+	// not name the software. It adds to p what to remember and, if the method
+	// does not work, the Reason. An error means that Probe could not find out,
+	// so the next walk tries again.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
 	// Walk yields the documents beyond doc, newest first as far as the method
-	// can tell. For a missing document it yields the error. It adds to p what it
-	// learns.
+	// can tell. It yields an error for a missing document. It adds what it
+	// learns to p.
 	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
@@ -39,28 +39,28 @@ type Sign uint8
 // The signs.
 const (
 	No    Sign = iota // the method does not suit the feed
-	Maybe             // nothing speaks against the method
+	Maybe             // nothing contradicts the method
 	Yes               // the document names the software
 )
 
 // String returns "no", "maybe" or "yes".
 func (s Sign) String() string { return [...]string{"no", "maybe", "yes"}[min(s, Yes)] }
 
-// A Probe holds what a walk found out by trying the methods on a feed. Store it,
-// for example as JSON, and give it to the next walk of the same feed. The zero
+// A Probe is what a walk learned by trying the methods on a feed. Store it, for
+// example as JSON, and pass it to the next walk of the same feed. The zero
 // value means that no method has been tried.
 type Probe struct {
-	Method string `json:"method,omitempty"` // by name; None if none works
-	Mode   string `json:"mode,omitempty"`   // a word of the method's own, on how it works
-	Reason string `json:"reason,omitempty"` // with None, why not, if the feed names its software
+	Method string `json:"method,omitempty"` // the name of the method; None if none works
+	Mode   string `json:"mode,omitempty"`   // how the method works, in a word of its own
+	Reason string `json:"reason,omitempty"` // why the method of the software that the feed names does not work, with None
 
-	// Proven says that at one moment of the walk the server counted as many
-	// entries as have come, and that each of them existed before that moment and
-	// after it. A method's Walk sets it; it is not stored.
+	// Proven says that, at one moment of the walk, the server counted as many
+	// entries as have come, and that each of them existed before and after that
+	// moment. A method's Walk sets it; it is not stored.
 	Proven bool `json:"-"`
 
-	kept map[string]answer // what was requested already, by URL
-	task *task             // of the walk under way
+	kept map[string]answer // answers to earlier requests, by URL
+	task *task             // the walk under way
 }
 
 // None is the Method of a Probe that found none.
@@ -72,18 +72,18 @@ type Backfill struct {
 	// HTTP makes the requests; nil means a client with the default settings.
 	HTTP *feedhistory.Client
 
-	// Recount is how long Keep relies on a server's count, and leaves gaps alone
-	// that it could not close, before it asks again. Zero means a week, negative
-	// for ever.
+	// Recount is how long Keep relies on a server's count, and does not retry
+	// gaps that it could not close, before it asks the server again. Zero means
+	// a week, a negative value for ever.
 	Recount time.Duration
 
-	// Methods are the methods to try, in this order; nil means those that the
-	// function Methods returns. Memento is used only if it is among them.
+	// Methods are the methods to try, in order; nil means the result of the
+	// function Methods. Memento is used only if you include it.
 	Methods []Method
 }
 
 // Methods returns the methods that are tried by default: WordPress, Blogger and
-// each known platform.
+// all known platforms.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {
@@ -99,7 +99,7 @@ func (b *Backfill) methods() []Method {
 	return b.Methods
 }
 
-// client returns the client to be used, and what is to be done after that.
+// client returns the client to use, and a function to call afterwards.
 func (b *Backfill) client() (c *feedhistory.Client, done func()) {
 	if b.HTTP != nil {
 		return b.HTTP, func() {}
@@ -108,9 +108,9 @@ func (b *Backfill) client() (c *feedhistory.Client, done func()) {
 	return c, c.CloseIdle
 }
 
-// Candidates returns the methods to try on the feed that begins with doc: those
-// that recognise it, and then those that may suit it. It makes no request. For
-// complete and archived feeds it returns none.
+// Candidates returns the methods to try on the feed that begins with doc: first
+// those that recognise it, then those that may suit it. It makes no request.
+// For complete and archived feeds it returns none.
 func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) {
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
 		return nil, nil
@@ -126,16 +126,16 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 	return sure, maybe
 }
 
-// A Result is a history, and how it was recovered.
+// A Result is a history and how it was recovered.
 type Result struct {
 	History     *feedhistory.History
-	Probe       Probe  // store it for the next walk
-	RecoveredBy string // the method's name; "" if only the feed's own links brought documents
-	Proven      bool   // whether the method has proved that this is everything
+	Probe       Probe  // what to store for the next walk
+	RecoveredBy string // the name of the method; "" if only the feed's own links brought documents
+	Proven      bool   // whether the method has proved that nothing is missing
 }
 
-// Verdict returns how much of the feed this is. What a method recovered is Lossy
-// at best, unless it is Proven to be Whole.
+// Verdict returns how much of the feed this is. A recovered history is Lossy at
+// best, unless it is Proven to be Whole.
 func (r *Result) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
 	case r.RecoveredBy == "" || v == feedhistory.Partial:
@@ -146,8 +146,8 @@ func (r *Result) Verdict() feedhistory.Verdict {
 	return feedhistory.Lossy
 }
 
-// Fetch walks a feed and merges its documents. It returns the errors of
-// feedhistory.Client.Fetch, and a result may come with an error.
+// Fetch walks a feed and merges its documents. The errors are those of
+// feedhistory.Client.Fetch; a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, error) {
 	w := b.Walk(ctx, url, from, nil)
 	h, err := feedhistory.Merge(w.Documents())
@@ -157,31 +157,32 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Result, 
 	return w.Result(h), err
 }
 
-// Walk returns the walk of the feed at url. It follows the feed's own links as
-// feedhistory.Client.Walk does, with opt, which may be nil. It requests nothing
-// until you range over its documents.
+// Walk returns the walk of the feed at url. The walk follows the feed's own
+// links as feedhistory.Client.Walk does, with opt, which may be nil. It makes
+// no request until you range over its documents.
 func (b *Backfill) Walk(ctx context.Context, url string, from Probe, opt *feedhistory.WalkOptions) *Walk {
 	return &Walk{b: b, ctx: ctx, url: url, opt: opt, from: from, probe: from}
 }
 
-// A Walk yields a feed's documents. Only one goroutine may use it.
+// A Walk yields a feed's documents. Use it in one goroutine only.
 type Walk struct {
 	b    *Backfill
 	ctx  context.Context
 	url  string
 	opt  *feedhistory.WalkOptions
 	from Probe
-	task *task // what is there already, and how far an earlier walk came; nil: nothing, and nowhere
+	task *task // what is known, and how far an earlier walk came; nil for a walk over everything
 
 	probe     Probe
-	by        string // the method's name; "" if there is none
-	recovered string // and where it has brought something
+	by        string // the name of the method in use; "" if there is none
+	recovered string // the same, if the method has brought anything
 }
 
 // Documents yields the documents for feedhistory.Merge, newest first as far as
-// the walk can tell: the feed's own as feedhistory.Client.Walk does, then those
-// that a method recovers. What has changed meanwhile may come again at the end.
-// The errors are those of Client.Walk. Ranging again starts a new walk.
+// the walk can tell: first the feed's own as feedhistory.Client.Walk does, then
+// those that a method recovers. Documents that have changed meanwhile may come
+// again at the end. The errors are those of Client.Walk. Ranging again starts a
+// new walk.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})
@@ -198,7 +199,8 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 // documents.
 func (w *Walk) Probe() Probe { return w.probe }
 
-// Result returns the result of the walk; h is the merged history of its documents.
+// Result returns the result of the walk, given the merged history of its
+// documents.
 func (w *Walk) Result(h *feedhistory.History) *Result {
 	return &Result{
 		History: h, Probe: w.probe, RecoveredBy: w.recovered,

@@ -15,24 +15,24 @@ import (
 )
 
 // Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
-// times: updated-max goes back until nothing is left. No change to the blog can
-// move an entry out of such a walk. At the end it requests what changed meanwhile,
-// by updated-min, and then all summaries with the count: if each entry that was
-// counted has come, the feed is whole. If one appeared with an old time meanwhile,
-// it reads everything once more.
+// times: it moves updated-max back until nothing is left. No change to the blog
+// can move an entry out of such a walk. At the end it requests what has changed
+// meanwhile, by updated-min, and then all summaries with the count: if each
+// entry that was counted has come, the feed is whole. If an entry has appeared
+// with an old time meanwhile, Blogger reads everything once more.
 //
-// If a server ignores the ranges, or does not say when its entries were updated,
-// Blogger requests pages by start-index. The server may send fewer entries than
-// max-results asks for without saying so; Blogger counts those that came.
+// If a server ignores the ranges, or does not say when its entries were
+// updated, Blogger requests pages by start-index. The server may send fewer
+// entries than max-results without saying so; Blogger counts those that came.
 //
-// Such feeds also link from page to page, but the pages are smaller and shift
+// Such feeds also link from page to page, but those pages are smaller and shift
 // when something is published, so Blogger does not follow the links.
 type Blogger struct{}
 
-// The mode of a Blogger Probe where ranges are ignored.
+// modeIndex is the mode of a Blogger Probe if the server ignores ranges.
 const modeIndex = "start-index"
 
-// bloggerMost is how many entries Blogger sends at most.
+// bloggerMost is the maximum number of entries in an answer.
 const bloggerMost = "150"
 
 // Name returns "blogger".
@@ -47,12 +47,12 @@ func (Blogger) Recognise(doc *feedhistory.Document) Sign {
 	return No
 }
 
-// Probe asks for nothing: the walk itself notices what the server heeds.
+// Probe makes no request: the walk itself notices what the server supports.
 func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document, *Probe) (bool, error) {
 	return true, nil
 }
 
-// Walk yields the answers.
+// Walk yields the answers of the server.
 func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		b := &blogger{source: newSource(ctx, c, doc, p), yield: yield, seen: ids(doc.Entries)}
@@ -67,7 +67,7 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 			bloggerSeries(b.source).walk(yield)
 			return
 		}
-		if b.task.place.Latest > 0 { // all that is to be done is to compare
+		if b.task.place.Latest > 0 { // only a comparison is needed
 			if _, p.Proven = b.prove(); p.Proven {
 				b.task.place = place{}
 				return
@@ -87,7 +87,7 @@ func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 	}
 }
 
-// count asks how many entries there are.
+// count asks the server for the number of entries.
 func (Blogger) count(ctx context.Context, c *feedhistory.Client, url string) (int, error) {
 	doc, err := c.Get(ctx, url)
 	if err != nil {
@@ -103,9 +103,9 @@ type blogger struct {
 	seen  set
 }
 
-// walk reads everything, and once more if that is shown not to have been all. It
-// reports whether the server heeds ranges, and whether it is proved that all
-// came. If it does not heed them there is more to be yielded.
+// walk reads everything, and again if that turns out not to be everything. It
+// reports whether the server supports ranges, and whether it is proved that all
+// entries came. If the server does not support them, more documents follow.
 func (b *blogger) walk() (heeded, proven bool) {
 	for range 2 {
 		heeded, whole := b.ranges()
@@ -123,8 +123,8 @@ func (b *blogger) walk() (heeded, proven bool) {
 	return true, false
 }
 
-// ranges reads what there is, and then what has changed meanwhile. It reports
-// whether it came to the end.
+// ranges reads all entries, and then those that have changed meanwhile. It
+// reports whether the server supports ranges, and whether it came to the end.
 func (b *blogger) ranges() (heeded, whole bool) {
 	client := modifiedrange.Client{
 		HTTP: b.c, URL: with(b.doc.URL, "start-index", "", "max-results", bloggerMost), Dialect: modifiedrange.GData,
@@ -137,7 +137,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 		}
 		if doc != nil {
 			if b.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, b.doc.URL) {
-				return false, false // and the other way says so
+				return false, false // the caller switches to the other way
 			}
 			b.seen.add(doc.Entries)
 			b.task.place.Entries += len(doc.Entries)
@@ -165,9 +165,9 @@ func (b *blogger) ranges() (heeded, whole bool) {
 	return true, true
 }
 
-// prove asks for the list of all entries, without their contents, and how many
-// there are. It returns the IDs of those that have not come, and reports whether
-// it is proved that all have.
+// prove requests the list of all entries without their contents, and the count.
+// It returns the IDs of entries that have not come, and reports whether it is
+// proved that all have come.
 func (b *blogger) prove() (missing []string, proven bool) {
 	url := strings.Replace(b.doc.URL, "/posts/default", "/posts/summary", 1)
 	if url == b.doc.URL {
@@ -186,7 +186,7 @@ func (b *blogger) prove() (missing []string, proven bool) {
 			b.task.soon = !unsuited(err) && answer{err: err}.failure() != nil
 			return nil, false
 		}
-		list.total = cmp.Or(list.total, readHead(doc).total) // the first answer's: it has no range
+		list.total = cmp.Or(list.total, readHead(doc).total) // of the first answer, which has no range
 		for _, e := range doc.Entries {
 			if !seen[e.ID] {
 				seen[e.ID] = true
@@ -201,20 +201,20 @@ func (b *blogger) prove() (missing []string, proven bool) {
 	return missing, false
 }
 
-// has returns those of the IDs whose entries have come.
+// has returns the IDs whose entries have come.
 func (b *blogger) has(ids []string) map[string]bool { return b.seen.and(b.task, ids) }
 
-// unsuited reports whether there is no walking by ranges: the server ignores
-// them, or its entries do not say when they were updated.
+// unsuited reports whether a walk by ranges is impossible: the server ignores
+// them, or its entries have no update times.
 func unsuited(err error) bool {
 	_, ignored := errors.AsType[*modifiedrange.IgnoredError](err)
 	_, unstamped := errors.AsType[*modifiedrange.StampError](err)
 	return ignored || unstamped
 }
 
-// bloggerSeries counts entries rather than pages: in the usual order or, if it
-// is apart, in that of updates, in which the feed's own document is none of its
-// pages.
+// bloggerSeries counts entries instead of pages, in the usual order; if apart
+// is set, in the order of updates, in which the feed's own document is not one
+// of the pages.
 func bloggerSeries(s *source) *series {
 	return &series{source: s, end: atEmpty, cursor: true, url: func(s *series) string {
 		order := ""

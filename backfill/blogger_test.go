@@ -16,12 +16,12 @@ import (
 )
 
 // A blogspot is a model of Blogger's feeds: start-index and max-results with a
-// silent cap, rel=next, and ranges, which need orderby=updated (the GData
+// silent limit, rel=next, and ranges, which need orderby=updated (the GData
 // protocol reference, and Blogger's own).
 type blogspot struct {
 	*site
-	most int  // entries in one answer
-	deaf bool // to ranges
+	most int  // maximum entries in one answer
+	deaf bool // ignores ranges
 
 	unstamped bool // RSS items do not say when they were updated
 }
@@ -73,7 +73,7 @@ func (b *blogspot) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "\n</feed>")
 }
 
-// updated is what RSS items have, for it has no such element of its own.
+// updated is the element of RSS items, because RSS has no such element.
 func (b *blogspot) updated(p post) string {
 	if b.unstamped {
 		return "<!-- -->"
@@ -83,7 +83,8 @@ func (b *blogspot) updated(p post) string {
 
 const stamp = "2006-01-02T15:04:05.000-07:00"
 
-// within leaves the posts of a range: its start is part of it, its end is not.
+// within returns the posts of a range, which includes its start but not its
+// end.
 func within(posts []post, low, high string) (found []post) {
 	from, _ := time.Parse(time.RFC3339, low)
 	until, err := time.Parse(time.RFC3339, high)
@@ -130,8 +131,8 @@ func TestBlogger(t *testing.T) {
 	}
 }
 
-// A post that is published at any moment is neither lost nor comes twice, and
-// nor is one that is edited.
+// A post that is published or edited at any moment is neither lost nor comes
+// twice.
 func TestBloggerMeanwhile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBlogspot(rapid.IntRange(1, 200).Draw(rt, "posts"))
@@ -154,7 +155,7 @@ func TestBloggerMeanwhile(t *testing.T) {
 		r := b.fetch(rt, b.answer, "/feeds/posts/default")
 		if edit && len(r.History.Gaps) > 0 {
 			require.ErrorAs(rt, r.History.Gaps[0], new(*modifiedrange.PossibleLossError))
-			return // the last of a range was edited out of it: this is said
+			return // the last post of a range was edited out of it, which is reported
 		}
 		require.Empty(rt, r.History.Gaps, "%s", strings.Join(b.requests, "\n"))
 		if moment <= len(b.requests)-1 {
@@ -163,7 +164,7 @@ func TestBloggerMeanwhile(t *testing.T) {
 	})
 }
 
-// RSS is asked for as RSS.
+// RSS is requested as RSS.
 func TestBloggerRSS(t *testing.T) {
 	for _, unstamped := range []bool{false, true} {
 		b := newBlogspot(260)

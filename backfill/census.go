@@ -18,25 +18,26 @@ import (
 )
 
 // A census is what a server says that it has: how many entries at one moment,
-// and which, as they were listed at that moment or after it.
+// and which ones, as listed at that moment or later.
 //
-// No listing shows all at one moment, as entries come and go between its pages.
-// But an entry that has come before the count, and is listed after it, was there
-// when it was made. If so many were as were counted, they were all.
+// No listing shows everything at one moment, because entries come and go
+// between its pages. But an entry that has come before the count, and is listed
+// after it, existed when the server counted. If there are as many such entries
+// as the server counted, they are all.
 type census struct {
-	at    time.Time // of the count
+	at    time.Time // when the server counted
 	total int
 	posts []listed // in the order of the feed's pages
 }
 
-// A listed post is one that the server says it has.
+// A listed is a post in the server's list.
 type listed struct {
-	names    []string // by which the feed may know it, the first is its guid
+	names    []string // by which the feed may know the post; the first is its guid
 	modified string
 	id       int
 }
 
-// proves reports whether all entries that were counted have come.
+// proves reports whether all counted entries have come.
 func (c *census) proves(has func([]string) map[string]bool) bool {
 	confirmed := set{}
 	c.each(has, func(_ int, name string, ok bool) {
@@ -47,7 +48,7 @@ func (c *census) proves(has func([]string) map[string]bool) bool {
 	return c.total > 0 && len(confirmed) == c.total
 }
 
-// missing returns the guids of those that have not come.
+// missing returns the guids of the posts that have not come.
 func (c *census) missing(has func([]string) map[string]bool) (guids []string) {
 	c.each(has, func(_ int, guid string, ok bool) {
 		if !ok {
@@ -57,8 +58,8 @@ func (c *census) missing(has func([]string) map[string]bool) (guids []string) {
 	return guids
 }
 
-// each calls f with each post, the name by which it has come, else its guid, and
-// whether it has.
+// each calls f for each post, with the name by which it has come, or else its
+// guid, and whether it has come.
 func (c *census) each(has func([]string) map[string]bool, f func(i int, name string, ok bool)) {
 	for from := 0; from < len(c.posts); from += listSize {
 		part := c.posts[from:min(from+listSize, len(c.posts))]
@@ -74,8 +75,8 @@ func (c *census) each(has func([]string) map[string]bool, f func(i int, name str
 	}
 }
 
-// pagesOf returns the numbers of the pages, of a size, on which posts stand: the
-// last first, each once.
+// pagesOf returns the numbers of the pages of a size that contain the posts,
+// last page first, each once.
 func (c *census) pagesOf(guids []string, size int) (pages []int) {
 	for i, p := range slices.Backward(c.posts) {
 		n := i/size + 1
@@ -87,21 +88,21 @@ func (c *census) pagesOf(guids []string, size int) (pages []int) {
 }
 
 // postsURL returns the URL of the list of posts in the REST API, to which
-// parameters can be added; "" if there is none, or if the feed is not the one of
-// all posts.
+// parameters can be added. It returns "" if there is none, or if the feed does
+// not have all posts.
 func (s *source) postsURL(h http.Header) string {
 	root, ok := apiRoot(h)
 	if !ok || !mainFeed(s.doc.URL, root) {
 		return ""
 	}
 	query := "?"
-	if strings.Contains(root, "?") { // no permalinks: ?rest_route=/
+	if strings.Contains(root, "?") { // without permalinks: ?rest_route=/
 		query = "&"
 	}
 	return root + "wp/v2/posts" + query
 }
 
-// counterURL returns the URL of the shortest answer that has the count.
+// counterURL returns the URL of the shortest answer that contains the count.
 func counterURL(posts string) string {
 	if posts == "" {
 		return ""
@@ -118,10 +119,10 @@ func (s *source) count(url string) int {
 	return total
 }
 
-// listSize is how many posts the API lists at once, at most.
+// listSize is the maximum number of posts in one list of the API.
 const listSize = 100
 
-// census asks for the list of all posts, with the count.
+// census requests the list of all posts, with the count.
 func (s *source) census(posts string) (*census, error) {
 	c := &census{at: time.Now()}
 	seen := map[int]bool{}
@@ -154,7 +155,7 @@ func (s *source) census(posts string) (*census, error) {
 	return c, nil
 }
 
-// An apiPost is a post as the REST API has it.
+// An apiPost is a post in the REST API.
 type apiPost struct {
 	ID   int `json:"id"`
 	GUID struct {
@@ -168,7 +169,7 @@ func (p apiPost) listed() listed {
 	return listed{names: []string{html.UnescapeString(p.GUID.Rendered), html.UnescapeString(p.Link)}, modified: p.Modified, id: p.ID}
 }
 
-// list asks for posts, and how many there are in all.
+// list requests posts, and the total number of posts.
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
 	client, done := plain.Client(s.c)
 	defer done()

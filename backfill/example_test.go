@@ -13,7 +13,7 @@ import (
 )
 
 // tumblelog shows one post at a time, and the older ones at /page/2/rss and so
-// on, which its feed does not say.
+// on. Its feed does not say so.
 func tumblelog() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		item := map[string]string{"/rss": "Three", "/page/2/rss": "Two", "/page/3/rss": "One"}[r.URL.Path]
@@ -25,7 +25,7 @@ func tumblelog() *httptest.Server {
 	}))
 }
 
-// A feed that shows one post, and all that the site has.
+// The feed shows one post, and the site has all of them.
 func Example() {
 	server := tumblelog()
 	defer server.Close()
@@ -48,8 +48,8 @@ func Example() {
 	// lossy by tumblr
 }
 
-// A walk yields documents as they come; what was found out is stored, and not
-// tried again.
+// A walk yields documents as they come. What it learns is stored, and not tried
+// again.
 func ExampleBackfill_Walk() {
 	server := tumblelog()
 	defer server.Close()
@@ -81,7 +81,7 @@ func ExampleBackfill_Walk() {
 	// 3 {"method":"tumblr"}
 }
 
-// A web archive is asked only where it is among the methods.
+// A web archive is used only if it is among the methods.
 func ExampleMemento() {
 	b := backfill.Backfill{Methods: append(backfill.Methods(), backfill.Memento{})}
 	feed, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><generator>by hand</generator></channel></rss>`), "")

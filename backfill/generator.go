@@ -9,18 +9,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A head is what the head section of an XML feed says that a Document does not
-// have a field for.
+// A head is what the head section of an XML feed says and a Document has no
+// field for.
 type head struct {
-	generator  string   // the element's text and its uri attribute; "" if there is none
-	total      int      // openSearch:totalResults; 0 if there is none
+	generator  string   // the text of the element and its uri attribute; "" if there is none
+	total      int      // openSearch:totalResults; zero if there is none
 	namespaces []string // declared by the root element
 }
 
 // The namespaces of OpenSearch, of which Blogger uses the older one.
 var openSearch = []string{"http://a9.com/-/spec/opensearch/1.1/", "http://a9.com/-/spec/opensearchrss/1.0/"}
 
-// readHead reads the head section of a document as far as its first entry.
+// readHead reads the head section of a document up to its first entry.
 func readHead(doc *feedhistory.Document) (h head) {
 	if doc.Format == feedhistory.JSONFeed {
 		return h

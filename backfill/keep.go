@@ -12,22 +12,22 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep recovers the undeclared history of a feed into a mirror's store: the whole
-// history of a plain feed, once; and whenever polls have missed entries, what lies
-// between them and what the store has. The store keeps what the walk found out, so
-// that nothing is tried twice; the feed's Source is then the method's name. If
-// there is nothing to do, which is the usual case, Keep requests nothing and
-// returns nil changes.
+// Keep recovers the undeclared history of a feed into a mirror's store: the
+// whole history of a plain feed, once; and whenever polls have missed entries,
+// those between them and what the store has. The store keeps what the walk has
+// learned, so that nothing is tried twice; the feed's Source is then the name
+// of the method. If there is nothing to do, which is the usual case, Keep makes
+// no request and returns nil changes.
 //
-// A walk that is cut short leaves a gap, and the next Keep continues there, as it
-// does at pages that could not be read. Keep tries gaps that another try is
-// unlikely to close again only after Recount.
+// A walk that is cut short leaves a gap, and the next Keep continues there,
+// also at pages that could not be read. If another try is unlikely to close a
+// gap, Keep tries again only after Recount.
 //
-// A mirror that is Whole by a server's count is so as of that count: polls do not
-// show a post that appears with an old date. So after Recount, Keep asks for the
-// count again, with one request. If the count has changed by anything but what
-// polls have brought, Keep compares the server's list with the store, and reads
-// what is missing.
+// A mirror that is Whole by a server's count was so at the time of that count,
+// because polls do not show a post that appears with an old date. So after
+// Recount, Keep asks for the count again, with one request. If the count has
+// changed by more or less than polls have brought, Keep compares the server's
+// list with the store, and reads what is missing.
 //
 // The error is the store's, mirror.ErrNotFound if the store does not have the
 // feed, or the context's.
@@ -39,7 +39,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 	k := &keeping{b: b, ctx: ctx, m: m, feed: feed, now: time.Now()}
 	if len(feed.Mark) > 0 {
 		if err := json.Unmarshal(feed.Mark, &k.mark); err != nil || feed.Source != "" && feed.Source != k.mark.Method {
-			return nil, nil // the mark is another's
+			return nil, nil // the mark belongs to another source
 		}
 	}
 	if feed.Kind != feedhistory.Plain || feed.Known.URL == "" || !b.knows(k.mark.Method) {
@@ -56,21 +56,21 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 	return k.walk()
 }
 
-// knows reports whether a method is none, or one of those in use.
+// knows reports whether a method is None, or one of those in use.
 func (b *Backfill) knows(method string) bool {
 	return method == "" || method == None ||
 		slices.ContainsFunc(b.methods(), func(m Method) bool { return m.Name() == method })
 }
 
-// A keepMark is what is remembered with a feed.
+// A keepMark is what is stored with a feed.
 type keepMark struct {
 	Probe
-	At      time.Time `json:"at,omitzero"`       // when this was noted
-	Done    bool      `json:"done,omitempty"`    // the walk came to its end
-	Place   place     `json:"place,omitzero"`    // where it goes on, if not
-	Counter string    `json:"counter,omitempty"` // where the server says how many entries it has
-	Total   int       `json:"total,omitempty"`   // how many it said, when the mirror was whole
-	Soon    bool      `json:"soon,omitempty"`    // it is to be asked again at the next occasion
+	At      time.Time `json:"at,omitzero"`       // when the mark was made
+	Done    bool      `json:"done,omitempty"`    // whether the walk reached its end
+	Place   place     `json:"place,omitzero"`    // where the walk continues if it did not
+	Counter string    `json:"counter,omitempty"` // the URL at which the server says how many entries it has
+	Total   int       `json:"total,omitempty"`   // the number that it said when the mirror was whole
+	Soon    bool      `json:"soon,omitempty"`    // whether to ask again at the next opportunity
 }
 
 // A keeping is a Keep under way.
@@ -82,22 +82,22 @@ type keeping struct {
 	mark keepMark
 	now  time.Time
 
-	refill bool      // what polls have missed is to be read
-	adds   bool      // the walk does not begin again
-	since  time.Time // what is there since before is not to be read again
-	err    error     // the store's
+	refill bool      // whether to read what polls have missed
+	adds   bool      // whether the walk continues an earlier one
+	since  time.Time // the time before which entries need not be read again
+	err    error     // an error of the store
 
 	w    *Walk
 	task *task
 }
 
-// A plan is what there is to do.
+// A plan is what to do.
 type plan uint8
 
 const (
 	nothing plan = iota
-	walk         // from the beginning, or wherever the task says
-	recount      // to see whether to walk
+	walk         // from the beginning, or from where the task says
+	recount      // count, to see whether a walk is needed
 )
 
 // plan decides what to do.
@@ -132,8 +132,8 @@ func (k *keeping) plan() plan {
 	return nothing
 }
 
-// gaps reports whether polls have missed windows, when the first was found, and
-// whether an earlier walk has left gaps.
+// gaps reports whether polls have missed windows, when the first one was found,
+// and whether an earlier walk has left gaps.
 func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
 	for _, g := range k.feed.Gaps {
 		switch {
@@ -149,8 +149,9 @@ func (k *keeping) gaps() (missed bool, found time.Time, own bool) {
 	return missed, found, own
 }
 
-// resume has the walk go on where an earlier one ended. If polls have missed
-// something since, only pages in the order of modification lead to both.
+// resume makes the walk continue where an earlier one ended. If polls have
+// missed something since then, only pages in the order of modification lead to
+// both.
 func (k *keeping) resume(missed bool) {
 	at := k.mark.Place
 	if missed && at.Until == 0 && at.Latest == 0 && k.mark.Mode != modeModified {
@@ -159,13 +160,13 @@ func (k *keeping) resume(missed bool) {
 	k.adds = !k.mark.Place.Before.IsZero() || missed && k.mark.Place.Until > 0
 }
 
-// A counter is a Method that can ask a server how many entries it has.
+// A counter is a Method that can ask a server for the number of its entries.
 type counter interface {
 	count(ctx context.Context, c *feedhistory.Client, url string) (int, error)
 }
 
-// recount asks how many entries there are, and reports whether that is what is
-// known: it counts those that polls have brought since.
+// recount asks for the number of entries, and reports whether it is the
+// expected one, which includes the entries that polls have brought since.
 func (k *keeping) recount() (same bool, err error) {
 	i := slices.IndexFunc(k.b.methods(), func(m Method) bool { return m.Name() == k.mark.Method })
 	asks, ok := k.b.methods()[i].(counter)
@@ -194,7 +195,7 @@ func (k *keeping) recount() (same bool, err error) {
 }
 
 func (m keepMark) json() json.RawMessage {
-	data, _ := json.Marshal(m) // words, numbers and times
+	data, _ := json.Marshal(m) // cannot fail for words, numbers and times
 	return data
 }
 
@@ -210,13 +211,13 @@ func (k *keeping) walk() (*mirror.Changes, error) {
 	next, stop := iter.Pull2(k.w.Documents())
 	defer stop()
 	first, firstErr, _ := next() // the feed's own document
-	doc, err, more := next()     // now it is known which method it is, if any
+	doc, err, more := next()     // now it is known whether there is a method, and which
 	if firstErr != nil && k.ctx.Err() == nil {
 		firstErr = feedhistory.NewGap(address, firstErr)
 	}
 	before := k.mark
 	if k.learn(); k.mark.Method == before.Method && k.mark.Mode == before.Mode {
-		k.mark.Place = before.Place // nothing but the first document has been stored
+		k.mark.Place = before.Place // only the first document has been stored
 	} else {
 		k.mark.Place = place{}
 	}
@@ -245,14 +246,14 @@ func (k *keeping) walk() (*mirror.Changes, error) {
 			}
 			k.learn()
 			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.done
-			k.mark.Soon = k.task.soon && !k.mark.Soon // once
+			k.mark.Soon = k.task.soon && !k.mark.Soon // only once
 			return k.note(), k.w.probe.Proven
 		},
 		AsOf: func() time.Time { return cmp.Or(k.task.proven, time.Now()) },
 	})
 }
 
-// learn takes in how far the walk has come.
+// learn records how far the walk has come.
 func (k *keeping) learn() {
 	k.mark.Probe, k.mark.Place, k.mark.Counter, k.mark.Done = k.w.probe, k.task.place, k.task.counter, false
 	if k.w.by != "" {
@@ -260,7 +261,7 @@ func (k *keeping) learn() {
 	}
 }
 
-// note returns the mark as it is now; nil, if nothing was found out.
+// note returns the present mark; nil if nothing was learned.
 func (k *keeping) note() json.RawMessage {
 	if k.mark.Method == "" {
 		return nil
@@ -269,7 +270,7 @@ func (k *keeping) note() json.RawMessage {
 	return k.mark.json()
 }
 
-// has returns those of the IDs whose entries are in the mirror.
+// has returns the IDs whose entries are in the mirror.
 func (k *keeping) has(ids []string) map[string]bool {
 	found := map[string]bool{}
 	for id, r := range k.records(ids) {
@@ -278,8 +279,8 @@ func (k *keeping) has(ids []string) map[string]bool {
 	return found
 }
 
-// holds reports whether the mirror has had all entries, in these very versions,
-// since before what is to be recovered was missed.
+// holds reports whether the mirror has all of these versions of entries, from
+// before the time when the entries to recover were missed.
 func (k *keeping) holds(entries []*feedhistory.Entry) bool {
 	records := k.records(list(entries))
 	return !slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool {
@@ -288,7 +289,8 @@ func (k *keeping) holds(entries []*feedhistory.Entry) bool {
 	})
 }
 
-// records returns what the mirror has of entries. The store's error ends the walk.
+// records returns what the mirror has of entries. An error of the store ends
+// the walk.
 func (k *keeping) records(ids []string) map[string]*mirror.Record {
 	if k.err != nil {
 		return nil
@@ -298,7 +300,7 @@ func (k *keeping) records(ids []string) map[string]*mirror.Record {
 	return records
 }
 
-// asksAnArchive reports whether there is a method that None says nothing of.
+// asksAnArchive reports whether one of the methods is not covered by None.
 func (b *Backfill) asksAnArchive() bool {
 	return slices.ContainsFunc(b.methods(), func(m Method) bool {
 		_, ok := m.(Memento)

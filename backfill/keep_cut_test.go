@@ -17,24 +17,24 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A kept is a model server, with a mirror of its feed.
+// A kept is a model server with a mirror of its feed.
 type kept struct {
 	*site
 	path    string
-	pages   int // requests for all that there is, about
+	pages   int // approximate number of requests for everything
 	want    feedhistory.Verdict
 	answer  http.HandlerFunc
 	recount time.Duration
 	m       *mirror.Mirror
 	store   *cutStore
-	takes   time.Duration    // a request
-	fails   func(n int) bool // the nth request; nil: none does
+	takes   time.Duration    // time of a request
+	fails   func(n int) bool // reports whether the nth request fails; nil: none does
 }
 
 // A cutStore fails from a commit on, as if the process had been killed.
 type cutStore struct {
 	mirror.Memory
-	left int // commits; negative: any number
+	left int // number of commits; negative: unlimited
 }
 
 var errKilled = errors.New("killed")
@@ -47,7 +47,7 @@ func (s *cutStore) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Memory.Commit(ctx, c)
 }
 
-// keptSites are servers of each kind, with a number of posts.
+// keptSites are servers of each kind, with numbers of posts.
 func keptSites(t *testing.T) map[string]func() *kept {
 	wordpress := func(set func(*blog), pages int, want feedhistory.Verdict) func() *kept {
 		return func() *kept {
@@ -94,7 +94,7 @@ func (k *kept) begin(t *testing.T) {
 	k.requests, k.moments = nil, nil
 }
 
-// RoundTrip answers, unless the request is one that fails.
+// RoundTrip answers, unless the request must fail.
 func (k *kept) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(k.takes)
 	if k.fails != nil && k.fails(len(k.requests)+1) {
@@ -109,8 +109,8 @@ func (k *kept) keep(ctx context.Context) (*mirror.Changes, error) {
 	return b.Keep(ctx, k.m, k.url+k.path)
 }
 
-// sound checks that the verdict is true, and returns whether there is nothing
-// more to come.
+// sound checks that the verdict is true, and returns whether nothing more will
+// come.
 func (k *kept) sound(t *testing.T, what string) (all bool) {
 	t.Helper()
 	feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)
@@ -131,8 +131,8 @@ func (k *kept) sound(t *testing.T, what string) (all bool) {
 	return all
 }
 
-// A first backfill that is cut short, at any moment and by whatever, is partial,
-// and the next one goes on where it was.
+// A first backfill that is cut short, at any moment and for any reason, is
+// partial, and the next one continues where it ended.
 func TestKeepCut(t *testing.T) {
 	type cut func(k *kept, n int) (context.Context, func())
 	cuts := map[string]cut{
@@ -166,7 +166,8 @@ func TestKeepCut(t *testing.T) {
 		for by, cut := range cuts {
 			t.Run(site+"/"+by, func(t *testing.T) {
 				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17, 20, 21, 22, 23, 24, 28} {
-					// Where a request takes time, what came before it has been stored.
+					// If a request takes time, what came before it has been
+					// stored.
 					synctest.Test(t, func(t *testing.T) {
 						k := begin()
 						k.begin(t)
@@ -202,7 +203,7 @@ func (k *kept) goesOn(t *testing.T, what string) {
 	require.Less(t, len(k.requests), k.pages+20, "%s: it begins again\n%s", what, strings.Join(k.requests, "\n"))
 }
 
-// However small the budget, the history comes, bit by bit.
+// However small the budget is, the history comes step by step.
 func TestKeepBitByBit(t *testing.T) {
 	for name, begin := range keptSites(t) {
 		t.Run(name, func(t *testing.T) {
@@ -228,8 +229,8 @@ func TestKeepBitByBit(t *testing.T) {
 	}
 }
 
-// A walk through a web archive goes on, too, and remembers where it found that
-// something is missing.
+// A walk through a web archive also continues, and remembers where it found
+// that something is missing.
 func TestKeepMementoGoesOn(t *testing.T) {
 	for _, every := range []int{10, 40} { // more than a snapshot shows
 		a := newWayback(400, 25, every)

@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// TestKeepModel lets a site live, and its mirror be polled and backfilled, and
-// that be cut short, in any order. What is whole has all that was counted; and
-// once there is peace, everything comes.
+// TestKeepModel lets a site live, and its mirror be polled, backfilled and cut
+// short, in any order. A whole mirror has everything that was counted; and once
+// nothing changes any more, everything comes.
 func TestKeepModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &blog{
@@ -61,8 +61,8 @@ func (k *kept) poll(t require.TestingT) {
 	require.NoError(t, err)
 }
 
-// keepCut is a Keep during which things change, if they are to, or which is cut
-// short. What it calls whole has everything.
+// keepCut is a Keep during which things may change, or which is cut short. If
+// its verdict is whole, it has everything.
 func (k *kept) keepCut(t *rapid.T, change func()) {
 	n := len(k.requests) + rapid.IntRange(1, 20).Draw(t, "at")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,8 +99,8 @@ func (k *kept) keepCut(t *rapid.T, change func()) {
 	require.Equal(t, feed.Verdict == feedhistory.Partial, len(feed.Gaps) > 0)
 }
 
-// requireCounted checks that the mirror has all that there was when the server
-// counted last.
+// requireCounted checks that the mirror has everything that existed when the
+// server last counted.
 func (k *kept) requireCounted(t require.TestingT) {
 	got := set{}
 	for r, err := range k.m.Store.Entries(context.Background(), mirror.Query{Feed: k.url + k.path}) {

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// held is what a mirror has of the site's feed, as a history.
+// held returns what a mirror has of the site's feed, as a history.
 func (s *site) held(t *testing.T, m *mirror.Mirror, url string) *feedhistory.History {
 	t.Helper()
 	h := &feedhistory.History{}
@@ -25,8 +25,8 @@ func (s *site) held(t *testing.T, m *mirror.Mirror, url string) *feedhistory.His
 	return h
 }
 
-// What a feed does not declare is recovered into a mirror, once; and once more
-// where a poll has missed something.
+// What a feed does not declare is recovered into a mirror once; and again if a
+// poll has missed something.
 func TestKeep(t *testing.T) {
 	blog := newBlog(t, 95, 10)
 	url := blog.url + "/feed/"
@@ -72,7 +72,8 @@ func TestKeep(t *testing.T) {
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 }
 
-// That the feed cannot be retrieved is a gap, and the next Keep tries again.
+// If the feed cannot be retrieved, there is a gap, and the next Keep tries
+// again.
 func TestKeepFails(t *testing.T) {
 	s := newSite(5)
 	fails := false
@@ -98,7 +99,7 @@ func TestKeepFails(t *testing.T) {
 	require.Equal(t, feedhistory.Window, changes.Verdict)
 }
 
-// A plain feed costs two requests beyond its own, once.
+// A plain feed costs two extra requests, once.
 func TestKeepNothing(t *testing.T) {
 	s := newSite(5)
 	s.serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -111,7 +112,7 @@ func TestKeepNothing(t *testing.T) {
 	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.Window, changes.Verdict)
-	require.LessOrEqual(t, len(s.requests), 2+2, "%q", s.requests) // the feed's own is asked for once more
+	require.LessOrEqual(t, len(s.requests), 2+2, "%q", s.requests) // the feed itself is requested once more
 	asked := len(s.requests)
 	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
@@ -119,9 +120,9 @@ func TestKeepNothing(t *testing.T) {
 	require.Len(t, s.requests, asked)
 }
 
-// That a mirror is whole is so as of a count, which is asked for again after a
-// while: with one request, if it has not moved by anything but what polls have
-// brought; else what is missing is read, and nothing else.
+// A mirror is whole as of a count. The count is requested again after a while:
+// with one request, if it has changed only by what polls have brought; else
+// what is missing is read, and nothing more.
 func TestKeepRecount(t *testing.T) {
 	for name, begin := range map[string]func() (*site, http.HandlerFunc, string, int){
 		"wordpress": func() (*site, http.HandlerFunc, string, int) {
@@ -185,7 +186,7 @@ func TestKeepRecount(t *testing.T) {
 			require.LessOrEqual(t, requests, most, "%q", s.requests)
 			s.has(t, s.held(t, m, url), s.guids)
 
-			delete(s.posts, 17) // withdrawn: it stays in the mirror
+			delete(s.posts, 17) // withdrawn, but the mirror keeps it
 			asOf = changes.AsOf
 			changes, _ = keep()
 			require.Equal(t, feedhistory.Whole, changes.Verdict)
@@ -201,8 +202,8 @@ func TestKeepRecount(t *testing.T) {
 	}
 }
 
-// What polls have missed is read back to what is there, not all that there is;
-// also where the pages are not in the order of modification.
+// What polls have missed is read back to known entries, and no further; also if
+// the pages are not in the order of modification.
 func TestKeepRefill(t *testing.T) {
 	for name, set := range map[string]func(*blog){
 		"counted":     func(*blog) {},
@@ -243,8 +244,8 @@ func TestKeepRefill(t *testing.T) {
 	}
 }
 
-// A window that was missed, and of which there is only one more page that does
-// not reach back to what is there, stays a gap.
+// A missed window stays a gap if there is only one more page, which does not
+// reach back to known entries.
 func TestKeepRefillTooLate(t *testing.T) {
 	p := readPlatform(t, "testdata/platforms/mastodon.txtar")
 	p.site = newSite(30)

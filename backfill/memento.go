@@ -15,29 +15,30 @@ import (
 const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
-// 7089). It asks a third party, whatever Policy.SameOrigin says, so it is used
-// only where Backfill.Methods has it. Its zero value asks the Wayback Machine.
+// 7089). It sends requests to a third party, whatever Policy.SameOrigin says,
+// so it is used only if Backfill.Methods contains it. The zero value uses the
+// Wayback Machine.
 //
 // Snapshots come newest first, so Merge keeps the latest copy of an entry. The
-// Source of an entry says which snapshot it is from: its Response.Requested is
-// the snapshot's URL, and "" for the feed itself; its LastModified is the
-// snapshot's time. An entry that only a snapshot has may have been edited,
-// withdrawn, or dropped for its age, so Memento treats nothing as deleted.
+// Source of an entry says which snapshot it is from: Response.Requested is the
+// URL of the snapshot, "" for the feed itself; LastModified is the time of the
+// snapshot. An entry that only a snapshot has may have been edited, withdrawn,
+// or dropped for its age, so Memento treats nothing as deleted.
 type Memento struct {
-	TimeMap string        // the prefix of a TimeMap's URL, before the feed's; "" means that of the Wayback Machine
-	Pace    time.Duration // the least time between requests to the archive; zero means one second
+	TimeMap string        // the part of a TimeMap's URL before the feed's URL; "" means the Wayback Machine
+	Pace    time.Duration // the minimum time between requests to the archive; zero means one second
 
-	// All requests every snapshot. By default Memento skips the snapshots between
-	// two that share an entry: the feed's window has passed over them without a
-	// hole, so they only have older copies, and what was withdrawn before the
-	// later one.
+	// All requests every snapshot. By default Memento skips the snapshots
+	// between two that share an entry. Since the feed's window has moved from
+	// one to the other without a hole, those in between can only contain older
+	// copies, and entries that were withdrawn before the later one.
 	All bool
 }
 
 // Name returns "memento".
 func (Memento) Name() string { return "memento" }
 
-// Recognise returns Maybe for plain feeds: each may be archived.
+// Recognise returns Maybe for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
 	if doc.Kind() != feedhistory.Plain {
 		return No
@@ -45,13 +46,13 @@ func (Memento) Recognise(doc *feedhistory.Document) Sign {
 	return Maybe
 }
 
-// Probe returns true: the walk begins with the list of snapshots.
+// Probe returns true, because the walk begins with the list of snapshots.
 func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document, *Probe) (bool, error) {
 	return true, nil
 }
 
 // Walk yields the snapshots, newest first. Between two that share no entry,
-// others may be missing: there it yields a *feedhistory.Gap.
+// entries may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		a := newArchive(m, ctx, c)
@@ -75,27 +76,27 @@ type archive struct {
 	yield  func(*feedhistory.Document, error) bool
 	task   *task
 
-	original  string // the feed's URL
+	original  string // the URL of the feed
 	snapshots []Snapshot
-	rewritten bool // there is no raw form
+	rewritten bool // whether there is no raw form
 	tried     map[int]bool
-	failed    int  // snapshots in a row
-	ended     bool // by whoever ranges over the walk, or by failures
+	failed    int  // failed snapshots in succession
+	ended     bool // by the caller, or after failures
 }
 
-// newArchive makes a client of its own: another pace holds there, and answers
-// are read in other ways.
+// newArchive makes a separate client, because the pace is different, and
+// answers are read differently.
 func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
 	http, _ := plain.Client(c)
 	http.Pace, http.Policy.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: http}
 }
 
-// maxLists bounds how many lists make up a TimeMap.
+// maxLists is the maximum number of lists in a TimeMap.
 const maxLists = 100
 
-// list reads the TimeMap, and those that it refers to. There is none of what
-// the archive does not have.
+// list reads the TimeMap, and those that it refers to. It returns no snapshots
+// if the archive does not have the feed.
 func (a *archive) list(first string) ([]Snapshot, error) {
 	all := &timeMap{}
 	queue, asked := []string{first}, map[string]bool{}

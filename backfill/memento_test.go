@@ -15,9 +15,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A wayback is a model of a web archive of the Wayback Machine's kind, and of
-// the site it has archived: TimeMaps, snapshots in two forms, Link fields with
-// relations that a feed's own could be taken for (RFC 7089 §2.2, §5).
+// A wayback is a model of a web archive like the Wayback Machine, and of the
+// site that it has archived: TimeMaps, snapshots in two forms, Link fields with
+// relations that look like those of a feed (RFC 7089 §2.2, §5).
 type wayback struct {
 	*site
 	size     int // entries in the feed
@@ -29,17 +29,17 @@ type wayback struct {
 type capture struct {
 	at     time.Time
 	text   string
-	status int // other than 200
+	status int // unless 200
 }
 
-// capture archives the feed as it is.
+// capture archives the present feed.
 func (a *wayback) capture() {
 	a.now = a.now.Add(time.Hour)
 	a.captures = append(a.captures, capture{at: a.now, text: a.text()})
 }
 
-// text is the feed, without any time but that of publication: references are
-// relative, and in content.
+// text returns the feed, with no times but those of publication. Its references
+// are relative, in content, too.
 func (a *wayback) text() string {
 	var b strings.Builder
 	b.WriteString(`<rss version="2.0"><channel><title>A site</title><link>http://example.org/</link><generator>by hand</generator>`)
@@ -174,8 +174,8 @@ func TestMemento(t *testing.T) {
 	}
 }
 
-// What was edited and what was withdrawn is to be recognised: an entry says
-// which snapshot it is from, and when that was. Nothing is taken for deleted.
+// Edited and withdrawn entries can be recognised: an entry says which snapshot
+// it is from, and its time. Nothing counts as deleted.
 func TestMementoEditedAndWithdrawn(t *testing.T) {
 	a := newWayback(30, 10, 1)
 	a.edit(28)
@@ -196,7 +196,7 @@ func TestMementoEditedAndWithdrawn(t *testing.T) {
 	require.Contains(t, gone.Response.Requested, "/web/"+a.captures[29].at.Format("20060102150405")+"/http://example.org/")
 }
 
-// Where two snapshots have nothing in common, that is said.
+// If two snapshots have nothing in common, there is a gap.
 func TestMementoGap(t *testing.T) {
 	a := newWayback(100, 10, 100) // one snapshot, of the beginning
 	a.serve(t, a.answer)
@@ -217,8 +217,8 @@ func TestMementoNone(t *testing.T) {
 	require.Len(t, a.requests, 2)
 }
 
-// A feed with links of its own is left to them, and what was found out without
-// the archive does not keep it from being asked.
+// The links of a feed take precedence. What was learned without the archive
+// does not prevent a request to it.
 func TestMementoLast(t *testing.T) {
 	site := feedtest.Serve(t, `
 -- /paged.rss --
@@ -241,7 +241,7 @@ func TestMementoLast(t *testing.T) {
 	require.Equal(t, Probe{Method: None}, r.Probe, "which is as true as before")
 }
 
-// An archive that fails is left alone after a few tries, and that is said.
+// An archive that fails is left alone after a few tries, and there is a gap.
 func TestMementoDown(t *testing.T) {
 	a := newWayback(200, 5, 2)
 	for i := range a.captures {
@@ -254,8 +254,8 @@ func TestMementoDown(t *testing.T) {
 	require.Len(t, a.requests, 2+maxFailed)
 }
 
-// Every entry that was ever in a snapshot comes, if all are asked for; and
-// without that, every one whose neighbours overlap.
+// Every entry that was ever in a snapshot comes with All; without All, every
+// entry whose neighbours overlap.
 func TestMementoAnySnapshots(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := &wayback{site: newSite(0), size: rapid.IntRange(1, 8).Draw(rt, "size")}

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A post of a model server.
+// A post is a post on a model server.
 type post struct {
 	id                  int
 	published, modified time.Time
@@ -29,15 +29,15 @@ type post struct {
 }
 
 // A site is what the models of real servers have in common: posts, a log of
-// requests, and something that happens before each.
+// requests, and something that happens before each request.
 type site struct {
 	mu       sync.Mutex
 	now      time.Time
 	posts    map[int]post
 	next     int
 	requests []string
-	before   func(n int) // before the nth request; nil: nothing
-	moments  []set       // what there was at each request, by guid
+	before   func(n int) // called before the nth request; nil: nothing happens
+	moments  []set       // the posts at each request, by guid
 	guids    func(post) string
 	handler  http.HandlerFunc
 	url      string
@@ -59,7 +59,7 @@ func (s *site) serve(t testing.TB, handler http.HandlerFunc) {
 	t.Cleanup(server.Close)
 }
 
-// ServeHTTP notes a request, lets happen what is to happen, and answers.
+// ServeHTTP logs a request, lets things happen, and answers.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler(w, r)
 }
 
-// there returns the guids of the posts that there are.
+// there returns the guids of the present posts.
 func (s *site) there() set {
 	all := set{}
 	for _, p := range s.posts {
@@ -83,7 +83,7 @@ func (s *site) there() set {
 	return all
 }
 
-// RoundTrip answers without a network, in the goroutine that asks.
+// RoundTrip answers without a network, in the caller's goroutine.
 func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -106,8 +106,8 @@ func (s *site) publish() {
 	s.posts[s.next] = post{s.next, s.now, s.now, fmt.Sprintf("post %d", s.next)}
 }
 
-// schedule publishes a post that was written long ago: it is the newest, and
-// what was modified since is newer.
+// schedule publishes a post that was written long ago: it is the newest by
+// publication, but others were modified later.
 func (s *site) schedule(age time.Duration) {
 	s.publish()
 	p := s.posts[s.next]
@@ -115,7 +115,7 @@ func (s *site) schedule(age time.Duration) {
 	s.posts[s.next] = p
 }
 
-// backdate publishes a post that says it is old, in every respect.
+// backdate publishes a post that has an old date in every respect.
 func (s *site) backdate(age time.Duration) {
 	s.schedule(age)
 	p := s.posts[s.next]
@@ -133,7 +133,7 @@ func (s *site) edit(id int) {
 	s.posts[id] = p
 }
 
-// sorted returns the posts, the newest first.
+// sorted returns the posts, newest first.
 func (s *site) sorted(by func(post) time.Time) []post {
 	return slices.SortedFunc(maps.Values(s.posts), func(a, b post) int {
 		if c := by(b).Compare(by(a)); c != 0 {
@@ -167,7 +167,7 @@ func rss(posts []post, site, head string, guid func(post) string) string {
 	return b.String()
 }
 
-// lastBuild is the channel's element, as WordPress computes it.
+// lastBuild returns the channel's element, as WordPress computes it.
 func lastBuild(posts []post) string {
 	var last time.Time
 	for _, p := range posts {
@@ -178,7 +178,7 @@ func lastBuild(posts []post) string {
 	return "<lastBuildDate>" + last.Format(time.RFC1123Z) + "</lastBuildDate>"
 }
 
-// private is a client that may talk to the models.
+// private returns a client that may send requests to the models.
 func private(t testing.TB) *feedhistory.Client {
 	c := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	t.Cleanup(c.CloseIdle)
@@ -193,7 +193,8 @@ func (s *site) recover(t testing.TB, path string, methods ...Method) *Result {
 	return r
 }
 
-// has checks that a history has each of the site's posts once, as it is now.
+// has checks that a history has each of the site's posts once, in its present
+// version.
 func (s *site) has(t require.TestingT, h *feedhistory.History, guid func(post) string) {
 	got := map[string]string{}
 	for _, e := range h.Entries {

@@ -14,7 +14,7 @@ import (
 // Name returns the platform's label.
 func (p platform) Name() string { return p.Label }
 
-// Recognise looks for the platform's marks in a plain feed.
+// Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
 	if doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
@@ -36,7 +36,7 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// Probe asks for one page.
+// Probe requests one page.
 func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) (bool, error) {
 	works, err := p.series(newSource(ctx, c, doc, probe)).works()
 	if !works && err == nil {
@@ -48,7 +48,8 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 	return works, err
 }
 
-// Walk yields the pages after the first, and the first again if it has changed.
+// Walk yields the pages after the first, and then the first again if it has
+// changed.
 func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return p.series(newSource(ctx, c, doc, probe)).walk
 }
@@ -77,43 +78,44 @@ func (p platform) pageURL(s *series) string {
 	return beside(s.doc.URL, fill(p.Page))
 }
 
-// errNothing says what is wrong with a server that never ends.
+// errNothing says that a server sends pages without end.
 var errNothing = errors.New("the server repeats itself: its pages bring nothing new")
 
-// repeating is the gap where a server sends the same over and over.
+// repeating returns the gap for a server that sends the same over and over.
 func repeating(url string, reason feedhistory.Reason) *feedhistory.Gap {
 	gap := feedhistory.NewGap(url, errNothing)
 	gap.Reason = reason
 	return gap
 }
 
-// A series is a walk over pages, newest first, each of which is known by a
-// number or by the last entry of the page before.
+// A series is a walk over pages, newest first. A page is requested by a number,
+// or by the last entry of the previous page.
 //
-// What is published meanwhile moves entries to later pages, where they come
-// once more. Last the first page is read again, where the new ones are. What is
-// withdrawn moves others to pages that have been read: this is not noticed.
+// Entries that are published meanwhile move others to later pages, so some come
+// twice. At the end the first page is read again for the new ones. An entry
+// that is withdrawn moves others to pages that have been read; nobody notices
+// this.
 type series struct {
 	*source
 	end    pageEnd
-	cursor bool                 // there is no page after one that cannot be read
-	url    func(*series) string // of page n
+	cursor bool                 // whether there is no way past a page that cannot be read
+	url    func(*series) string // returns the URL of page n
 
-	apart bool // the feed's own document is in another order
+	apart bool // whether the feed's own document is in a different order
 
 	first  int                // the number of the page after the feed's own document
-	n      int                // of the page in hand
-	count  int                // of all entries so far
-	last   *feedhistory.Entry // the last of all so far
+	n      int                // the number of the current page
+	count  int                // the number of all entries so far
+	last   *feedhistory.Entry // the last of these entries
 	seen   set
-	before []string // the IDs of the page before
-	again  bool     // that was the one before it once more
-	barren int      // pages in a row that brought nothing new
-	stuck  bool     // the server sends the same over and over
+	before []string // the IDs of the previous page
+	again  bool     // whether that page was the same as the one before it
+	barren int      // pages in succession without new entries
+	stuck  bool     // whether the server sends the same over and over
 
-	until    int   // the walk may end after this page, where it reaches what is there
-	failed   place // the first page that could not be read
-	lastFail int   // the number of the last one
+	until    int   // the walk may end after this page when it reaches known entries
+	failed   place // the place of the first page that could not be read
+	lastFail int   // the number of the last such page
 }
 
 func (s *series) begin() {
@@ -134,7 +136,7 @@ func (s *series) begin() {
 	s.failed, s.lastFail = place{}, 0
 }
 
-// here is the place of the page in hand.
+// here returns the place of the current page.
 func (s *series) here() place {
 	at := place{Page: s.n, Until: s.until, Entries: s.count}
 	if s.last != nil {
@@ -143,7 +145,7 @@ func (s *series) here() place {
 	return at
 }
 
-// note takes in a page.
+// note processes a page.
 func (s *series) note(doc *feedhistory.Document) {
 	s.before = list(doc.Entries)
 	s.count += len(doc.Entries)
@@ -155,15 +157,15 @@ func (s *series) note(doc *feedhistory.Document) {
 	}
 }
 
-// works reports whether the server heeds the parameter. A feed with just one
-// page cannot be told from one whose server does not.
+// works reports whether the server supports the parameter. A feed with only one
+// page looks the same as one whose server does not.
 func (s *series) works() (bool, error) {
 	s.begin()
 	a := s.keep(s.url(s))
 	return a.err == nil && s.seen.add(a.doc.Entries) > 0, a.failure()
 }
 
-// walk reads the pages, from the place where an earlier walk ended.
+// walk reads the pages from where an earlier walk ended.
 func (s *series) walk(yield func(*feedhistory.Document, error) bool) {
 	s.begin()
 	switch s.pages(yield) {
@@ -192,14 +194,14 @@ func (s *series) walk(yield func(*feedhistory.Document, error) bool) {
 type outcome uint8
 
 const (
-	left     outcome = iota // by whoever ranges over the documents
-	reached                 // at the last page, or at what is there already
+	left     outcome = iota // the caller has stopped
+	reached                 // at the last page, or at known entries
 	broken                  // at pages that cannot be read
 	hopeless                // at a server that repeats itself
 )
 
 func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
-	failed := false // the page before
+	failed := false // whether the previous page failed
 	for ; ; s.n++ {
 		url := s.url(s)
 		a := s.get(url)
@@ -243,8 +245,8 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 	}
 }
 
-// fail notes that the page in hand cannot be read: it is where the next walk
-// goes on.
+// fail records that the current page cannot be read; the next walk continues
+// there.
 func (s *series) fail() {
 	if !s.failed.begun() {
 		s.failed = s.here()
@@ -253,7 +255,7 @@ func (s *series) fail() {
 	s.task.place = s.failed
 }
 
-// take yields a page, unless it is the one before once more.
+// take yields a page, unless it equals the previous one.
 func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhistory.Document, error) bool) bool {
 	s.note(doc)
 	if !s.failed.begun() {
@@ -264,9 +266,9 @@ func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhis
 	return again || yield(doc, nil)
 }
 
-// repeats reports whether a page is the one before once more. The server is
-// stuck if that happens twice, or if too many pages brought nothing new. Once it
-// may happen to a page of one entry, which something published has moved.
+// repeats reports whether a page equals the previous one. The server is stuck
+// if that happens twice, or if too many pages brought nothing new. It may
+// happen once, to a page of one entry that a new entry has moved.
 func (s *series) repeats(doc *feedhistory.Document) bool {
 	again := len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
 	s.stuck = again && s.again || s.barren >= withDefaults(s.c.Budget).Barren

@@ -2,13 +2,13 @@ package backfill
 
 import "regexp"
 
-// platforms describes software whose feeds have pages, but do not say so. To add
-// one, add a line here, and a fixture to testdata/platforms.
+// platforms describes software whose feeds have pages, but do not say so. To
+// add software, add a line here, and a fixture to testdata/platforms.
 //
-// A walk asks a recognised feed for a page before it believes it. Podlove, Omny
-// and SoundCloud link from page to page, as a JSON Feed does with next_url. Walks
-// follow those links without any of this; the lines for Podlove and SoundCloud
-// are for feeds whose links were lost on the way.
+// A walk requests a page from a recognised feed to make sure. Podlove, Omny and
+// SoundCloud link from page to page, as JSON Feed does with next_url, and walks
+// follow these links without the lines here. The lines for Podlove and
+// SoundCloud are for feeds whose links were lost on the way.
 var platforms = []platform{
 	{Label: "podlove", Generator: "Podlove", Page: "?paged={n}", First: 1, End: atMissing},
 	{Label: "ghost", Generator: "Ghost", Page: "{n}/", First: 1, End: atMissing, Only: "before version 3.0 (2019)"},
@@ -31,36 +31,36 @@ var platforms = []platform{
 	},
 }
 
-// A platform is a kind of software, as plain data. It is a Method.
+// A platform describes a kind of software as data. It is a Method.
 type platform struct {
-	Label string // the method's name
+	Label string // the name of the method
 
-	// These recognise a feed; all that are not zero must hold.
-	Generator string         // its generator begins with this, in any case of letters
-	Namespace string         // its root element declares this namespace
-	Entry     *regexp.Regexp // it has entries, and all their IDs match
-	URL       *regexp.Regexp // its URL matches
+	// These fields recognise a feed; all that are not zero must match.
+	Generator string         // the beginning of its generator; case does not matter
+	Namespace string         // a namespace that its root element declares
+	Entry     *regexp.Regexp // matches all IDs of its entries, of which it has some
+	URL       *regexp.Regexp // matches its URL
 
-	// Page is the address of another page, relative to the feed's URL. After a ?
-	// come query parameters, which are added to those of the URL. {n} stands for
-	// the page's number, and {last} for what the group in Entry matches in the ID
-	// of the last entry so far.
+	// Page is the address of another page, relative to the feed's URL. Query
+	// parameters after a ? are added to those of the URL. {n} is replaced by
+	// the number of the page, and {last} by what the group in Entry matches in
+	// the ID of the last entry so far.
 	Page  string
 	First int     // the number of the page at the feed's own URL
-	End   pageEnd // how a walk notices that there are no more pages
+	End   pageEnd // how the server says that there are no more pages
 
-	// Only says which feeds of which versions have pages, for a Probe that finds
-	// none. "" means all, as far as is known.
+	// Only says which feeds of which versions have pages, for the Reason of a
+	// Probe. "" means all, as far as is known.
 	Only string
 }
 
-// A pageEnd is a server's answer to a request for a page beyond the last. If a server
-// sends an earlier page again, the walk ends as well, with a gap.
+// A pageEnd is a server's answer to a request for a page after the last. If a
+// server sends an earlier page again, the walk also ends, with a gap.
 type pageEnd uint8
 
 // The ends.
 const (
-	atMissing pageEnd = iota // 404 or 410; other pages may follow one without entries
+	atMissing pageEnd = iota // 404 or 410; a page without entries may be followed by others
 	atEmpty                  // a page without entries, or 404 or 410
-	atOnce                   // no request: there is just one more page
+	atOnce                   // no request, because there is only one more page
 )

@@ -89,7 +89,7 @@ func fill(template, name string, n int) string {
 	return strings.ReplaceAll(template, name, strconv.Itoa(n))
 }
 
-// match returns what stands in a URI where a template has braces.
+// match returns the part of a URI that is in place of the braces in a template.
 func match(template, uri string) (string, bool) {
 	if template == "" {
 		return "", false
@@ -139,7 +139,8 @@ func TestPlatforms(t *testing.T) {
 			pages := (len(p.posts) + p.number("size") - 1) / p.number("size")
 			require.LessOrEqual(t, len(p.requests), allowed(pages))
 
-			// Whenever a post is published, it is neither lost nor comes twice.
+			// A post that is published at any moment is neither lost nor comes
+			// twice.
 			most := len(p.requests)
 			for _, moment := range []int{2, 3, most / 2, most - 1, most} {
 				p := readPlatform(t, file)
@@ -156,7 +157,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// Any number of posts, on pages of any size, while others are published.
+// The history is complete for any number of posts, on pages of any size, while
+// others are published.
 func TestPlatformsAnySize(t *testing.T) {
 	files := platformFiles(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -165,7 +167,7 @@ func TestPlatformsAnySize(t *testing.T) {
 		n := rapid.IntRange(1, 60).Draw(rt, "posts")
 		p.server["size"] = strconv.Itoa(size)
 		p.site = newSite(n)
-		left := rapid.IntRange(0, size-1).Draw(rt, "published") // no more than a page at once
+		left := rapid.IntRange(0, size-1).Draw(rt, "published") // at most a page at once
 		p.before = func(at int) {
 			if at > 2 && left > 0 && rapid.IntRange(0, 3).Draw(rt, "now") == 0 {
 				p.publish()
@@ -181,7 +183,7 @@ func TestPlatformsAnySize(t *testing.T) {
 	})
 }
 
-// Software that is known, but whose server does not heed the parameter, costs
+// If the software is known, but its server ignores the parameter, that costs
 // one request, once.
 func TestPlatformsIgnored(t *testing.T) {
 	for _, file := range platformFiles(t) {
@@ -198,7 +200,8 @@ func TestPlatformsIgnored(t *testing.T) {
 	}
 }
 
-// Why a method that a feed seems to be for does not work is said, and remembered.
+// If a method that seems to suit a feed does not work, the reason is reported
+// and stored.
 func TestPlatformsReason(t *testing.T) {
 	for file, want := range map[string]string{
 		"ghost":     "before version 3.0 (2019)",
@@ -207,7 +210,7 @@ func TestPlatformsReason(t *testing.T) {
 		"podlove":   "another page brings nothing else",
 	} {
 		p := readPlatform(t, filepath.Join("testdata", "platforms", file+".txtar"))
-		handler := func(w http.ResponseWriter, r *http.Request) { // as newer versions, or other feeds, answer
+		handler := func(w http.ResponseWriter, r *http.Request) { // newer versions, or other feeds, answer like this
 			if r.URL.RequestURI() != p.server["path"] && file == "ghost" {
 				http.NotFound(w, r)
 				return

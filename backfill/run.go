@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A run is one range over a walk's documents. It bounds what the methods do.
+// A run is one range over a walk's documents. It limits what methods may do.
 type run struct {
 	*Walk
 	http   *feedhistory.Client
@@ -18,16 +18,16 @@ type run struct {
 	first  *feedhistory.Document
 
 	task    *task
-	reached place // that of the document which was yielded last
+	reached place // the place of the last document that was yielded
 }
 
-// withDefaults fills in what feedhistory.Budget says that zero stands for.
+// withDefaults replaces zero fields by the defaults of feedhistory.Budget.
 func withDefaults(b feedhistory.Budget) feedhistory.Budget {
 	b.Documents, b.Bytes, b.Barren = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30), cmp.Or(b.Barren, 20)
 	return b
 }
 
-// run follows the feed's own links, and then a method if they lead nowhere.
+// run follows the feed's own links, and then uses a method if there are none.
 func (r *run) run() {
 	var method Method
 	gap := false
@@ -63,13 +63,13 @@ func (r *run) run() {
 	}
 }
 
-// method returns the one to use; nil if there is none. It is probed unless the
-// outcome of that is remembered.
+// method returns the method to use; nil if there is none. It probes the methods
+// unless the result is stored.
 func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	sure, maybe := r.b.Candidates(doc)
 	candidates := append(sure, maybe...)
 	for _, m := range candidates {
-		_, archive := m.(Memento) // is no part of what None speaks of
+		_, archive := m.(Memento) // None does not cover archives
 		if m.Name() == r.probe.Method || archive && r.probe.Method == None {
 			return m, nil
 		}
@@ -116,8 +116,8 @@ func (r *run) pass(m Method) {
 }
 
 // hand yields what a method does, within the budget, and reports whether the
-// method may go on. Where it may not, its place is that of the last document which
-// was yielded.
+// method may continue. If it may not, its place is that of the last document
+// that was yielded.
 func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	if r.ctx.Err() != nil {
 		r.task.place = r.reached
@@ -147,7 +147,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	return r.yield(doc, nil) && r.read(doc)
 }
 
-// read yields what is missing within a document that was yielded.
+// read yields the gaps within a document that was yielded.
 func (r *run) read(doc *feedhistory.Document) bool {
 	for _, gap := range doc.Missing(feedhistory.Complete) {
 		if !r.yield(nil, gap) {

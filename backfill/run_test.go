@@ -15,8 +15,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A JSON Feed's pages are linked: no method is needed, but what is published
-// meanwhile comes last.
+// The pages of a JSON Feed are linked, so no method is needed; but what is
+// published meanwhile comes last.
 func TestOwnLinks(t *testing.T) {
 	for _, moment := range []int{2, 3, 15, 30, 31} {
 		s := newSite(300)
@@ -47,7 +47,7 @@ func TestOwnLinks(t *testing.T) {
 	}
 }
 
-// A feed that says what it has is not asked for more.
+// A feed that declares its history causes no further requests.
 func TestComplete(t *testing.T) {
 	site := feedtest.Serve(t, `
 -- /complete.rss --
@@ -123,8 +123,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A server that sends the last page for ever, and one that sends new entries for
-// ever, come to an end that is said.
+// A walk ends with a gap if a server sends the last page for ever, or new
+// entries for ever.
 func TestEndless(t *testing.T) {
 	for reason, guid := range map[feedhistory.Reason]func(n int) int{
 		feedhistory.ReasonLoop:   func(n int) int { return min(n, 4) },
@@ -170,14 +170,14 @@ func TestInterrupted(t *testing.T) {
 	}
 	require.Equal(t, "wordpress", w.Probe().Method)
 	n = 0
-	for range w.Documents() { // anew
+	for range w.Documents() { // again
 		n++
 	}
 	require.Equal(t, 21, n)
 }
 
-// An unchanged feed costs nothing more; a first document that cannot be retrieved is
-// an error.
+// An unchanged feed costs nothing more. A first document that cannot be
+// retrieved is an error.
 func TestFirstDocument(t *testing.T) {
 	b := newBlog(t, 30, 10)
 	doc, err := private(t).Get(t.Context(), b.url+"/feed/")
@@ -194,8 +194,8 @@ func TestFirstDocument(t *testing.T) {
 	require.ErrorAs(t, err, new(*feedhistory.StatusError))
 }
 
-// A Probe survives being stored, and one of a method that is not for the feed
-// any more is made anew.
+// A Probe can be stored, and is made again if its method no longer suits the
+// feed.
 func TestProbe(t *testing.T) {
 	b := newBlog(t, 30, 10)
 	r := b.recover(t, "/feed/")
@@ -211,7 +211,7 @@ func TestProbe(t *testing.T) {
 	require.Equal(t, Probe{Method: "wordpress", Mode: modeModified, Proven: true}, again.Probe)
 }
 
-// Nothing is concluded from a server that is in trouble.
+// A server that is in trouble proves nothing.
 func TestProbeFailed(t *testing.T) {
 	for _, nameless := range []bool{false, true} {
 		b := &blog{site: newSite(30), size: 10, nameless: nameless}
@@ -275,7 +275,8 @@ func TestMainFeed(t *testing.T) {
 	}
 }
 
-// What a remembered method no longer can do is done otherwise, or said.
+// If a stored method no longer works as it did, the walk uses another way, or
+// reports it.
 func TestProbeOutdated(t *testing.T) {
 	b := newBlog(t, 30, 10)
 	probe := b.recover(t, "/feed/").Probe

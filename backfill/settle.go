@@ -6,14 +6,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// rounds is how often a walk reads what came while it was read, before it leaves
-// that for lossy.
+// rounds is the maximum number of times that a walk reads what came while it
+// was reading; after that, the verdict is lossy.
 const rounds = 4
 
-// settle reads what was modified during the walk, from a page on, until there is
-// nothing. Then the site is asked what it has; where that is more than has come
-// the pages that have it are read, and so on. It reports whether it is proved
-// that nothing is missing.
+// settle reads what was modified during the walk, from page latest on, until
+// there is nothing new. Then it asks the site what it has. If something has not
+// come, it reads the pages that contain it, and begins again. It reports
+// whether it is proved that nothing is missing.
 func (s *stable) settle(posts string, latest int) (proven bool) {
 	s.come(place{Latest: latest})
 	var missed []string
@@ -41,7 +41,7 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 			break
 		}
 		if len(missing) == 0 || slices.Equal(missing, missed) || 2*len(missing) > len(c.posts) {
-			break // the feed has other posts than the site, or calls them otherwise
+			break // the feed has different posts, or different names for them
 		}
 		if missed = missing; !s.fill(c, missing) {
 			return false
@@ -51,11 +51,11 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 	return proven
 }
 
-// has returns those of the IDs whose entries have come, now or before.
+// has returns the IDs whose entries have come, in this walk or before.
 func (s *stable) has(ids []string) map[string]bool { return s.seen.and(s.task, ids) }
 
-// close reads what was modified during the walk, the latest first, from page n
-// on. It reports whether there was nothing, and whether to go on.
+// close reads what was modified during the walk, latest first, from page n on.
+// It reports whether there was nothing, and whether to continue.
 func (s *stable) close(n int) (unchanged, ok bool) {
 	tail := s.tail
 	for ; ; n++ {
@@ -87,26 +87,26 @@ func (s *stable) close(n int) (unchanged, ok bool) {
 	}
 }
 
-// has reports whether an entry is one of the latest as they were before.
+// has reports whether an entry equals one of the previous latest entries.
 func has(tail []*feedhistory.Entry, e *feedhistory.Entry) bool {
 	return slices.ContainsFunc(tail, func(known *feedhistory.Entry) bool { return same(known, e) })
 }
 
-// same reports whether two copies of an entry say the same. Their XML may not
-// be, as it has the base of the page.
+// same reports whether two copies of an entry say the same. Their XML may
+// differ, because it contains the base of the page.
 func same(a, b *feedhistory.Entry) bool {
 	return a.ID == b.ID && a.Updated.Equal(b.Updated) && a.Title().Body == b.Title().Body &&
 		a.Summary().Body == b.Summary().Body && a.Content().Body == b.Content().Body
 }
 
-// fill reads the pages that posts stand on which have not come, and reports
-// whether to go on.
+// fill reads the pages that contain the missing posts, and reports whether to
+// continue.
 func (s *stable) fill(c *census, missing []string) bool {
 	for _, n := range c.pagesOf(missing, s.size) {
 		url := stablePage(s.source, n)
 		a := s.get(url)
 		if a.missing() {
-			continue // there are fewer by now
+			continue // there are fewer pages now
 		}
 		if a.err != nil {
 			return s.yield(nil, a.gap(url, s.doc.URL)) && false

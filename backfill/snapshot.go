@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// walk yields the snapshots, newest first, from where an earlier walk ended. The
-// oldest is asked for at once, so that it can be seen what is between.
+// walk yields the snapshots, newest first, from where an earlier walk ended. It
+// requests the oldest at once, to know what is between.
 func (a *archive) walk(live *feedhistory.Document) {
 	a.original = cmp.Or(a.original, live.URL)
 	newest, high := live, len(a.snapshots)
@@ -31,11 +31,11 @@ func (a *archive) walk(live *feedhistory.Document) {
 	a.task.place = place{}
 }
 
-// endOfTime is after all snapshots.
+// endOfTime is later than all snapshots.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // between yields what the snapshots from low until high add to the documents
-// before and after them, and reports whether the walk goes on.
+// before and after them, and reports whether the walk continues.
 func (a *archive) between(newer, older *feedhistory.Document, low, high int) bool {
 	overlap := ids(older.Entries).hasAny(newer.Entries)
 	if overlap && !a.All {
@@ -64,13 +64,13 @@ func (a *archive) hand(doc *feedhistory.Document) bool {
 	return !a.ended
 }
 
-// maxFailed is how many snapshots in a row may fail before the archive is left
-// alone.
+// maxFailed is the number of snapshots in succession that may fail before the
+// archive is left alone.
 const maxFailed = 10
 
-// nearest reads a snapshot among those from low until high: the one wanted, or
-// else the next after or before that can be retrieved and has entries. Archives have
-// copies of error pages, too. Each is asked for once.
+// nearest reads a snapshot among those from low until high: the wanted one or,
+// if it cannot be retrieved or has no entries, the nearest one after or before
+// it. (Archives also have copies of error pages.) It requests each only once.
 func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 	for distance := 0; distance < high-low; distance++ {
 		for _, at := range []int{want + distance, want - distance} {
@@ -86,7 +86,7 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 				}
 			} else if a.failed++; a.failed >= maxFailed || a.ctx.Err() != nil {
 				if (answer{err: err}).failure() == nil {
-					a.task.place = place{} // it would be the same the next time
+					a.task.place = place{} // the next walk would end in the same way
 				}
 				a.yield(nil, answer{err: err}.gap(a.snapshots[at].URL, a.original))
 				a.ended = true
@@ -97,7 +97,7 @@ func (a *archive) nearest(low, high, want int) (*feedhistory.Document, int) {
 	return nil, 0
 }
 
-// snapshot reads a snapshot in its raw form, if the archive has that.
+// snapshot reads a snapshot, in its raw form if the archive has that.
 func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
 	raw, offered := rawForm(s.URL)
 	if !offered || a.rewritten {
@@ -115,7 +115,7 @@ func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
 	if a.rewritten || !offered {
 		text = restore(text, s.URL)
 	}
-	// Neither the archive's Link fields nor its own dates are the feed's.
+	// The Link fields and the dates of the archive's answer are not the feed's.
 	p := feedhistory.Parser{Limits: a.limits, Header: http.Header{
 		"Content-Type":  {cmp.Or(resp.Header.Get("X-Archive-Orig-Content-Type"), resp.Header.Get("Content-Type"))},
 		"Last-Modified": {s.Time.UTC().Format(http.TimeFormat)},
@@ -126,16 +126,16 @@ func (a *archive) snapshot(s Snapshot) (*feedhistory.Document, error) {
 	}
 	doc.Response = feedhistory.Response{Requested: s.URL, Received: time.Now()}
 	if len(doc.Entries) > 0 {
-		doc.Entries[0].Source.Response = doc.Response // that of them all
+		doc.Entries[0].Source.Response = doc.Response // shared by all entries
 	}
 	return doc, nil
 }
 
-// memento is the URL of a snapshot as the Wayback Machine and its kin make it:
-// a prefix, the time, the document's URL.
+// memento matches the URLs of snapshots in the Wayback Machine and similar
+// archives: a prefix, the time, the URL of the document.
 var memento = regexp.MustCompile(`^(.*?/)([0-9]{14})(/[a-z]+:/.*)$`)
 
-// rawForm returns the URL of a snapshot as it was, without rewritten links.
+// rawForm returns the URL of a snapshot without rewritten links.
 func rawForm(u string) (string, bool) {
 	m := memento.FindStringSubmatch(u)
 	if m == nil {
@@ -144,7 +144,7 @@ func rawForm(u string) (string, bool) {
 	return m[1] + m[2] + "id_" + m[3], true
 }
 
-// restore gives back the URLs that an archive has made lead to itself.
+// restore restores the URLs that an archive has rewritten to point to itself.
 func restore(text, snapshot string) string {
 	m := memento.FindStringSubmatch(snapshot)
 	if m == nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// An answer is what came of a request.
+// An answer is the result of a request.
 type answer struct {
 	doc    *feedhistory.Document
 	header http.Header
 	err    error
 }
 
-// missing reports whether the server says that there is no such document.
+// missing reports whether the server says that the document does not exist.
 func (a answer) missing() bool {
 	return feedhistory.IsStatus(a.err, http.StatusNotFound, http.StatusGone)
 }
 
-// failure returns the error of an answer that may be another one next time.
+// failure returns the error of an answer, if the next answer may be different.
 func (a answer) failure() error {
 	status, refused := errors.AsType[*feedhistory.StatusError](a.err)
 	_, noFeed := errors.AsType[*feedhistory.ParseError](a.err)
@@ -36,18 +36,18 @@ func (a answer) failure() error {
 	return a.err
 }
 
-// gap is what the answer leaves where a document should have been.
+// gap returns the gap for an answer without a document.
 func (a answer) gap(url, from string) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, a.err)
 	g.From, g.Document = from, a.doc
 	return g
 }
 
-// A source makes the requests of one method, each once.
+// A source makes the requests of a method, each only once.
 type source struct {
 	ctx  context.Context
 	c    *feedhistory.Client
-	doc  *feedhistory.Document // where the feed begins
+	doc  *feedhistory.Document // the first document of the feed
 	kept map[string]answer
 	task *task
 }
@@ -62,7 +62,7 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 	return &source{ctx, c, doc, p.kept, p.task}
 }
 
-// keep returns the answer to a request, which get will return again.
+// keep returns the answer to a request, and keeps it for get.
 func (s *source) keep(url string) answer {
 	a, ok := s.kept[url]
 	if !ok {
@@ -72,7 +72,7 @@ func (s *source) keep(url string) answer {
 	return a
 }
 
-// get returns the answer to a request, whether it was kept or not.
+// get returns the answer to a request, a kept one if there is one.
 func (s *source) get(url string) answer {
 	if a, ok := s.kept[url]; ok {
 		delete(s.kept, url)
@@ -93,8 +93,8 @@ func (s *source) request(url string) answer {
 	return a
 }
 
-// closing reads the first document again, and yields it if it has changed: what
-// was published during a walk is there.
+// closing reads the first document again, and yields it if it has changed,
+// because it contains what was published during the walk.
 func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		doc, err := c.Poll(ctx, first.Response.Requested, first.Known())
@@ -110,14 +110,15 @@ func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Docu
 	}
 }
 
-// overrun is the gap of a feed that moved on by more than a document.
+// overrun returns the gap of a feed in which more was published than fits into
+// a document.
 func overrun(url string) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, errors.New("more was published during the walk than one document shows"))
 	g.Reason = feedhistory.ReasonMissedWindow
 	return g
 }
 
-// A set is one of entries' IDs.
+// A set is a set of IDs of entries.
 type set map[string]bool
 
 func ids(entries []*feedhistory.Entry) set {
@@ -126,7 +127,7 @@ func ids(entries []*feedhistory.Entry) set {
 	return s
 }
 
-// add adds the entries, and returns how many of them are new.
+// add adds entries, and returns how many of them are new.
 func (s set) add(entries []*feedhistory.Entry) (fresh int) {
 	for _, e := range entries {
 		if !s[e.ID] {
@@ -137,7 +138,7 @@ func (s set) add(entries []*feedhistory.Entry) (fresh int) {
 	return fresh
 }
 
-// and returns those of the IDs that are in the set, or were there before.
+// and returns the IDs that are in the set, or were known before.
 func (s set) and(t *task, ids []string) map[string]bool {
 	found := map[string]bool{}
 	if t.has != nil {
@@ -153,7 +154,7 @@ func (s set) hasAny(entries []*feedhistory.Entry) bool {
 	return slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return s[e.ID] })
 }
 
-// list returns the entries' IDs in order.
+// list returns the IDs of entries in order.
 func list(entries []*feedhistory.Entry) []string {
 	out := make([]string, len(entries))
 	for i, e := range entries {
@@ -162,8 +163,8 @@ func list(entries []*feedhistory.Entry) []string {
 	return out
 }
 
-// with returns a URL with other values of query parameters, given as name,
-// value, …; an empty value takes the parameter away. The rest stays as it is.
+// with returns a URL with changed query parameters, given as name, value, …; an
+// empty value removes the parameter. The rest of the URL stays.
 func with(base string, params ...string) string {
 	base, _, _ = strings.Cut(base, "#")
 	path, query, _ := strings.Cut(base, "?")
@@ -184,7 +185,7 @@ func with(base string, params ...string) string {
 	return path + "?" + strings.Join(kept, "&")
 }
 
-// beside returns the URL that a reference stands for, with the query of its base.
+// beside returns the URL of a reference, with the query of its base.
 func beside(base, ref string) string {
 	b, err := url.Parse(base)
 	if err != nil {

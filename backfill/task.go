@@ -6,47 +6,48 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A task is what a walk is to do where something is there already, how far it
-// has come, and what it has learnt on the way. Its zero value is a walk over
-// everything, from the beginning.
+// A task is what a walk must do if something is known already, how far it has
+// come, and what it has learned. The zero value is a walk over everything, from
+// the beginning.
 type task struct {
 	place place
-	done  bool // the walk has come to its end, if with gaps
-	again bool // it is to begin again
-	soon  bool // nothing could be proved, for want of an answer
+	done  bool // the walk has reached its end, perhaps with gaps
+	again bool // the walk must begin again
+	soon  bool // nothing could be proved because an answer was missing
 
-	// refill has a walk read only what is newer than what is there.
+	// refill makes a walk read only what is newer than what is known.
 	refill bool
 
-	// holds reports whether all entries are there, in these very versions, since
-	// before whatever the walk is to recover. Nil: nothing is there.
+	// holds reports whether all of these versions of entries are known from
+	// before the time of what the walk must recover. Nil means that nothing is
+	// known.
 	holds func([]*feedhistory.Entry) bool
 
-	// has returns those of the IDs whose entries are there. Nil: nothing is.
+	// has returns the IDs whose entries are known. Nil means none.
 	has func(ids []string) map[string]bool
 
-	counter string    // where the server says how many entries it has; "" if nowhere
-	total   int       // how many it said, when that was proved to be there
-	proven  time.Time // when that was; zero: it was not proved
+	counter string    // the URL at which the server says how many entries it has; "" if it does not
+	total   int       // the number that it said, if it is proved that all of them have come
+	proven  time.Time // when that was; zero if it is not proved
 }
 
-// A place is how far a walk has come. It is set before a document is yielded,
-// to what comes after that.
+// A place is how far a walk has come. Before a document is yielded, the place
+// is set to what follows it.
 type place struct {
-	Page    int    `json:"page,omitempty"`    // to be read next; zero: none
-	Until   int    `json:"until,omitempty"`   // the last that is to be read in any case; zero: all are
-	Entries int    `json:"entries,omitempty"` // that have come
+	Page    int    `json:"page,omitempty"`    // the next page to read; zero for none
+	Until   int    `json:"until,omitempty"`   // the last page that must be read; zero means all
+	Entries int    `json:"entries,omitempty"` // the number of entries so far
 	Last    string `json:"last,omitempty"`    // the ID of the last of them
-	Latest  int    `json:"latest,omitempty"`  // page of what was modified meanwhile, to be read next
+	Latest  int    `json:"latest,omitempty"`  // the next page to read of what was modified meanwhile
 
-	// Before is the time of the snapshot that came last.
+	// Before is the time of the last snapshot.
 	Before time.Time `json:"before,omitzero"`
 }
 
-// begun reports whether the walk goes on where another was cut short.
+// begun reports whether the walk continues one that was cut short.
 func (p place) begun() bool { return p != place{} }
 
-// overlaps reports whether a page leads to what is there already.
+// overlaps reports whether a page leads to what is known already.
 func (t *task) overlaps(entries []*feedhistory.Entry) bool {
 	return t.holds != nil && len(entries) > 0 && t.holds(entries)
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// A Snapshot is a feed document in a web archive: a memento.
+// A Snapshot is a copy of a feed document in a web archive, a memento.
 type Snapshot struct {
 	URL  string    // its address in the archive
 	Time time.Time // when the archive took it
 }
 
-// A timeMap lists the snapshots that a web archive has of a document (RFC 7089
+// A timeMap is the list of a web archive's snapshots of a document (RFC 7089
 // §5).
 type timeMap struct {
-	Original  string // the document's URL; "" if the list does not say
+	Original  string // the URL of the document; "" if the list does not say
 	Snapshots []Snapshot
-	More      []string // URLs of further lists
+	More      []string // the URLs of further lists
 }
 
-// maxSnapshots bounds a TimeMap.
+// maxSnapshots is the maximum number of snapshots in a TimeMap.
 const maxSnapshots = 1_000_000
 
 // parseTimeMap reads a TimeMap in the link format (RFC 6690). References
-// resolve against base, the list's own URL. The snapshots are sorted, the oldest
-// first; those without a readable time are left out. parseTimeMap returns an error
-// if the text has no link at all.
+// resolve against base, the URL of the list. The snapshots are sorted, oldest
+// first; those without a readable time are left out. If the text has no link at
+// all, parseTimeMap returns an error.
 func parseTimeMap(text, base string) (*timeMap, error) {
 	own, err := url.Parse(base)
 	if err != nil {
@@ -59,7 +59,7 @@ func parseTimeMap(text, base string) (*timeMap, error) {
 	return m, nil
 }
 
-// sort puts the oldest snapshots first, each once.
+// sort sorts the snapshots, oldest first, and removes duplicates.
 func (m *timeMap) sort() {
 	slices.SortStableFunc(m.Snapshots, func(a, b Snapshot) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.URL, b.URL))
@@ -67,7 +67,7 @@ func (m *timeMap) sort() {
 	m.Snapshots = slices.Compact(m.Snapshots)
 }
 
-// add takes in a link. Its relation may be several: "first memento".
+// add adds a link. It may have several relations: "first memento".
 func (m *timeMap) add(target, absolute string, params map[string]string, own string) {
 	for rel := range strings.FieldsSeq(params["rel"]) {
 		switch rel {

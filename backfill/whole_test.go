@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// count returns the number of the request with which the server counted last.
+// count returns the number of the request with which the server last counted.
 func (s *site) count(mark string) int {
 	for n := len(s.requests) - 1; n >= 0; n-- {
 		if strings.HasSuffix(s.requests[n], mark) {
@@ -24,8 +24,8 @@ func (s *site) count(mark string) int {
 	return -1
 }
 
-// requireTrue checks that a whole history has every post that there was at the
-// moment at which the server counted them.
+// requireTrue checks that a whole history has every post that existed at the
+// moment of the count.
 func (s *site) requireTrue(t require.TestingT, r *Result, mark string) {
 	if r.Verdict() != feedhistory.Whole {
 		return
@@ -38,15 +38,15 @@ func (s *site) requireTrue(t require.TestingT, r *Result, mark string) {
 	}
 }
 
-// wordPressCount and bloggerCount mark the requests that count.
+// wordPressCount and bloggerCount match the requests that count.
 const (
 	wordPressCount = "per_page=100&page=1"
 	bloggerCount   = "/summary?max-results=150&orderby=updated"
 )
 
-// A post that appears in mid-walk as if it were old pushes another onto a page
-// that has been read. However often, what is whole has them all; and where it
-// happens once, the walk is whole.
+// A post that appears during a walk with an old time moves another onto a page
+// that has been read. However often that happens, a whole history has all
+// posts; and if it happens once, the walk is whole.
 func TestWordPressOldPostMeanwhile(t *testing.T) {
 	for name, appears := range map[string]func(*blog){
 		"scheduled": func(b *blog) { b.schedule(50*time.Minute + time.Second) },
@@ -82,8 +82,8 @@ func TestWordPressOldPostMeanwhile(t *testing.T) {
 	}
 }
 
-// A server that publishes something old at every request is never whole, and
-// ends.
+// A server that publishes something old at every request is never whole, but
+// the walk ends.
 func TestWordPressRestless(t *testing.T) {
 	for name, appears := range map[string]func(*blog){
 		"scheduled": func(b *blog) { b.schedule(100 * time.Minute) },
@@ -109,8 +109,8 @@ func TestWordPressRestless(t *testing.T) {
 	}
 }
 
-// change is anything that an author can do between two requests, but put back
-// what was withdrawn.
+// change does anything that an author can do between two requests, except put
+// back a withdrawn post.
 func (s *site) change(random *rand.Rand) {
 	age := time.Duration(1+random.IntN(200)) * time.Minute
 	switch random.IntN(5) {
@@ -127,13 +127,14 @@ func (s *site) change(random *rand.Rand) {
 	}
 }
 
-// chance draws what requests, which may come from other goroutines, draw from.
+// chance is a source of random numbers for requests, which may come from other
+// goroutines.
 func chance(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
 
-// Whatever is done between the requests, also while the server lists what it
-// has: what is whole has every post that was counted.
+// Whatever happens between the requests, even while the server lists its posts:
+// a whole history has every post that was counted.
 func TestWordPressIsWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &blog{
@@ -169,7 +170,7 @@ func TestBloggerIsWhole(t *testing.T) {
 	})
 }
 
-// A post that appears with an old time, once, is found.
+// A single post that appears with an old time is found.
 func TestBloggerOldPostMeanwhile(t *testing.T) {
 	for moment := 2; moment <= 12; moment++ {
 		b := newBlogspot(200)

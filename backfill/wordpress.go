@@ -11,45 +11,46 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// WordPress recovers the feeds of WordPress, which has pages for all of its
-// queries, feeds too, and answers 404 beyond the last.
+// WordPress recovers the feeds of WordPress, which has pages for all queries,
+// feeds included, and answers 404 after the last page.
 //
-// If the server heeds the order, WordPress requests pages in the order in which
-// posts were modified, and reads them from the last to the first. Posts that are
-// published or edited meanwhile then join pages that the walk has read, and
-// whatever they or a deletion move, moves to pages that it is still to read. Only
-// a post that appears with an old modification time, as a scheduled one does,
-// moves another to a page that the walk has read.
+// If the server supports the order, WordPress requests pages in the order in
+// which posts were modified, and reads them from the last to the first. Posts
+// that are published or edited meanwhile then appear on pages that the walk has
+// read, and what they or a deletion move, moves to pages that it is still to
+// read. Only a post that appears with an old modification time, as a scheduled
+// one does, moves another post to a page that the walk has read.
 //
 // So at the end it asks the REST API how many posts there are, and which, a
-// hundred at a time. If one has not come, it reads the page that has it, and asks
-// the API again. If each post that was counted had come before, and is listed
-// after the count, they are all, whatever happened meanwhile: only a post that is
-// withdrawn and put back within these seconds could make that wrong. If new posts
-// come faster than that, the walk is lossy.
+// hundred at a time. If a post has not come, it reads the page that has the
+// post, and asks the API again. If each counted post had come before the count,
+// and is listed after it, they are all, whatever happened meanwhile; only a
+// post that is withdrawn and put back within these seconds could make that
+// wrong. If new posts come faster than that, the walk is lossy.
 //
-// The API also says how many pages there are. Without it, the walk finds the last
-// page by doubling and bisection, and proves nothing.
+// The API also says how many pages there are. Without it, the walk finds the
+// last page by doubling and bisection, and proves nothing.
 //
-// If the server does not heed the order, as behind a cache that drops parameters,
-// the walk reads the pages from the first to the last, as a platform's.
+// If the server does not support the order, for example behind a cache that
+// drops parameters, the walk reads the pages from the first to the last, as for
+// other platforms.
 type WordPress struct{}
 
 // The modes of a WordPress Probe.
 const (
-	modeModified = "modified" // it heeds order and orderby
-	modePaged    = "paged"    // it heeds paged only
+	modeModified = "modified" // the server supports order and orderby
+	modePaged    = "paged"    // the server supports only paged
 )
 
-// orderBy is the order of stable pages. The ID decides between posts that were
-// modified in the same second.
+// orderBy is the order of stable pages. The ID orders posts that were modified
+// in the same second.
 const orderBy = "modified ID"
 
 // Name returns "wordpress".
 func (WordPress) Name() string { return "wordpress" }
 
-// Recognise looks at the generator. A feed without one may be WordPress's: some
-// sites remove it.
+// Recognise looks at the generator. A feed without one may be WordPress's,
+// because some sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 	if doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
 		return No
@@ -63,8 +64,9 @@ func (WordPress) Recognise(doc *feedhistory.Document) Sign {
 	return No
 }
 
-// Probe requests the oldest page and, if the server ignores the order, the second
-// one. If the feed does not name its software, the response's header must.
+// Probe requests the oldest page and, if the server ignores the order, the
+// second page. If the feed does not name its software, the header of the answer
+// must.
 func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error) {
 	s := newSource(ctx, c, doc, p)
 	oldest := s.keep(stablePage(s, 1))
@@ -76,12 +78,12 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 		return true, nil
 	}
 	if err := oldest.failure(); err != nil {
-		return false, err // it may heed the order
+		return false, err // the server may support the order
 	}
 	p.Mode = modePaged
 	works, err := w.series(s).works()
 	if !works && err == nil {
-		p.Reason = "WordPress makes it, but neither order nor paged brings other entries: it has one page, or a cache drops these parameters"
+		p.Reason = "the feed is made by WordPress, but neither order nor paged brings other entries: there is only one page, or a cache drops these parameters"
 	}
 	return works, err
 }
@@ -101,28 +103,28 @@ func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhis
 			return
 		}
 		if p.Mode != modePaged {
-			p.Mode, s.task.place = modePaged, place{} // places of another order
+			p.Mode, s.task.place = modePaged, place{} // the place belongs to a different order
 		}
 		w.series(s).walk(yield)
 	}
 }
 
-// count asks how many posts there are.
+// count asks for the number of posts.
 func (WordPress) count(ctx context.Context, c *feedhistory.Client, url string) (int, error) {
 	_, total, err := (&source{ctx: ctx, c: c}).list(url)
 	return total, err
 }
 
-// series is the walk from the first page to the last. The first is never asked
-// for by its number: that would be redirected.
+// series returns the walk from the first page to the last. The first page is
+// never requested by its number, because that would be redirected.
 func (WordPress) series(s *source) *series {
 	return &series{source: s, n: 1, url: func(s *series) string {
 		return with(s.doc.URL, "paged", strconv.Itoa(s.n))
 	}}
 }
 
-// isWordPress recognises the header of its answers: the link to the REST API,
-// the address for pingbacks.
+// isWordPress recognises the header of WordPress's answers: the link to the
+// REST API, or the address for pingbacks.
 func isWordPress(h http.Header) bool {
 	_, ok := apiRoot(h)
 	return ok || h.Get("X-Pingback") != ""
@@ -142,8 +144,9 @@ func apiRoot(h http.Header) (string, bool) {
 	return "", false
 }
 
-// reordered reports whether other entries come, or the same in another order,
-// than without asking for an order. A new post may have come in between.
+// reordered reports whether an ordered answer has other entries, or a different
+// order, than the usual one. A new post may have been published between the
+// two.
 func reordered(usual, asked []string) bool {
 	at := map[string]int{}
 	for i, id := range usual {
@@ -163,7 +166,7 @@ func reordered(usual, asked []string) bool {
 	return shared == 0 && len(asked) > 0 || shared == 1 && len(usual) > 1 && len(asked) > 1
 }
 
-// mainFeed reports whether a feed has all posts of the site that the API is of.
+// mainFeed reports whether a feed has all posts of the API's site.
 func mainFeed(feed, api string) bool {
 	site, _, _ := strings.Cut(api, "?")
 	site = strings.TrimSuffix(strings.TrimSuffix(site, "index.php"), "wp-json/")

@@ -18,15 +18,15 @@ import (
 
 // A blog is a model of WordPress 6: its queries (class-wp-query.php), its
 // canonical redirects (canonical.php), its 404 for pages without posts
-// (class-wp.php, handle_404), its REST API.
+// (class-wp.php, handle_404), and its REST API.
 type blog struct {
 	*site
 	size       int  // posts_per_rss
-	nameless   bool // the generator was taken out
-	unordered  bool // a cache leaves order and orderby out
+	nameless   bool // whether the generator was removed
+	unordered  bool // whether a cache drops order and orderby
 	unpaged    bool // and paged
 	withoutAPI bool
-	bare       bool // no header fields of its own
+	bare       bool // whether it sends no header fields of its own
 }
 
 func newBlog(t testing.TB, n, size int) *blog {
@@ -63,7 +63,7 @@ func (b *blog) answer(w http.ResponseWriter, r *http.Request) {
 	b.feed(w, b.query(q.Get("orderby"), q.Get("order")), max(1, atoi(q.Get("paged"))))
 }
 
-// query returns all posts in the order asked for; by default the newest first.
+// query returns all posts in the requested order, by default newest first.
 func (b *blog) query(orderBy, order string) []post {
 	if b.unordered && orderBy != "ID" {
 		return b.sorted(published)
@@ -96,8 +96,8 @@ func (b *blog) feed(w http.ResponseWriter, posts []post, paged int) {
 	fmt.Fprint(w, rss(page, b.url, lastBuild(page)+generator, b.guid))
 }
 
-// rest lists posts, a hundred at a time at most; beyond the last page that is a
-// bad request.
+// rest lists posts, at most a hundred at a time. A page after the last is a bad
+// request.
 func (b *blog) rest(w http.ResponseWriter, r *http.Request) {
 	if b.withoutAPI {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -133,11 +133,11 @@ func atoi(s string) int {
 	return n
 }
 
-// allowed is how many requests a walk may make.
+// allowed is the maximum number of requests of a walk.
 func allowed(pages int) int { return pages + bits.Len(uint(pages)) - 1 + 3 }
 
-// counted is how many a walk may make that asks for the list of all posts, and
-// so many times once more.
+// counted is the maximum for a walk that requests the list of all posts, and
+// requests it again n times.
 func (b *blog) counted(again int) int {
 	return b.pages() + 4 + (again+1)*(len(b.posts)+99)/100 + again
 }
@@ -176,7 +176,7 @@ func TestWordPress(t *testing.T) {
 				}
 				spare := 0
 				if test.path != "/feed/" {
-					spare = 1 // the redirect of the address given
+					spare = 1 // the redirect of the given address
 				}
 				require.LessOrEqual(t, len(b.requests), b.allowed(0)+spare, "%s", strings.Join(b.requests, "\n"))
 			}
@@ -185,7 +185,7 @@ func TestWordPress(t *testing.T) {
 }
 
 // A post that is published at any moment of the walk is neither lost nor comes
-// twice, and costs no more than a walk may.
+// twice, and the walk stays within the limit on requests.
 func TestWordPressPublishedMeanwhile(t *testing.T) {
 	for _, set := range []func(*blog){
 		func(*blog) {},
@@ -214,7 +214,7 @@ func TestWordPressPublishedMeanwhile(t *testing.T) {
 }
 
 // Whatever is published, edited or deleted between two requests, a stable walk
-// of known length has every post that was there from the beginning to the end.
+// of known length has every post that existed from the beginning to the end.
 func TestWordPressAnyChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &blog{
@@ -227,7 +227,7 @@ func TestWordPressAnyChange(t *testing.T) {
 			b.edit(rapid.IntRange(1, b.next).Draw(rt, "edited before"))
 		}
 		changes := rapid.IntRange(0, 3).Draw(rt, "changes")
-		moved := false // something else than a post at the end
+		moved := false // anything but a post at the end
 		immune := !b.unordered && !b.withoutAPI
 		pages := b.pages()
 		b.before = func(n int) {
@@ -251,7 +251,7 @@ func TestWordPressAnyChange(t *testing.T) {
 		}
 		r := b.fetch(rt, b.answer, "/feed/")
 		if len(r.History.Gaps) > 0 {
-			return // it has been said
+			return // it has been reported
 		}
 		if r.RecoveredBy == "" {
 			require.True(rt, pages == 1 || b.pages() == 1)
@@ -264,8 +264,8 @@ func TestWordPressAnyChange(t *testing.T) {
 	})
 }
 
-// However many posts there are, on pages of whatever size, and whenever one is
-// published: all come, and no walk costs more than it may.
+// However many posts there are, on pages of any size, and whenever one is
+// published: all come, and no walk costs more than its limit.
 func TestWordPressCost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &blog{
@@ -287,8 +287,8 @@ func TestWordPressCost(t *testing.T) {
 	})
 }
 
-// Page 2 may be redirected to where page 1 is: by an old plugin for FeedBurner,
-// or one that tidies addresses.
+// Page 2 may be redirected to the URL of page 1 by an old plugin for
+// FeedBurner, or by one that tidies addresses.
 func TestWordPressRedirectsPages(t *testing.T) {
 	b := &blog{site: newSite(35), size: 10}
 	r := b.fetch(t, func(w http.ResponseWriter, r *http.Request) {
@@ -304,7 +304,7 @@ func TestWordPressRedirectsPages(t *testing.T) {
 	require.Len(t, r.History.Entries, 10)
 }
 
-// Nothing is said to be whole that is not.
+// Nothing is reported as whole that is not.
 func TestWordPressPlain(t *testing.T) {
 	t.Run("paged is ignored", func(t *testing.T) {
 		b := newBlog(t, 35, 10)

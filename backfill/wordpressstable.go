@@ -8,25 +8,25 @@ import (
 )
 
 // A stable walk reads the pages of a WordPress feed in the order in which posts
-// were modified, the last first. Then it settles what that has missed.
+// were modified, last page first. Then it reads what it has missed.
 type stable struct {
 	*source
 	yield func(*feedhistory.Document, error) bool
 	seen  set
 
-	tail   []*feedhistory.Entry // the latest of all as they were read, the latest first; nil: nobody knows
-	size   int                  // of a page
-	read   int                  // pages
-	barren int                  // pages in a row that brought nothing new
+	tail   []*feedhistory.Entry // the latest entries as they were read, latest first; nil if unknown
+	size   int                  // entries per page
+	read   int                  // number of pages read
+	barren int                  // pages in succession without new entries
 
-	inRow    int    // pages in a row that failed
-	failed   place  // the first of all that did
-	lastFail int    // and the last
-	lost     answer // why it could not be found out which page is the last
+	inRow    int    // failed pages in succession
+	failed   place  // the place of the first failed page
+	lastFail int    // the number of the last failed page
+	lost     answer // why the last page could not be determined
 }
 
 // stablePage returns the URL of page n in the order of modification. The first
-// is not asked for by its number: that would be redirected.
+// page is not requested by its number, because that would be redirected.
 func stablePage(s *source, n int) string {
 	return with(s.doc.URL, "order", "ASC", "orderby", orderBy, "paged", pageNumber(n))
 }
@@ -38,7 +38,7 @@ func pageNumber(n int) string {
 	return strconv.Itoa(n)
 }
 
-// works reports whether the server heeds the order.
+// works reports whether the server supports the order.
 func (s *stable) works() bool {
 	oldest := s.keep(stablePage(s.source, 1))
 	return oldest.err == nil && reordered(list(s.doc.Entries), list(oldest.doc.Entries))
@@ -71,8 +71,8 @@ func (s *stable) walk(yield func(*feedhistory.Document, error) bool) (proven boo
 	return s.pages(from) && s.settle(posts, max(from.Latest, 1))
 }
 
-// pages reads the pages from a place down to the first; below its Until no
-// further than to what is there already. It reports whether to go on.
+// pages reads the pages from a place back to the first one; below the place's
+// Until only as far as known entries. It reports whether to continue.
 func (s *stable) pages(from place) bool {
 	for n := from.Page; n >= 1; n-- {
 		goOn, meets := s.page(n, from.Until)
@@ -90,15 +90,15 @@ func (s *stable) pages(from place) bool {
 	return true
 }
 
-// page yields a page, if there is one, and reports whether to go on, and whether
-// all that it has is there already.
+// page yields a page if it exists. It reports whether to continue, and whether
+// everything on the page is known already.
 func (s *stable) page(n, until int) (goOn, meets bool) {
 	url := stablePage(s.source, n)
 	a := s.get(url)
 	if a.err != nil {
 		s.inRow++
 		if a.missing() && s.read == 0 && s.inRow == 1 {
-			return true, false // there are fewer by now
+			return true, false // there are fewer pages now
 		}
 		s.fail(n, until)
 		return s.yield(nil, a.gap(url, s.doc.URL)) && s.inRow == 1, false
@@ -125,7 +125,7 @@ func (s *stable) page(n, until int) (goOn, meets bool) {
 	return s.yield(a.doc, nil), until > 0 && s.task.overlaps(a.doc.Entries)
 }
 
-// fail notes that a page could not be read: there the next walk goes on.
+// fail records that a page could not be read; the next walk continues there.
 func (s *stable) fail(n, until int) {
 	if !s.failed.begun() {
 		s.failed = place{Page: n, Until: until}
@@ -134,14 +134,14 @@ func (s *stable) fail(n, until int) {
 	s.task.place = s.failed
 }
 
-// come notes how far the walk has come, unless something before has failed.
+// come records how far the walk has come, unless an earlier page has failed.
 func (s *stable) come(to place) {
 	if !s.failed.begun() {
 		s.task.place = to
 	}
 }
 
-// lastPage returns the number of the last page. The total may be that of other
+// lastPage returns the number of the last page. The total may count different
 // posts than the feed has: then there is no such page, or settle finds more.
 func (s *stable) lastPage(total int) int {
 	n := (total + s.size - 1) / s.size
@@ -151,21 +151,22 @@ func (s *stable) lastPage(total int) int {
 	case n < 1 || n > mostPages:
 		return s.search(0)
 	case s.exists(n):
-		delete(s.kept, stablePage(s.source, 1)) // in its turn: it may have changed by then
+		delete(s.kept, stablePage(s.source, 1)) // it is read in its turn, because it may have changed by then
 		return n
 	}
-	defer clear(s.kept) // likewise
+	defer clear(s.kept) // for the same reason
 	return s.search(n)
 }
 
 // mostPages is more than any site has.
 const mostPages = 1 << 20
 
-// search finds the last page by doubling and bisection; there is none at high,
-// if that is not zero. What comes is kept, and so does not cost a request more.
-// But a page that is read so early may have got another post by the time that
-// the page after it is read, if one was edited or deleted in between: that post
-// is then lost. Two pages in a row that cannot be read end the search.
+// search finds the last page by doubling and bisection. If high is not zero,
+// there is no page high. Pages that it reads are kept, and so cost no further
+// request. But after a page is read so early, another post may move to it,
+// because a post was edited or deleted before the walk reads the next page;
+// that post is then lost. Two pages in succession that cannot be read end the
+// search.
 func (s *stable) search(high int) int {
 	low, failed := 1, false
 	for high == 0 || high-low > 1 {
@@ -191,7 +192,8 @@ func (s *stable) search(high int) int {
 	return low
 }
 
-// exists reports whether there is a page n. One that cannot be read is one.
+// exists reports whether there is a page n. A page that cannot be read counts
+// as existing.
 func (s *stable) exists(n int) bool {
 	a := s.keep(stablePage(s.source, n))
 	return !a.missing() && s.ctx.Err() == nil && (a.err != nil || len(a.doc.Entries) > 0)

@@ -12,14 +12,13 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// entriesOf returns what is remembered of an archive's entries. What outlives the
-// document must not be a part of its text. How an entry is indented is no part of
-// what it says.
+// entriesOf returns what Digests remember of an archive's entries. It must not
+// refer to the document's text, which it outlives. Indentation does not count.
 func (r *report) entriesOf() entries {
 	all := make(entries, len(r.doc.Entries))
 	for i, e := range r.doc.Entries {
 		if e.WeakID {
-			continue // what it is called may be made of what it says
+			continue // its content may be made from what it says
 		}
 		h := sha256.New()
 		for word := range strings.FieldsSeq(r.entryText(i)) {
@@ -31,14 +30,14 @@ func (r *report) entriesOf() entries {
 	return all
 }
 
-// remember checks an archive against the earlier run, and remembers it.
+// remember compares an archive with the earlier run, and remembers it.
 func (c *Chain) remember(r *report) {
 	d, feed, url := c.Digests, c.first.url, strings.Clone(r.doc.URL)
 	now, has := digestOf(r.doc), r.entriesOf()
 	old, known := d.feeds[feed][url]
 	had, detailed := d.entries[feed][url]
 	if known && old != now {
-		what := "they were others, or had other update times"
+		what := "they were different, or had different update times"
 		if old.Entries != now.Entries {
 			what = fmt.Sprintf("there were %d", old.Entries)
 		}
@@ -60,7 +59,8 @@ func (c *Chain) remember(r *report) {
 	d.entries[feed][url] = has
 }
 
-// differences names the entries that came, went, or have another time.
+// differences names the entries that were added or removed, or that have a
+// different time.
 func differences(had, has entries) string {
 	var came, gone, changed []string
 	for id, said := range has {
@@ -80,7 +80,7 @@ func differences(had, has entries) string {
 	for _, part := range []struct {
 		ids  []string
 		what string
-	}{{came, "new"}, {gone, "gone"}, {changed, "with another time"}} {
+	}{{came, "new"}, {gone, "gone"}, {changed, "with a different time"}} {
 		if len(part.ids) > 0 {
 			text += "; " + part.what + ": " + some(part.ids)
 		}
@@ -93,7 +93,7 @@ func timeIn(said string) string {
 	return t
 }
 
-// some names the first of many ids.
+// some names the first few of many ids.
 func some(ids []string) string {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -108,9 +108,10 @@ func some(ids []string) string {
 	return strings.Join(text, ", ")
 }
 
-// edited reports entries that say something else than at an earlier run, at the
-// same time. Readers who have processed the archive do not read it again: they
-// learn of it if a newer document has the entry with a newer time (5005#17).
+// edited reports entries that have changed since an earlier run without a new
+// time. Readers that have processed the archive do not read it again, so they
+// learn of the change only if a newer document has the entry with a newer time
+// (5005#17).
 func (c *Chain) edited(r *report, had, has entries) {
 	var ids []string
 	for _, e := range r.doc.Entries {
@@ -124,12 +125,12 @@ func (c *Chain) edited(r *report, had, has entries) {
 		ids = append(ids, e.ID)
 	}
 	if len(ids) > 0 {
-		r.absent("archive-edited", "other words than at an earlier run, at the same time: %s", some(ids))
+		r.absent("archive-edited", "changed since an earlier run without a new update time: %s", some(ids))
 	}
 }
 
-// isTimed reports whether a document says when anything in it was updated. In Atom
-// all must.
+// isTimed reports whether a document says when anything in it was updated.
+// Every Atom document must.
 func (r *report) isTimed() bool {
 	if r.doc.Format != feedhistory.RSS || !r.doc.Updated.IsZero() {
 		return true

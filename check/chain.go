@@ -12,22 +12,21 @@ import (
 )
 
 // A Chain checks the documents of a feed, one after the other as
-// feedhistory.Client.Walk yields them. Of a document that has been checked it
-// keeps a few numbers for each entry, and nothing else. The zero value is ready
-// to use, for one walk.
+// feedhistory.Client.Walk yields them. It keeps only a few numbers for each
+// entry of a checked document. The zero value is ready to use, for one walk.
 type Chain struct {
 	Profile Profile
-	Digests *Digests // of an earlier run, brought up to date by this one; nil: none
+	Digests *Digests // Digests are those of an earlier run, which this run updates; nil means none.
 
 	first, newer *neighbour
-	detached     bool // the first is not a subscription document
+	detached     bool // the first document is not a subscription document
 	kind         feedhistory.Kind
 	documents    int
 	gaps         bool
-	current      string // that archives name
-	lastNamed    link   // what pages call the last
+	current      string // the URL that archives name as current
+	lastNamed    link   // the link that pages name as last
 	mixed        bool
-	archives     map[string]bool // if there are Digests
+	archives     map[string]bool // used if there are Digests
 	timed        bool            // a document says when it or an entry was updated
 
 	seed   maphash.Seed
@@ -37,29 +36,29 @@ type Chain struct {
 	pmh                  pmhChain
 }
 
-// A neighbour is what is remembered of a document for those that follow.
+// A neighbour is what is remembered of a document for later ones.
 type neighbour struct {
 	url            string
-	names          []string // every URL that it is known by
+	names          []string // all URLs that it is known by
 	newest, oldest time.Time
 	entries        int
 	updated        time.Time
 	id             string
 	older          link
-	entry          string // the oldest by update time
+	entry          string // the oldest entry by update time
 }
 
-// A link is one of the history links of a document, and its place.
+// A link is a history link of a document, with its place.
 type link struct {
 	href, rel    string
-	from         string // the document's URL
+	from         string // the URL of the document
 	line, column int
 	quote        Quote
 }
 
-// A tally counts documents with the same mistake.
+// A tally counts the documents with a mistake.
 type tally struct {
-	url string // the first
+	url string // the first of them
 	n   int
 }
 
@@ -69,7 +68,7 @@ func (t *tally) add(url string) {
 	}
 }
 
-// text says which of all documents have, or have not, what follows.
+// text names the documents that have, or lack, what follows.
 func (t tally) text(all int) string {
 	switch t.n {
 	case 1:
@@ -80,17 +79,17 @@ func (t tally) text(all int) string {
 	return fmt.Sprintf("%d of %d documents, of which this is the first, have", t.n, all)
 }
 
-// Documents returns how many documents have been checked.
+// Documents returns the number of documents that have been checked.
 func (c *Chain) Documents() int { return c.documents }
 
-// Add checks the next document: by itself, and as part of the chain.
+// Add checks the next document, by itself and as part of the chain.
 func (c *Chain) Add(doc *feedhistory.Document) []Finding { return c.add(doc, nil) }
 
 func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	n := newNeighbour(doc)
 	if c.first != nil && same(c.first.url, n.url) {
 		n.older = newReport(doc, c.Profile).older(c.kind)
-		c.newer = n // read again, as its chain had moved
+		c.newer = n // read again, because its chain has moved
 		return nil
 	}
 	r := newReport(doc, c.Profile)
@@ -128,7 +127,7 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 		if t.IsZero() {
 			continue
 		}
-		if t.After(n.newest) && !t.After(now) { // a date in the future says nothing of what came last
+		if t.After(n.newest) && !t.After(now) { // a date in the future does not say what is newest
 			n.newest = t
 		}
 		if n.oldest.IsZero() || t.Before(n.oldest) {
@@ -138,7 +137,7 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 	return n
 }
 
-// is reports whether a URL is the document's.
+// is reports whether a URL is one of the document's.
 func (n *neighbour) is(url string) bool {
 	return slices.ContainsFunc(n.names, func(name string) bool { return name != "" && same(name, url) })
 }
@@ -154,7 +153,7 @@ func (r *report) linkTo(rel string) link {
 	return to
 }
 
-// older returns the link by which a walk goes on.
+// older returns the link by which a walk continues.
 func (r *report) older(kind feedhistory.Kind) link {
 	if kind == feedhistory.Paged {
 		return r.linkTo(feedhistory.RelNext)
@@ -169,12 +168,12 @@ func (l link) finding(code, format string, args ...any) Finding {
 	return f
 }
 
-// keep adds a finding that has its place, in another document.
+// keep adds a finding whose place is in another document.
 func (r *report) keep(f Finding) {
 	r.found = append(r.found, placed{Finding: f, offset: nowhere})
 }
 
-// follower checks a document that another led to.
+// follower checks a document that another one links to.
 func (c *Chain) follower(r *report, n *neighbour) {
 	from := c.newer
 	if requested := r.doc.Response.Requested; requested != "" && !same(requested, n.url) {
@@ -188,7 +187,7 @@ func (c *Chain) follower(r *report, n *neighbour) {
 	}
 }
 
-// at is finding, if the link is the one that led to the document.
+// at makes a finding at the link, if it is the one that led to the document.
 func (l link) at(n *neighbour, code, format string, args ...any) Finding {
 	if !n.is(l.href) {
 		return newFinding(code, n.url, fmt.Sprintf(format, args...))
@@ -199,7 +198,7 @@ func (l link) at(n *neighbour, code, format string, args ...any) Finding {
 // archive checks an archive document (RFC 5005 §4).
 func (c *Chain) archive(r *report, n *neighbour) {
 	if from := c.newer; from.older.href != "" && n.is(from.older.href) {
-		r.drop("archive-without-links") // whether there is anything to link to is known here
+		r.drop("archive-without-links") // here it is known whether there is anything to link to
 		c.direction(r, n, from)
 		c.nextArchive(r, n, from)
 	}
@@ -232,7 +231,7 @@ func (c *Chain) direction(r *report, n, from *neighbour) {
 	}
 }
 
-// nextArchive checks the way back.
+// nextArchive checks the links forward in time.
 func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 	next, at, ok := r.link(feedhistory.RelNextArchive)
 	newest := from == c.first && !c.detached
@@ -253,7 +252,8 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 	}
 }
 
-// currentOf checks what the archive calls its subscription document.
+// currentOf checks the document that the archive names as its subscription
+// document.
 func (c *Chain) currentOf(r *report) {
 	current, at, ok := r.link(feedhistory.RelCurrent)
 	if !ok || c.first.is(current.Href) {
@@ -285,11 +285,11 @@ func (c *Chain) transport(r *report, n *neighbour) {
 
 func isSecure(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https:") }
 
-// Gap reports a document that the walk could not have.
+// Gap reports a document that the walk could not retrieve.
 func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	c.gaps = true
 	if _, within := errors.AsType[*feedhistory.ParseError](g.Err); within && g.From == g.URL {
-		return nil // the document has been read, and has findings of its own
+		return nil // the document has been read, and has its own findings
 	}
 	c.detached = c.detached || g.Reason == feedhistory.ReasonDetached
 	link := link{from: g.From, href: g.URL}
@@ -305,7 +305,7 @@ func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	return []Finding{link.gap(g)}
 }
 
-// gap is the finding for a document that a link does not lead to.
+// gap returns the finding for a document that a link does not lead to.
 func (l link) gap(g *feedhistory.Gap) Finding {
 	to := "the link " + strings.TrimPrefix(l.rel+" to ", " ") + clip(g.URL)
 	switch g.Reason {
@@ -331,7 +331,7 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 	return f
 }
 
-// statusCode tells a document that is refused (5005#18) from one that is not there.
+// statusCode distinguishes a refused document (5005#18) from a missing one.
 func statusCode(err error) string {
 	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
 		switch e.Status {
@@ -359,7 +359,7 @@ func (c *Chain) Finish() []Finding {
 	}
 	if c.kind == feedhistory.Archived && c.documents > 1 && !c.timed {
 		out = append(out, newFinding("edits-unnoticed", c.first.url,
-			fmt.Sprintf("none of the %d documents says when it, or an entry, was updated", c.documents)))
+			fmt.Sprintf("none of the %d documents says when it or an entry was updated", c.documents)))
 	}
 	if c.Profile == AtomPMH {
 		out = append(out, c.pmh.finish(c)...)

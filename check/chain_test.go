@@ -18,14 +18,14 @@ import (
 )
 
 // TestChains walks, for every rule of chains, a feed that breaks just this
-// rule, and one close by that breaks none. In the archives:
+// rule, and a similar one that breaks none. In the archives:
 //
 //	/raises…/feed.*  breaks the rule
 //	/clean…/feed.*   breaks none
 //	profile         the profile, if it is not RFC 5005
-//	also            another rule that cannot but be broken too
-//	budget          documents to request at most
-//	runs            walks; the findings are the last one's
+//	also            another rule that is inevitably broken, too
+//	budget          maximum number of documents to request
+//	runs            number of walks; the findings are those of the last
 //	https           the site is https://example.org
 func TestChains(t *testing.T) {
 	files := 0
@@ -58,7 +58,7 @@ func TestChains(t *testing.T) {
 					}
 				}
 			}
-			if slices.Contains(r.Formats, feedhistory.RSS) && r.Code != "barren" { // where the server, not the format, is at fault
+			if slices.Contains(r.Formats, feedhistory.RSS) && r.Code != "barren" { // if the server, not the format, is at fault
 				require.GreaterOrEqual(t, raised, 2)
 			}
 			require.NotZero(t, raised)
@@ -107,7 +107,7 @@ func walkAll(ctx context.Context, c *Chain, client *feedhistory.Client, url stri
 	return found
 }
 
-// toSite has every request answered by one site.
+// toSite sends every request to one site.
 type toSite struct{ url string }
 
 func (s toSite) RoundTrip(req *http.Request) (*http.Response, error) {

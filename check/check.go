@@ -7,8 +7,8 @@
 //	}
 //
 // A Chain checks the documents of a walk, one by one. Each Finding has a code,
-// the clause that it rests upon, its place and what to write instead; Rules has
-// all there are.
+// the clause that it is based on, its place, and what to write instead. Rules
+// returns all rules.
 package check
 
 import (
@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// A Level says how much a finding matters.
+// A Level says how serious a finding is.
 type Level uint8
 
-// The levels, the least first.
+// The levels, least serious first.
 const (
 	Note    Level = iota // worth knowing
 	Warning              // breaks a SHOULD, or loses entries with known readers
@@ -29,7 +29,7 @@ const (
 // String returns "note", "warning" or "error".
 func (l Level) String() string { return [...]string{"note", "warning", "error"}[min(l, Error)] }
 
-// MarshalText returns what String does.
+// MarshalText returns the same as String.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
@@ -43,15 +43,15 @@ func (l *Level) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a level", text)
 }
 
-// A Profile is a set of rules to check by.
+// A Profile is a set of rules.
 type Profile uint8
 
 // The profiles.
 const (
 	RFC5005 Profile = iota // RFC 5005, Feed Paging and Archiving
-	AtomPMH                // that, and Atom-PMH 1.0, for feeds of metadata records
+	AtomPMH                // the same, and Atom-PMH 1.0, for feeds of metadata records
 
-	DataReplication // the data replication protocol; its feeds are no documents, so it is for Chain.Walk only
+	DataReplication // the data replication protocol; its feeds are not documents, so use it only with Chain.Walk
 )
 
 // String returns "rfc5005", "atom-pmh" or "datareplication".
@@ -59,20 +59,21 @@ func (p Profile) String() string {
 	return [...]string{"rfc5005", "atom-pmh", "datareplication"}[min(p, DataReplication)]
 }
 
-// A Finding is one thing that is wrong, or worth knowing.
+// A Finding is something that is wrong, or worth knowing.
 type Finding struct {
-	Code    string // of its Rule
-	Clause  string // of the specification: "5005#14" is duty 14 of RFC 5005
+	Code    string // the code of its Rule
+	Clause  string // the clause of the specification: "5005#14" is duty 14 of RFC 5005
 	Level   Level
 	Message string // what is wrong, with the values
 	Hint    string // what to write instead
-	URL     string // of the document; "" if unknown
-	Line    int    // from 1, in the document as decoded to UTF-8; 0 where there is no place
+	URL     string // the URL of the document; "" if unknown
+	Line    int    // the line in the document as decoded to UTF-8, from 1; zero if there is no place
 	Column  int    // from 1, in characters
-	Quote   Quote  // what stands there
+	Quote   Quote  // the text at the place
 }
 
-// Where returns the finding's place: URL:line:column, as far as they are known.
+// Where returns the place of the finding as URL:line:column, as far as it is
+// known.
 func (f Finding) Where() string {
 	if f.Line == 0 {
 		return f.URL
@@ -86,11 +87,11 @@ func (f Finding) String() string {
 		fmt.Sprintf("%v: %s [%s, %s]", f.Level, f.Message, f.Code, f.Clause)
 }
 
-// A Quote is the part of a document's line around a place. It is the
-// document's, as it stood there: fit for no terminal before it is cleaned.
+// A Quote is the part of a line of the document around a place. It is not
+// cleaned, so do not print it to a terminal as it is.
 type Quote struct {
-	Before string // the place
-	After  string // and from it on
+	Before string // the text before the place
+	After  string // the text from the place on
 }
 
 // HasErrors reports whether any of the findings is an error.

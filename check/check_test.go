@@ -19,11 +19,11 @@ var update = flag.Bool("update", false, "write the table into the README")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// documentBase is where the documents of the fixtures are found, unless one
-// says otherwise.
+// documentBase is the URL of the documents in fixtures, unless one has a
+// different base.
 const documentBase = "https://example.org/dir/feed"
 
-// extension is that of a format's files.
+// extension returns the extension of a format's files.
 func extension(f feedhistory.Format) string {
 	return strings.TrimSuffix(f.String(), "feed")
 }
@@ -46,8 +46,8 @@ func codes(findings []Finding) []string {
 }
 
 // TestDocuments reads, for every rule and each of its formats, a document that
-// breaks just this rule, and one close by that breaks none. The archives may
-// have more of both: raises-2.atom.
+// breaks just this rule, and a similar one that breaks none. The archives may
+// have several of both: raises-2.atom.
 func TestDocuments(t *testing.T) {
 	files := map[string]bool{}
 	for _, r := range Rules() {

@@ -18,16 +18,15 @@ import (
 )
 
 // Digests remember the archives of feeds from one run to the next: the set of
-// entries, which should not change (5005#9), each id with its update time, and
-// what each entry says. The archive's own links may change, and do. The zero value
-// has none yet.
+// entries, which should not change (5005#9), with the ids and update times, and
+// what each entry says. They ignore the archive's own links, which may change.
+// The zero value is empty.
 type Digests struct {
-	feeds   map[string]map[string]digest  // by the feed's URL, and the archive's
-	entries map[string]map[string]entries // likewise
+	feeds   map[string]map[string]digest  // by the URLs of the feed and of the archive
+	entries map[string]map[string]entries // by the URLs of the feed and of the archive
 }
 
-// The entries of an archive, by their ids: the update time, and a digest of the
-// words.
+// The entries of an archive by id: the update time, and a digest of the words.
 type entries map[string]string
 
 // A digest is what is remembered of an archive.
@@ -35,13 +34,13 @@ type digest struct {
 	Entries int    `json:"entries"`
 	Digest  string `json:"digest"`
 
-	// Of a page of entities only: the links that it had.
+	// the links, only for a page of entities
 	Prev string `json:"prev,omitempty"`
 	Next string `json:"next,omitempty"`
 }
 
-// ReadDigests reads a file that Write has written. If there is none, the
-// digests are empty.
+// ReadDigests reads a file that Write has written. If the file does not exist,
+// the digests are empty.
 func ReadDigests(file string) (*Digests, error) {
 	d := new(Digests)
 	data, err := os.ReadFile(file)
@@ -57,7 +56,7 @@ func ReadDigests(file string) (*Digests, error) {
 	return d, nil
 }
 
-// Write writes the digests to a file, whole or not at all.
+// Write writes the digests to a file, either completely or not at all.
 func (d *Digests) Write(file string) (err error) {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -80,7 +79,7 @@ func (d *Digests) Write(file string) (err error) {
 	return os.Rename(tmp.Name(), file)
 }
 
-// The file is an object, for there may be more to remember one day.
+// The file is an object, so that it can be extended.
 type digestFile struct {
 	Feeds   map[string]map[string]digest  `json:"feeds"`
 	Entries map[string]map[string]entries `json:"entries,omitempty"`
@@ -118,7 +117,7 @@ func (d *Digests) keep(feed, url string, now digest) {
 	d.feeds[feed][url] = now
 }
 
-// missing reports the archives of a feed that its chain no longer has, and
+// missing reports the archives of a feed that are no longer in its chain, and
 // forgets them.
 func (d *Digests) missing(feed string, seen map[string]bool) (out []Finding) {
 	archives, at := d.feeds[feed], map[digest]string{}

@@ -11,7 +11,8 @@ import (
 )
 
 // Document returns the findings on one document, in the order of its text. The
-// error is what came with the document when it was read, or instead of it.
+// error is the one that reading the document returned, with the document or
+// instead of it.
 func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 	if doc == nil {
 		return []Finding{failure(err, "")}
@@ -21,7 +22,7 @@ func Document(doc *feedhistory.Document, err error, profile Profile) []Finding {
 	return r.findings()
 }
 
-// document checks all that can be seen in one document.
+// document checks everything that one document shows.
 func (r *report) document(err error) {
 	r.notes()
 	if err != nil {
@@ -37,7 +38,7 @@ func (r *report) document(err error) {
 	}
 }
 
-// notes reports the leniencies that the reader used.
+// notes reports the leniencies of the parser.
 func (r *report) notes() {
 	for _, n := range r.doc.Notes {
 		at := n.Offset
@@ -59,11 +60,11 @@ func (r *report) notes() {
 	}
 }
 
-// isStale recognises the note of a walk on a current, or a first, that leads to no
+// isStale recognises a walk's note that current, or first, does not lead to a
 // document where the feed begins.
 func isStale(n feedhistory.Note) bool { return n.Code == "beginning-not-there" }
 
-// mended are the notes of a reader that goes on where others give up.
+// mended are the notes about errors at which other readers give up.
 var mended = map[string]bool{
 	"content-before-root": true, "odd-attribute": true, "odd-end-tag": true, "odd-markup": true, "odd-tag": true,
 	"stray-end-tag": true, "unclosed-element": true,
@@ -77,14 +78,14 @@ func (r *report) flags() {
 		case f.foreign:
 			r.add("flag-namespace", f.at, "%s is in the namespace %s, which is not RFC 5005's, and does not count", f.name, clip(f.space))
 		case !f.head:
-			r.add("flag-misplaced", f.at, "fh:%s stands outside the head section, and does not count", f.name)
+			r.add("flag-misplaced", f.at, "fh:%s is outside the head section, and does not count", f.name)
 		case f.content:
-			r.add("flag-not-empty", f.at, "fh:%s contains %q, which has no meaning: the flag is set all the same", f.name, clip(f.text))
+			r.add("flag-not-empty", f.at, "fh:%s contains %q, which is ignored: the flag is set anyway", f.name, clip(f.text))
 		}
 	}
 }
 
-// flagAt is where a flag stands in the head section.
+// flagAt returns the place of a flag in the head section.
 func (r *report) flagAt(name string) int {
 	for _, f := range r.out.flags {
 		if f.name == name && f.head && !f.foreign {
@@ -94,7 +95,7 @@ func (r *report) flagAt(name string) int {
 	return nowhere
 }
 
-// link returns the link with a relation that counts, and its place.
+// link returns the first valid link with a relation, and its place.
 func (r *report) link(rel string) (link feedhistory.Link, at int, ok bool) {
 	if link, ok = r.doc.Links.Rel(rel); !ok {
 		return link, nowhere, false
@@ -106,7 +107,7 @@ func (r *report) has(rels ...string) bool {
 	return slices.ContainsFunc(r.doc.Links, func(l feedhistory.Link) bool { return slices.Contains(rels, l.Rel) })
 }
 
-// kinds checks what the document says of the feed that it is part of.
+// kinds checks what the document says about the kind of its feed.
 func (r *report) kinds() {
 	switch {
 	case r.doc.Complete:
@@ -123,7 +124,7 @@ func (r *report) kinds() {
 	r.pages()
 }
 
-// complete checks a complete document, which is alone (RFC 5005 §2).
+// complete checks a complete document, which has no others (RFC 5005 §2).
 func (r *report) complete() {
 	if r.doc.Archive {
 		r.add("combined-kinds", r.flagAt("archive"), "the document is complete and an archive at once, which has no defined meaning")
@@ -151,7 +152,7 @@ func (r *report) archive() {
 }
 
 // isUnmarkedArchive recognises an archive by what a subscription document does
-// not have: a next-archive, or a current that is another document.
+// not have: a next-archive, or a current that is a different document.
 func (r *report) isUnmarkedArchive() bool {
 	return !r.doc.Archive && !r.doc.Complete && r.archiveSigns() != ""
 }
@@ -169,7 +170,7 @@ func (r *report) archiveSigns() string {
 	return ""
 }
 
-// historyAt is the place of the first history link.
+// historyAt returns the place of the first history link.
 func (r *report) historyAt() int {
 	for i, link := range r.doc.Links {
 		if slices.Contains(historyRelations, link.Rel) && link.Rel != feedhistory.RelCurrent {
@@ -179,7 +180,8 @@ func (r *report) historyAt() int {
 	return nowhere
 }
 
-// self is the document's own URL: its self link, else where it was found.
+// self returns the document's own URL: its self link, or else where it was
+// found.
 func (r *report) self() string {
 	if self, ok := r.doc.Links.Rel(feedhistory.RelSelf); ok {
 		return self.Href
@@ -206,8 +208,8 @@ func (r *report) pages() {
 	r.lonelyPage(self)
 }
 
-// lonelyPage reports a page that names no neighbour, although there are other
-// pages: by first and last, or by the numbers of OpenSearch.
+// lonelyPage reports a page without links to neighbours although there are
+// other pages, according to first and last, or to OpenSearch's numbers.
 func (r *report) lonelyPage(self string) {
 	first, at, isFirst := r.link(feedhistory.RelFirst)
 	last, lastAt, isLast := r.link(feedhistory.RelLast)
@@ -231,7 +233,7 @@ func (r *report) lonelyPage(self string) {
 	}
 }
 
-// links checks the targets of the links that make up the chain.
+// links checks the targets of the links of the chain.
 func (r *report) links() {
 	targets := map[string]string{}
 	for i, link := range r.doc.Links {
@@ -239,7 +241,7 @@ func (r *report) links() {
 			continue
 		}
 		if !isAbsolute(link.Href) {
-			r.add("link-relative-unresolvable", r.at[i], "%s is %q: no absolute URL comes of it", link.Rel, clip(link.Href))
+			r.add("link-relative-unresolvable", r.at[i], "%s is %q, which cannot be made an absolute URL", link.Rel, clip(link.Href))
 		}
 		if other, ok := targets[link.Rel]; ok && !same(other, link.Href) && link.Rel != feedhistory.RelSelf {
 			r.add("relation-repeated", r.at[i], "%s is %s, but was %s before", link.Rel, clip(link.Href), clip(other))
@@ -248,15 +250,15 @@ func (r *report) links() {
 		}
 	}
 	for _, s := range r.out.stray {
-		r.add("history-link-in-entry", s.at, "%s stands in an entry, where it says nothing of the feed", s.text)
+		r.add("history-link-in-entry", s.at, "%s is in an entry, where it says nothing about the feed", s.text)
 	}
 	if !r.has(feedhistory.RelSelf) {
-		r.absent("self-missing", "the document does not say what its own URL is")
+		r.absent("self-missing", "the document does not say its own URL")
 	}
 }
 
-// isAbsolute reports whether a request can be made for a URL: it has a scheme,
-// and a host where the scheme wants one.
+// isAbsolute reports whether a URL can be requested: it has a scheme, and a
+// host if the scheme needs one.
 func isAbsolute(href string) bool {
 	u, err := url.Parse(href)
 	if err != nil || u.Scheme == "" {
@@ -272,8 +274,8 @@ func same(a, b string) bool {
 	return a == b
 }
 
-// timeOf is when an entry last changed, as far as it says: in RSS, when it was
-// published, at least.
+// timeOf returns when an entry last changed, as far as it says; in RSS at least
+// when it was published.
 func timeOf(e *feedhistory.Entry) time.Time {
 	if e.Updated.IsZero() {
 		return e.Published
@@ -281,13 +283,13 @@ func timeOf(e *feedhistory.Entry) time.Time {
 	return e.Updated
 }
 
-// times checks the document's own time against its entries'.
+// times compares the document's own time with its entries'.
 func (r *report) times() {
 	d := r.doc
 	if d.Format == feedhistory.RSS && d.Updated.IsZero() {
 		r.absent("rss-without-lastBuildDate", "the document does not say when it was updated")
 	}
-	if d.Updated.IsZero() || r.profile == AtomPMH { // which has a rule of its own for it
+	if d.Updated.IsZero() || r.profile == AtomPMH { // AtomPMH has its own rule for it
 		return
 	}
 	if e := newest(d.Entries); e != nil && timeOf(e).After(d.Updated) {
@@ -296,7 +298,7 @@ func (r *report) times() {
 	}
 }
 
-// newest returns the entry with the latest time, nil if none has one.
+// newest returns the entry with the latest time; nil if none has a time.
 func newest(entries []*feedhistory.Entry) (latest *feedhistory.Entry) {
 	for _, e := range entries {
 		if t := timeOf(e); !t.IsZero() && (latest == nil || t.After(timeOf(latest))) {
@@ -306,7 +308,7 @@ func newest(entries []*feedhistory.Entry) (latest *feedhistory.Entry) {
 	return latest
 }
 
-// stamp writes a time as RFC 3339 has it.
+// stamp returns a time in RFC 3339.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "without a time"

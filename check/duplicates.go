@@ -8,15 +8,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A copied is what is remembered of an entry, to know it again.
+// A copied is what is remembered of an entry, to recognise its copies.
 type copied struct {
-	updated  int64 // in nanoseconds; noTime for none
-	document int64 // when its document was updated, likewise
+	updated  int64 // in nanoseconds; noTime if it has none
+	document int64 // when its document was updated, in the same form
 	content  uint64
-	links    uint64 // where its alternate links lead
-	number   int32  // of the document
-	deletion bool   // in Atom-PMH
-	first    bool   // it, or a copy of it, is in the first document
+	links    uint64 // a digest of the targets of its alternate links
+	number   int32  // the number of the document
+	deletion bool   // for Atom-PMH
+	first    bool   // the entry, or a copy of it, is in the first document
 }
 
 const noTime = -1 << 63
@@ -28,10 +28,10 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// entries compares the document's entries with those of the documents before.
+// entries compares the document's entries with those of earlier documents.
 func (c *Chain) entries(r *report) {
 	if c.kind == feedhistory.Plain && c.Profile != AtomPMH {
-		return // the only document, which has been checked
+		return // the only document has been checked already
 	}
 	at := r.doc.Updated
 	if at.IsZero() {
@@ -58,13 +58,13 @@ func (c *Chain) entries(r *report) {
 	}
 }
 
-// inFirst reports whether an entry's record is in the first document.
+// inFirst reports whether the first document has a record's entry.
 func (c *Chain) inFirst(e *feedhistory.Entry) bool {
 	old, ok := c.copies[maphash.String(c.seed, e.ID)]
 	return ok && old.first
 }
 
-// entryText is an entry as it stands in the document.
+// entryText returns the text of an entry in the document.
 func (r *report) entryText(i int) string {
 	place, text := r.entry(i), r.doc.Text()
 	if place.at < 0 || place.end > len(text) || place.at > place.end {
@@ -73,7 +73,7 @@ func (r *report) entryText(i int) string {
 	return text[place.at:place.end]
 }
 
-// content sums up an entry. How it is indented is no part of it.
+// content returns a digest of an entry. Indentation does not count.
 func (c *Chain) content(text string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
@@ -84,7 +84,8 @@ func (c *Chain) content(text string) uint64 {
 	return h.Sum64()
 }
 
-// alternates sums up where an entry's alternate links lead, in whatever order.
+// alternates returns a digest of the targets of an entry's alternate links, in
+// any order.
 func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
 	for _, link := range e.Links {
 		if link.Rel == feedhistory.RelAlternate {
@@ -94,7 +95,8 @@ func (c *Chain) alternates(e *feedhistory.Entry) (sum uint64) {
 	return sum
 }
 
-// compare checks two copies of an entry, the second in the older document.
+// compare compares two copies of an entry; the second one is in the older
+// document.
 func (c *Chain) compare(r *report, i int, old, now copied) {
 	e, at := r.doc.Entries[i], r.entry(i).id
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// What a publisher's test does with its own output.
+// A publisher's test checks its own output.
 func ExampleDocument() {
 	const feed = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">
   <id>https://example.org/</id>

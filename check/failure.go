@@ -18,7 +18,8 @@ func (r *report) unread(err error) {
 	r.add(f.Code, at, "%s", f.Message)
 }
 
-// failure is the finding for a document that could not be retrieved, or read.
+// failure returns the finding for a document that could not be retrieved or
+// read.
 func failure(err error, url string) Finding {
 	if parse, ok := errors.AsType[*feedhistory.ParseError](err); ok {
 		f := newFinding(parseCode(parse.Reason), parse.URL, parse.Err.Error())
@@ -37,7 +38,7 @@ func failure(err error, url string) Finding {
 	return newFinding(codeUnavailable, url, reasonText(err))
 }
 
-// codeUnavailable is the code of what is not a document's fault.
+// codeUnavailable is the code for failures that are not the document's fault.
 const codeUnavailable = "document-unavailable"
 
 func parseCode(reason feedhistory.Reason) string {
@@ -52,7 +53,7 @@ func parseCode(reason feedhistory.Reason) string {
 	return "not-well-formed"
 }
 
-// reasonText says in short why a document could not be retrieved.
+// reasonText says briefly why a document could not be retrieved.
 func reasonText(err error) string {
 	if e, ok := errors.AsType[*feedhistory.StatusError](err); ok {
 		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))

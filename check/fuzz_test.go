@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Whatever a document is, and whether it can be read or not, checking it ends
-// without a panic, and every finding is one of a rule, at a place that exists.
+// Whatever a document is, readable or not, checking it ends without a panic,
+// and every finding has a rule, and a place that exists.
 func FuzzDocument(f *testing.F) {
 	n := 0
 	for _, pattern := range []string{"../testdata/parse/*", "../testdata/rfc5005/*", "testdata/documents/*"} {

@@ -6,12 +6,12 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// ids checks the identities of the feed and its entries (5005#22).
+// ids checks the ids of the feed and its entries (5005#22).
 func (r *report) ids() {
 	d := r.doc
 	if d.Format == feedhistory.Atom {
 		switch {
-		case d.ID == "" && r.count["id-too-long"] > 0: // it has one
+		case d.ID == "" && r.count["id-too-long"] > 0: // it has an id
 		case d.ID == "":
 			r.absent("id-missing", "the feed has no id")
 		case !isIRI(d.ID):
@@ -47,12 +47,12 @@ func (r *report) iri(e *feedhistory.Entry, place entryPlace) {
 	case r.doc.Format == feedhistory.Atom && !isIRI(e.ID):
 		r.add("not-absolute-iri", place.id, "the id %q is not an absolute IRI", clip(e.ID))
 	case r.doc.Format == feedhistory.RSS && place.permalink && !isIRI(e.ID):
-		r.add("not-absolute-iri", place.id, "the guid %q is said to be a URL, as isPermaLink is not false", clip(e.ID))
+		r.add("not-absolute-iri", place.id, "the guid %q is not a URL, although isPermaLink is not false", clip(e.ID))
 	}
 }
 
-// duplicate compares two entries with the same id. Atom-PMH has its own rules:
-// there, it is how history is kept.
+// duplicate compares two entries with the same id. Atom-PMH has different
+// rules, because it keeps history in this way.
 func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	switch {
 	case r.profile == AtomPMH:
@@ -68,8 +68,8 @@ func (r *report) duplicate(e, first *feedhistory.Entry, place entryPlace) {
 	}
 }
 
-// isIRI recognises an absolute IRI: a scheme, something after it, and none of
-// the characters that IRIs do not have (RFC 3987 §2.2).
+// isIRI recognises an absolute IRI: a scheme, followed by something, without
+// the characters that an IRI cannot have (RFC 3987 §2.2).
 func isIRI(s string) bool {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" || strings.Trim(rest, "/") == "" || !isLetter(scheme[0]) {

@@ -16,8 +16,8 @@ import (
 )
 
 // A chain of a thousand documents is checked in one walk, which keeps a few
-// numbers for each entry and none of the documents: 20 MB pass, and what stays
-// of the last 900 is a small part of that.
+// numbers for each entry but no document: of the 20 MB of the last 900
+// documents, only a small part stays in memory.
 func TestLongChain(t *testing.T) {
 	const documents, entries = 1000, 10
 	content := strings.Repeat("Something that was written, once. ", 60)
@@ -56,8 +56,8 @@ func TestLongChain(t *testing.T) {
 	require.Less(t, grown/(900*entries), int64(400))
 }
 
-// longDocument is one of the documents: "/1000" the subscription document, and
-// "/1" the oldest archive.
+// longDocument returns one of the documents: "/1000" is the subscription
+// document, and "/1" the oldest archive.
 func longDocument(site, path string, documents, entries int, content string) string {
 	var n int
 	_, _ = fmt.Sscanf(path, "/%d", &n)

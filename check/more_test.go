@@ -22,7 +22,7 @@ func parse(t testing.TB, text string) []Finding {
 	return Document(doc, err, RFC5005)
 }
 
-// The RFC's own examples, as corrected, are as they should be.
+// The RFC's own examples, as corrected, have no findings.
 func TestExamples(t *testing.T) {
 	for _, pattern := range []string{"*.atom", "*.rss"} {
 		files, err := filepath.Glob("../testdata/rfc5005/" + pattern)
@@ -38,7 +38,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// So are they as chains, but for what the server says of them.
+// Nor do they as chains, except about the server's answers.
 func TestExampleChains(t *testing.T) {
 	for _, name := range []string{"archived-atom", "archived-rss", "paged-atom"} {
 		a := archive(t, "../conformance/cases/walk/rfc5005-"+name+".txtar")
@@ -52,8 +52,7 @@ func TestExampleChains(t *testing.T) {
 	}
 }
 
-// Every leniency of the reader has a rule, or is what makes a document not
-// well-formed.
+// Every leniency of the parser has a rule, or makes a document not well-formed.
 func TestLeniencies(t *testing.T) {
 	call := regexp.MustCompile(`\b(?:note|recovered|damaged)\("([a-z-]+)"`)
 	n, used := 0, map[string]bool{}
@@ -92,7 +91,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The README has the table that table makes; -update writes it there.
+// The README contains the result of table; -update writes it there.
 func TestReadme(t *testing.T) {
 	const begin, end = "<!-- codes -->\n", "<!-- /codes -->"
 	data, err := os.ReadFile("README.md")
@@ -124,7 +123,7 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, "error: "+f.Message+" [flag-not-empty, 5005#2]", f.String())
 }
 
-// A mistake that is made a thousand times is told twenty times.
+// A mistake that is made a thousand times is reported twenty times.
 func TestMany(t *testing.T) {
 	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/>`+
 		strings.Repeat("<entry/>", 1000)+"</feed>")
@@ -133,7 +132,7 @@ func TestMany(t *testing.T) {
 	require.NotContains(t, found[0].Message, "more")
 }
 
-// A quotation stays short, however long the line.
+// A quotation is short, however long the line is.
 func TestQuoteIsShort(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	found := parse(t, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><link rel="self" href=""/><title>`+long+
@@ -153,7 +152,7 @@ func TestHeaderLinks(t *testing.T) {
 	require.Zero(t, found[0].Line)
 }
 
-// What a program has put together has no text: what the model says is checked.
+// A document that a program has built has no text; its model is checked.
 func TestDocumentWithoutText(t *testing.T) {
 	found := Document(&feedhistory.Document{
 		Format: feedhistory.Atom, ID: "1", Archive: true, Entries: []*feedhistory.Entry{{ID: "urn:1"}},
@@ -182,7 +181,7 @@ func TestNoDocument(t *testing.T) {
 	require.False(t, HasErrors([]Finding{{Level: Warning}, {Level: Note}}))
 }
 
-// A feed that begins with next-archive, and goes back in time.
+// The feed begins with next-archive, and goes back in time.
 func TestReversedFeed(t *testing.T) {
 	a := archive(t, "../conformance/cases/walk/relations-reversed.txtar")
 	found := walkFixture(t, a, a.Files[0].Name)
@@ -311,15 +310,15 @@ func TestDifferences(t *testing.T) {
 	had := entries{"a": "1 x", "b": "1 x", "c": "1 x", "d": "1 x"}
 	for want, has := range map[string]entries{
 		"": {"a": "1 x", "b": "1 x", "c": "1 x", "d": "1 y"},
-		"; new: e; gone: a, b; with another time: c": {"c": "2 x", "d": "1 x", "e": "1 x"},
+		"; new: e; gone: a, b; with a different time: c": {"c": "2 x", "d": "1 x", "e": "1 x"},
 		"; gone: a, b, c and 1 more":                 {},
 	} {
 		require.Equal(t, want, differences(had, has))
 	}
 }
 
-// What an earlier release has written says nothing of single entries, and is
-// compared all the same.
+// Digests of an earlier release have no single entries, but can still be
+// compared.
 func TestOlderDigestFile(t *testing.T) {
 	a := archive(t, "testdata/chains/archive-changed.txtar")
 	site := feedtest.Serve(t, a.String())

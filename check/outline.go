@@ -16,29 +16,29 @@ const (
 	nsSearch1 = "http://a9.com/-/spec/opensearchrss/1.0/"
 )
 
-// nowhere is the offset of what has no place in the document.
+// nowhere is the offset of something without a place in the document.
 const nowhere = -1
 
-// An outline is what the model of a document does not have: where things
-// stand, and what stands where it has no meaning. It is read off the text.
+// An outline has what the model of a document lacks: the places of things, and
+// what is in places where it has no meaning. It is made from the text.
 type outline struct {
-	native      string          // the root's namespace
-	top         int             // feed or channel
-	id, updated int             // of the feed
-	links       []spot          // of the head section, one for each relation
-	flags       []flagPlace     // wherever they stand
+	native      string          // the namespace of the root element
+	top         int             // the feed or channel
+	id, updated int             // those of the feed
+	links       []spot          // in the head section, one for each relation
+	flags       []flagPlace     // in any place
 	stray       []spot          // history links in entries
 	entries     []entryPlace    // in document order
 	search      map[string]spot // OpenSearch's numbers in the head section
 }
 
-// A spot is a place, and what stands there.
+// A spot is a place with its text.
 type spot struct {
 	at   int
 	text string
 }
 
-// A flagPlace is fh:complete or fh:archive.
+// A flagPlace is an fh:complete or fh:archive.
 type flagPlace struct {
 	at      int
 	name    string
@@ -49,11 +49,11 @@ type flagPlace struct {
 	space   string // in this one
 }
 
-// An entryPlace is an entry's element.
+// An entryPlace is the element of an entry.
 type entryPlace struct {
 	at, end   int
 	id        int
-	permalink bool // an RSS guid that is said to be a URL
+	permalink bool // an RSS guid that claims to be a URL
 	content   contentKind
 }
 
@@ -62,11 +62,11 @@ type contentKind uint8
 
 const (
 	noContent    contentKind = iota
-	emptyContent             // and no src: the mark of a deletion in Atom-PMH
+	emptyContent             // and no src: this marks a deletion in Atom-PMH
 	someContent
 )
 
-// newOutline reads a document's text. What follows damage is not in it.
+// newOutline reads a document's text, up to the first damage.
 func newOutline(doc *feedhistory.Document) *outline {
 	o := &outline{top: nowhere, id: nowhere, updated: nowhere}
 	if doc.Format == feedhistory.JSONFeed {
@@ -86,7 +86,7 @@ func newOutline(doc *feedhistory.Document) *outline {
 	return o
 }
 
-// jsonItems finds the items, which the model has as they stood in the text.
+// jsonItems finds the items, whose text the model has unchanged.
 func (o *outline) jsonItems(doc *feedhistory.Document) {
 	from := 0
 	for _, e := range doc.Entries {
@@ -121,8 +121,8 @@ func (s *outliner) rss() {
 	}
 }
 
-// isNative reports whether the current element is the format's own, rather
-// than of an extension.
+// isNative reports whether the current element belongs to the format, and not
+// to an extension.
 func (s *outliner) isNative() bool {
 	switch space := s.Space(); space {
 	case "", s.native, nsAtom, nsAtom03, "http://purl.org/rss/1.0/",
@@ -145,7 +145,7 @@ func (s *outliner) head(entry string) {
 			s.entry()
 		case local == "link" && s.isNative():
 			s.headLink()
-		case local == "prev" && s.Space() == nsHistory: // of a draft: it stands for a link
+		case local == "prev" && s.Space() == nsHistory: // an old draft's equivalent of a link
 			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
 		case local == "id" && s.isNative():
 			s.id = at
@@ -159,11 +159,11 @@ func (s *outliner) head(entry string) {
 	}
 }
 
-// headLink notes the place of a link, for each of its relations.
+// headLink records the place of a link for each of its relations.
 func (s *outliner) headLink() {
 	at := s.Offset()
 	if _, ok := s.Attr("", "href"); !ok {
-		if s.Space() != nsAtom && s.Space() != nsAtom03 { // RSS's own
+		if s.Space() != nsAtom && s.Space() != nsAtom03 { // RSS's own link
 			s.links = append(s.links, spot{at, feedhistory.RelAlternate})
 		}
 		return
@@ -173,7 +173,7 @@ func (s *outliner) headLink() {
 	}
 }
 
-// relations returns what the current link has as rel.
+// relations returns the relations in the current link's rel.
 func (s *outliner) relations() []string {
 	rel, _ := s.Attr("", "rel")
 	if fields := strings.Fields(rel); len(fields) > 0 {
@@ -182,7 +182,7 @@ func (s *outliner) relations() []string {
 	return []string{feedhistory.RelAlternate}
 }
 
-// searchNumber notes what OpenSearch says of the results that this is a page of.
+// searchNumber records OpenSearch's numbers for the page.
 func (s *outliner) searchNumber() {
 	at, name := s.Offset(), s.Local()
 	if s.search == nil {
@@ -214,7 +214,7 @@ func (s *outliner) entry() {
 			s.entryLink()
 		case "content":
 			e.content = s.content()
-		case "source", "summary", "description": // another feed's head, and people's text
+		case "source", "summary", "description": // another feed's head, and text for people
 			s.Skip()
 		default:
 			s.elsewhere()
@@ -225,7 +225,7 @@ func (s *outliner) entry() {
 	}
 }
 
-// historyRelations tie a feed's documents together: in an entry they mean nothing.
+// historyRelations connect a feed's documents; in an entry they mean nothing.
 var historyRelations = []string{
 	feedhistory.RelFirst, feedhistory.RelLast, feedhistory.RelPrevious, feedhistory.RelNext,
 	feedhistory.RelCurrent, feedhistory.RelPrevArchive, feedhistory.RelNextArchive,
@@ -253,16 +253,16 @@ func (s *outliner) content() contentKind {
 	return emptyContent
 }
 
-// inner moves to the end of the current element. It returns the text within,
-// and whether there is any, or an element.
+// inner moves to the end of the current element. It returns the text inside,
+// and whether there is any text or element.
 func (s *outliner) inner() (text string, content bool) {
 	at := s.Offset()
 	text = strings.TrimSpace(s.ElementText())
 	tags := strings.Count(s.text[at:s.End()], "<")
-	return text, text != "" || tags > 2 // its own
+	return text, text != "" || tags > 2 // the element's own tags
 }
 
-// elsewhere looks for flags where they do not count.
+// elsewhere looks for flags in places where they do not count.
 func (s *outliner) elsewhere() {
 	if s.Local() == "source" {
 		s.Skip()
@@ -276,8 +276,8 @@ func (s *outliner) elsewhere() {
 	}
 }
 
-// flag reads the current element if it is one of RFC 5005's flags, or meant to
-// be: in a namespace that is misspelt, or none that it was given.
+// flag reads the current element if it is one of RFC 5005's flags, or is meant
+// to be: its namespace may be misspelt or missing.
 func (s *outliner) flag(head bool) bool {
 	name, space := s.Local(), s.Space()
 	if name != "complete" && name != "archive" {

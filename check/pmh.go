@@ -6,9 +6,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Atom-PMH 1.0 in one document. An entry with an alternate link and no content
-// is active, or historical if its record has a later one; an entry with empty
-// content and no alternate link is a deletion.
+// This file checks Atom-PMH 1.0 in one document. An entry with an alternate
+// link and no content is active, or historical if its record has a later entry.
+// An entry with empty content and no alternate link is a deletion.
 
 // pmh checks the duties of a producer that one document shows.
 func (r *report) pmh() {
@@ -37,13 +37,13 @@ func (r *report) pmh() {
 			r.add("pmh-feed-older-than-entry", place.at, "entry %s was updated %s, the feed %s",
 				clip(e.ID), stamp(e.Updated), stamp(d.Updated))
 		}
-		if place.at != nowhere { // what the model has says nothing of content
+		if place.at != nowhere { // the model does not say whether there is content
 			r.pmhEntry(e, place, latest[e.ID].After(e.Updated))
 		}
 	}
 }
 
-// pmhEntry checks that an entry is of one of the kinds that there are.
+// pmhEntry checks that an entry is of one of the known kinds.
 func (r *report) pmhEntry(e *feedhistory.Entry, place entryPlace, historical bool) {
 	alternate, kind := false, "active"
 	for _, link := range e.Links {
@@ -64,7 +64,7 @@ func (r *report) pmhEntry(e *feedhistory.Entry, place entryPlace, historical boo
 	case alternate && place.content == someContent:
 		r.add("pmh-"+kind+"-content", place.at, "the %s entry %s has content", kind, clip(e.ID))
 	case !alternate && place.content == someContent:
-		r.add("pmh-deletion-content", place.at, "entry %s has content and no alternate link: it is of no kind", clip(e.ID))
+		r.add("pmh-deletion-content", place.at, "entry %s has content and no alternate link: it is of no known kind", clip(e.ID))
 	case !alternate && place.content == noContent && historical:
 		r.add("pmh-historical-alternate-missing", place.at, "the historical entry %s has no alternate link", clip(e.ID))
 	case !alternate && place.content == noContent:

@@ -2,15 +2,15 @@ package check
 
 import "github.com/feedhistory/feedhistory"
 
-// A pmhChain is what Atom-PMH asks of a whole chain.
+// A pmhChain checks the requirements of Atom-PMH for a whole chain.
 type pmhChain struct {
-	complete  bool   // the subscription document says so
-	completed string // a document with fh:complete
+	complete  bool   // whether the subscription document says so
+	completed string // the URL of a document with fh:complete
 	deletions bool
-	archived  bool // there is an archive
+	archived  bool // whether there is an archive
 }
 
-// document checks a document against the one that led to it.
+// document compares a document with the one that links to it.
 func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	d := r.doc
 	if d.Complete {
@@ -25,7 +25,7 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 		return
 	}
 	if d.Complete && !p.complete {
-		r.add("pmh-complete-in-archive", r.flagAt("complete"), "this archive has fh:complete, but the subscription document has not")
+		r.add("pmh-complete-in-archive", r.flagAt("complete"), "this archive has fh:complete, but the subscription document does not")
 	}
 	if p.complete {
 		p.whole(c, r)
@@ -37,7 +37,7 @@ func (p *pmhChain) document(c *Chain, r *report, n *neighbour) {
 	}
 }
 
-// whole checks that a complete subscription document knows the records of an
+// whole checks that a complete subscription document has the records of an
 // archive.
 func (p *pmhChain) whole(c *Chain, r *report) {
 	for i, e := range r.doc.Entries {
@@ -47,11 +47,11 @@ func (p *pmhChain) whole(c *Chain, r *report) {
 	}
 }
 
-// compare checks two entries of one record.
+// compare compares two entries of a record.
 func (p *pmhChain) compare(r *report, i int, old, now copied) {
 	e, at := r.doc.Entries[i], r.entry(i).id
 	switch {
-	case now.updated == old.updated && now.content == old.content: // one entry, in two documents
+	case now.updated == old.updated && now.content == old.content: // the same entry in two documents
 	case now.updated == old.updated && now.deletion != old.deletion:
 		r.add("pmh-deletion-same-time", at, "record %s has a deletion and another entry, both of %s", clip(e.ID), stamp(e.Updated))
 	case now.updated == old.updated && now.links != old.links:
@@ -71,7 +71,7 @@ func (p *pmhChain) finish(c *Chain) (out []Finding) {
 	case p.completed != "" && p.deletions:
 		out = append(out, newFinding("pmh-deletion-in-complete", p.completed, "there are deletion entries, but also fh:complete"))
 	case p.completed == "" && !p.deletions && !p.archived && c.documents == 1 && c.kind == feedhistory.Plain:
-		out = append(out, newFinding("pmh-complete-missing", c.first.url, "this document is all there is, and has no fh:complete"))
+		out = append(out, newFinding("pmh-complete-missing", c.first.url, "this document has everything, but no fh:complete"))
 	}
 	return out
 }

@@ -20,18 +20,18 @@ import (
 const (
 	mostPageBytes   = 1 << 40
 	mostEntityBytes = 256 << 20
-	mostKnownIDs    = 1 << 20 // that are compared
+	mostKnownIDs    = 1 << 20 // the maximum number of ids to compare
 )
 
-// A pageWalker checks the pages of a data replication feed, the newest first.
-// It holds one entity at a time.
+// A pageWalker checks the pages of a data replication feed, newest first. It
+// keeps one entity at a time in memory.
 type pageWalker struct {
 	*Chain
 	ctx     context.Context
 	fetcher *feedhistory.Client
-	most    int // pages
+	most    int // maximum number of pages
 
-	feed    string // the newest page's URL
+	feed    string // the URL of the newest page
 	newer   *replication.Page
 	oldest  time.Time // the first stamp of the newer page
 	visited map[string]bool
@@ -39,7 +39,7 @@ type pageWalker struct {
 	seed    maphash.Seed
 
 	found []Finding
-	count map[string]int // by code, of the page
+	count map[string]int // by code, for the page
 }
 
 // walkPages is Walk for pages of entities.
@@ -71,8 +71,8 @@ func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url s
 	}
 }
 
-// page checks a page, and returns the URL of the older one. The error is that
-// of the newest page, or the context's.
+// page checks a page, and returns the URL of the older one. The error is the
+// context's, or that of the request for the newest page.
 func (w *pageWalker) page(url string) (older string, err error) {
 	w.found, w.count = nil, map[string]int{}
 	if w.most > 0 && w.documents >= w.most {
@@ -115,7 +115,7 @@ func (w *pageWalker) add(code, url, format string, args ...any) {
 	}
 }
 
-// findings returns those of the page.
+// findings returns the findings on the page.
 func (w *pageWalker) findings() []Finding {
 	for i, f := range slices.Backward(w.found) {
 		if n := w.count[f.Code]; n > mostOfACode {
@@ -126,7 +126,7 @@ func (w *pageWalker) findings() []Finding {
 	return w.found
 }
 
-// heads checks the header of a page, and that HEAD has it too.
+// heads checks the header of a page, and that the answer to HEAD has the same.
 func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 	kind, modified := page.Header.Get(replication.FieldType), page.Header.Get(replication.FieldModified)
 	if page.Status != http.StatusOK {
@@ -151,14 +151,14 @@ func (w *pageWalker) heads(page, head *replication.Page, headErr error) {
 	}
 }
 
-// timeForm checks that a stamp that can be read can be read by all.
+// timeForm checks that a readable stamp can be read by all consumers.
 func (w *pageWalker) timeForm(page *replication.Page, what, stamp string) {
 	if _, err := http.ParseTime(stamp); err != nil {
 		w.add("dr-time-form", page.URL, "Last-Modified of %s is %q", what, clip(stamp))
 	}
 }
 
-// links checks the links of a page, and those between it and the newer one.
+// links checks the links of a page, and those between it and the newer page.
 func (w *pageWalker) links(page *replication.Page) {
 	for _, line := range page.Header.Values(replication.FieldLink) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(replication.Links(http.Header{replication.FieldLink: {line}})) > 1 {
@@ -176,13 +176,14 @@ func (w *pageWalker) links(page *replication.Page) {
 	case page.Self != "" && page.Self != newer.Prev:
 		w.add("dr-self-differs", page.URL, "self is %s, but prev of %s is %s", clip(page.Self), clip(newer.Key()), clip(newer.Prev))
 	case page.Next == "" && len(w.visited) == 2:
-		// The link to the newest page comes last (datareplication#producer-1).
+		// The link to the newest page is written last
+		// (datareplication#producer-1).
 	case newer.Self != "" && !newer.Is(page.Next):
 		w.add("dr-links-disagree", page.URL, "next is %q, but prev of %s leads here", clip(page.Next), clip(newer.Key()))
 	}
 }
 
-// entities checks what a page has.
+// entities checks the entities of a page.
 func (w *pageWalker) entities(page *replication.Page) {
 	boundary, err := replication.Boundary(page.Header.Get(replication.FieldType))
 	if err != nil {
@@ -211,7 +212,7 @@ func (w *pageWalker) unread(page *replication.Page, whole int, err error) {
 	switch {
 	case w.ctx.Err() != nil:
 	case cut || err == io.ErrUnexpectedEOF:
-		w.add("dr-cut-short", page.URL, "the page ends after %d entities, in the midst of the next", whole)
+		w.add("dr-cut-short", page.URL, "the page ends after %d entities, in the middle of the next", whole)
 	case errors.Is(err, replication.ErrTooLarge):
 		w.add("limit-exceeded", page.URL, "entity %d has more than %d bytes", whole+1, mostEntityBytes)
 	case errors.As(err, new(*feedhistory.LimitError)), errors.As(err, new(*feedhistory.TimeoutError)):
@@ -221,8 +222,8 @@ func (w *pageWalker) unread(page *replication.Page, whole int, err error) {
 	}
 }
 
-// forget drops the digests of pages that are no longer there: they were
-// cleaned up, as they may be (datareplication#feed-6).
+// forget drops the digests of pages that no longer exist, because pages may be
+// cleaned up (datareplication#feed-6).
 func (w *pageWalker) forget() {
 	if w.Digests == nil {
 		return

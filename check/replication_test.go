@@ -14,9 +14,9 @@ import (
 )
 
 // TestReplication walks, for every rule of pages of entities, feeds that break
-// just this rule, and one close by that breaks none: /raises…/feed and
-// /clean…/feed. The findings are those of the last of as many runs as the archive
-// asks for.
+// just this rule, and a similar one that breaks none: /raises…/feed and
+// /clean…/feed. The findings are those of the last of as many runs as the
+// archive says.
 func TestReplication(t *testing.T) {
 	files := 0
 	for _, r := range Rules() {
@@ -77,8 +77,8 @@ func pagesClient(t *testing.T) *feedhistory.Client {
 	return client
 }
 
-// TestReplicationFeeds: whatever the feeds of the consumer's own tests do, a
-// check comes to its end; where the consumer has an error, so has the check.
+// TestReplicationFeeds checks the feeds of the consumer's own tests: a check
+// always comes to its end, and finds an error if the consumer does.
 func TestReplicationFeeds(t *testing.T) {
 	files, err := filepath.Glob("../harvest/datareplication/testdata/feeds/*.txtar")
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestReplicationFeeds(t *testing.T) {
 	for _, file := range files {
 		a := archive(t, file)
 		if strings.Contains(a.String(), "#2 --") {
-			continue // it is another feed by the time that it is read
+			continue // it has become a different feed when it is read
 		}
 		found := walkPages(t, a, "/feed")
 		want, _ := a.File("want")
@@ -98,8 +98,8 @@ func TestReplicationFeeds(t *testing.T) {
 	}
 }
 
-// A feed that cannot be retrieved is an error, a long one is cut short, and one with
-// the same mistake a thousand times says so once.
+// A feed that cannot be retrieved is an error, a long one is cut short, and a
+// mistake that is made a thousand times is reported once.
 func TestReplicationWalk(t *testing.T) {
 	site := feedtest.Serve(t, `
 -- /feed --

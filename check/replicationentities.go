@@ -14,18 +14,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// entities are those of one page, as they come.
+// entities checks the entities of one page as they come.
 type entities struct {
 	*pageWalker
 	page *replication.Page
 	n    int
 
-	first, last time.Time // stamps
-	sum         hash.Hash // of all so far
+	first, last time.Time // first and last stamp
+	sum         hash.Hash // of all entities so far
 
 	known   digest // of an earlier run
 	isKnown bool
-	then    string // the digest of as many entities as there were
+	then    string // the digest of as many entities as there were then
 }
 
 func (w *pageWalker) newEntities(page *replication.Page) *entities {
@@ -59,7 +59,7 @@ func (e *entities) entity(part replication.Part) {
 	e.digest(id, part)
 }
 
-// operation checks what an entity does, as it is written and as it is read.
+// operation checks the operation of an entity, as written and as read.
 func (e *entities) operation(what, written, read string) {
 	known := []string{"PUT", "DELETE", "PATCH"}
 	switch {
@@ -90,10 +90,10 @@ func (e *entities) stamp(what, written string) {
 	}
 }
 
-// digest takes an entity into the digest of its page.
+// digest adds an entity to the digest of its page.
 func (e *entities) digest(id string, part replication.Part) {
 	for _, s := range []string{id, part.Header.Get(replication.FieldType), part.Header.Get(replication.FieldModified), replication.Operation(part.Header)} {
-		_, _ = io.WriteString(e.sum, s+"\n") // a hash takes everything
+		_, _ = io.WriteString(e.sum, s+"\n") // writing to a hash does not fail
 	}
 	body := sha256.Sum256(part.Body)
 	e.sum.Write(body[:])
@@ -104,7 +104,7 @@ func (e *entities) digest(id string, part replication.Part) {
 
 func (e *entities) digestSoFar() string { return hex.EncodeToString(e.sum.Sum(nil)) }
 
-// end checks a page once all of it has been read.
+// end checks a page after all of it has been read.
 func (e *entities) end() {
 	if e.n == 0 {
 		e.add("dr-page-empty", e.page.URL, "the page has no entities")
@@ -123,7 +123,7 @@ func (e *entities) end() {
 	}
 }
 
-// compare checks the page against the earlier run, and remembers it
+// compare compares the page with the earlier run, and remembers it
 // (datareplication#feed-6).
 func (e *entities) compare() {
 	now := digest{Entries: e.n, Digest: e.digestSoFar(), Prev: e.page.Prev, Next: e.page.Next}
@@ -131,7 +131,7 @@ func (e *entities) compare() {
 	switch {
 	case !e.isKnown:
 	case e.then != old.Digest:
-		e.add("dr-page-changed", e.page.URL, "its %d first entities are not what they were at an earlier run", old.Entries)
+		e.add("dr-page-changed", e.page.URL, "its first %d entities have changed since an earlier run", old.Entries)
 	case old.Next != "" && e.n > old.Entries:
 		e.add("dr-page-changed", e.page.URL, "at an earlier run it had %d entities and a next page already; now it has %d", old.Entries, e.n)
 	case old.Next != "" && old.Next != now.Next:

@@ -20,7 +20,7 @@ type report struct {
 	count map[string]int // by code
 }
 
-// A placed finding does not know its line yet.
+// A placed is a finding whose line is not known yet.
 type placed struct {
 	Finding
 	offset int
@@ -33,7 +33,7 @@ func newReport(doc *feedhistory.Document, profile Profile) *report {
 	return r
 }
 
-// placeLinks finds the places of the document's links. Those from the HTTP
+// placeLinks finds the places of the document's links. Links from the HTTP
 // header have none.
 func (r *report) placeLinks() {
 	spots := r.out.links
@@ -48,7 +48,7 @@ func (r *report) placeLinks() {
 	}
 }
 
-// stands reports whether a rel as it is written may stand for a relation.
+// stands reports whether a written rel can mean a relation.
 func stands(written, rel string) bool {
 	written = strings.ToLower(strings.TrimPrefix(written, "http://www.iana.org/assignments/relation/"))
 	if written == strings.ToLower(rel) {
@@ -68,11 +68,12 @@ func stands(written, rel string) bool {
 	return false
 }
 
-// mostOfACode is how many findings of one code a document gets: a thousand
-// entries without an id are one mistake.
+// mostOfACode is the maximum number of findings of one code in a document: a
+// thousand entries without an id are one mistake.
 const mostOfACode = 20
 
-// add reports a finding at an offset of the text. A printf format makes the message.
+// add reports a finding at an offset of the text. The message is a printf
+// format with arguments.
 func (r *report) add(code string, at int, format string, args ...any) {
 	if r.count[code]++; r.count[code] > mostOfACode {
 		return
@@ -80,8 +81,8 @@ func (r *report) add(code string, at int, format string, args ...any) {
 	r.found = append(r.found, placed{Finding: newFinding(code, r.doc.URL, fmt.Sprintf(format, args...)), offset: at})
 }
 
-// absent reports something that the whole document is or lacks. Its place is
-// where the head section begins.
+// absent reports something about the whole document, or that something is
+// missing. Its place is the beginning of the head section.
 func (r *report) absent(code, format string, args ...any) {
 	n := len(r.found)
 	if r.add(code, r.out.top, format, args...); len(r.found) > n {
@@ -89,7 +90,7 @@ func (r *report) absent(code, format string, args ...any) {
 	}
 }
 
-// drop takes back the findings of a code.
+// drop removes the findings of a code.
 func (r *report) drop(code string) {
 	r.found = slices.DeleteFunc(r.found, func(p placed) bool { return p.Code == code })
 	delete(r.count, code)
@@ -102,7 +103,7 @@ func newFinding(code, url, message string) Finding {
 	}
 }
 
-// findings returns what was found, in the order of the text.
+// findings returns the findings in the order of the text.
 func (r *report) findings() []Finding {
 	slices.SortStableFunc(r.found, func(a, b placed) int { return a.offset - b.offset })
 	var out []Finding
@@ -126,7 +127,7 @@ func (r *report) findings() []Finding {
 	return out
 }
 
-// place returns a single place in the document.
+// place returns the line, column and quote of a single place.
 func (r *report) place(offset int) (line, column int, quote Quote) {
 	if offset < 0 || r.doc.Text() == "" {
 		return 0, 0, Quote{}
@@ -135,14 +136,14 @@ func (r *report) place(offset int) (line, column int, quote Quote) {
 	return lines.place(offset)
 }
 
-// A lineCounter finds the lines of offsets that only grow, in one pass.
+// A lineCounter finds the lines of increasing offsets in one pass.
 type lineCounter struct {
 	text  string
 	line  int
-	begin int // of the line
+	begin int // the beginning of the line
 }
 
-// The parts of a line that are quoted, in bytes.
+// The maximum sizes of the parts of a quoted line, in bytes.
 const (
 	quoteBefore = 60
 	quoteAfter  = 120
@@ -161,10 +162,10 @@ func (l *lineCounter) place(offset int) (line, column int, quote Quote) {
 		before = before[len(before)-quoteBefore:]
 	}
 	before, after = strings.ToValidUTF8(before, ""), strings.ToValidUTF8(strings.TrimRight(after, "\r"), "")
-	return l.line, column, Quote{strings.Clone(before), strings.Clone(after)} // not the document with them
+	return l.line, column, Quote{strings.Clone(before), strings.Clone(after)} // cloned, so as not to keep the document
 }
 
-// clip shortens what a message quotes.
+// clip shortens a quotation in a message.
 func clip(s string) string {
 	const most = 200
 	if len(s) > most {

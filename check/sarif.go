@@ -10,8 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// SARIF 2.1.0, the format in which build systems take findings: as much of it
-// as findings have.
+// The part of SARIF 2.1.0, a format that build systems read, that findings need.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -81,7 +80,7 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 			InformationURI: "https://github.com/feedhistory/feedhistory",
 		}},
 	}
-	index := map[string]int{} // of the rules that are used
+	index := map[string]int{} // of the rules in use
 	for _, f := range findings {
 		if _, ok := index[f.Code]; !ok {
 			index[f.Code] = len(run.Tool.Driver.Rules)
@@ -130,7 +129,7 @@ func newSARIFResult(f Finding, index int) sarifResult {
 	return result
 }
 
-// reference makes a URI reference of a URL or a file's name.
+// reference returns a URI reference for a URL or a file name.
 func reference(name string) string {
 	if u, err := url.Parse(name); err == nil && u.IsAbs() && strings.Contains(name, "://") {
 		return u.String()

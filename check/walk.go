@@ -10,9 +10,9 @@ import (
 
 // Walk checks every document of the feed at url, and yields the findings as the
 // documents come. The error is the context's, or that of a first document that
-// cannot be retrieved; nothing comes after it. All else that goes wrong is a finding.
-// By the profile DataReplication it is pages of entities that are checked, each
-// asked for by HEAD and GET.
+// cannot be retrieved; it ends the sequence. Everything else that goes wrong is
+// a finding. With the profile DataReplication, Walk checks pages of entities,
+// and requests each by HEAD and GET.
 func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	if c.Profile == DataReplication {
 		return c.walkPages(ctx, client, url)
@@ -33,13 +33,13 @@ func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string
 	}
 }
 
-// A walker walks one chain.
+// A walker checks one chain.
 type walker struct {
 	*Chain
 	ctx    context.Context
 	client *feedhistory.Client
 	yield  func([]Finding) bool
-	given  *feedhistory.Gap      // the first document is not where a feed begins
+	given  *feedhistory.Gap      // the feed does not begin with the first document
 	head   *feedhistory.Document // the only document so far
 }
 
@@ -47,8 +47,8 @@ func (w *walker) run(url string) error {
 	if goOn, err := w.follow(url); !goOn || err != nil {
 		return err
 	}
-	// A walk does not look for archives of a complete feed: there are none
-	// by RFC 5005, but Atom-PMH speaks of them (atom-pmh#33).
+	// A walk does not look for archives of a complete feed, because RFC 5005
+	// has none; but Atom-PMH mentions them (atom-pmh#33).
 	if older := w.completeOlder(); older != "" {
 		if goOn, err := w.follow(older); !goOn || err != nil {
 			return err
@@ -61,7 +61,8 @@ func (w *walker) run(url string) error {
 	return nil
 }
 
-// follow walks from a document on; it reports whether findings are still wanted.
+// follow walks from a document on. It reports whether findings are still
+// wanted.
 func (w *walker) follow(url string) (goOn bool, err error) {
 	for doc, err := range w.client.Walk(w.ctx, url, nil) {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
@@ -100,9 +101,9 @@ func (w *walker) completeOlder() string {
 	return older.Href
 }
 
-// begun says what the first document is, if it is not where a feed begins. One
-// that only has a next-archive may be a subscription document whose publisher
-// mistook the direction.
+// begun reports what the first document is, if the feed does not begin with it.
+// If it has only a next-archive, it may be a subscription document whose
+// publisher mistook the direction.
 func (w *walker) begun() []Finding {
 	gap := []Finding{link{}.gap(w.given)}
 	if w.head == nil || w.head.Archive {

@@ -13,46 +13,48 @@ import (
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// Version is that of the suite. A case that is published under a version keeps
-// its name, its website and its requirements; other ones make another version.
+// Version is the version of the suite. A published case keeps its name, its
+// website and its requirements; a change of any of these makes a new version.
 const Version = "v1"
 
 //go:embed cases
 var files embed.FS
 
-// A Case is a website with one fault, or none, and what a reader is to make of it.
+// A Case is a website with one fault, or none, and what is required of a
+// reader.
 type Case struct {
 	Name         string        `json:"name"` // such as walk/archived; it never changes
 	Why          string        `json:"why"`
-	Level        Level         `json:"level"`   // what the case is about
+	Level        Level         `json:"level"`   // what the case tests
 	Clauses      []string      `json:"clauses"` // such as 5005#19
-	Formats      []string      `json:"formats"` // of its documents: atom, rss, json
-	Start        string        `json:"start"`   // the path of the address that a reader is given
+	Formats      []string      `json:"formats"` // the formats of its documents: atom, rss, json
+	Start        string        `json:"start"`   // the path of the address that the reader is given
 	Polls        []string      `json:"polls,omitempty"`
 	Requirements []Requirement `json:"requirements"`
-	Source       string        `json:"-"` // the case's file, as FORMAT.md explains it
+	Source       string        `json:"-"` // the case's file, in the format of FORMAT.md
 }
 
-// A Level is a kind of things that a reader may tell or do. Where it does not
-// tell, it is not judged.
+// A Level is a kind of thing that a reader may report or do. The suite does not
+// judge what a reader does not report.
 type Level string
 
 // The levels.
 const (
-	Entries  Level = "entries"  // what comes out, each once, in which version
-	Verdict  Level = "verdict"  // what is said of what is missing
-	Requests Level = "requests" // what is asked for, and how often
+	Entries  Level = "entries"  // the entries that the reader reports, each once, in the right version
+	Verdict  Level = "verdict"  // what it says is missing
+	Requests Level = "requests" // what it requests, and how often
 	State    Level = "state"    // all of these, over several polls
 )
 
-// Levels are all levels, in their order.
+// Levels are all levels in order.
 var Levels = []Level{Entries, Verdict, Requests, State}
 
-// A Strength is how strong a requirement is.
+// A Strength says how strong a requirement is.
 type Strength string
 
-// The strengths. Whoever breaks one of the first two fails; whoever breaks one
-// of the next two has a warning; the last says what may go either way.
+// The strengths. A reader that breaks one of the first two fails; one that
+// breaks one of the next two gets a warning; the last means that both outcomes
+// are correct.
 const (
 	Must      Strength = "must"
 	MustNot   Strength = "must-not"
@@ -61,29 +63,30 @@ const (
 	May       Strength = "may"
 )
 
-// A Requirement is one thing that must, may or must not come out.
+// A Requirement is one outcome that must, should or may occur, or must or
+// should not.
 type Requirement struct {
-	Poll     int      `json:"poll,omitempty"` // which one, from 1; 0 where there is one only
+	Poll     int      `json:"poll,omitempty"` // the number of the poll, from 1; 0 if there is only one
 	Strength Strength `json:"strength"`
 	What     string   `json:"what"`         // a word of FORMAT.md's table, such as entry
-	Of       string   `json:"of,omitempty"` // an id, a path, a verdict
+	Of       string   `json:"of,omitempty"` // an id, a path or a verdict
 	Value    string   `json:"value,omitempty"`
 	Level    Level    `json:"level"`
 }
 
-// String returns the requirement as its case's file has it.
+// String returns the requirement as it is in the case's file.
 func (r Requirement) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Strength, r.What, r.Of, r.Value))
 }
 
-// levels says which level each word of a requirement is of.
+// levels are the levels of the requirements.
 var levels = map[string]Level{
 	"entry": Entries, "version": Entries, "once": Entries, "other": Entries,
 	"verdict": Verdict, "whole-without": Verdict, "gap": Verdict, "deleted": Verdict,
 	"requests": Requests, "request": Requests, "conditional": Requests,
 }
 
-// Cases returns all cases, by their names.
+// Cases returns all cases, ordered by name.
 func Cases() ([]*Case, error) {
 	names, err := fs.Glob(files, "cases/*/*.txtar")
 	if err != nil {
@@ -105,9 +108,9 @@ func Cases() ([]*Case, error) {
 	return cases, nil
 }
 
-// Match returns the cases whose names match one of the patterns, as [path.Match]
-// has them; a pattern without a slash is one of the last part. No pattern at all
-// matches every case.
+// Match returns the cases whose names match one of the patterns, which have the
+// syntax of [path.Match]. A pattern without a slash is matched against the last
+// part of the name. If there are no patterns, all cases match.
 func Match(cases []*Case, patterns ...string) (matched []*Case, err error) {
 	if len(patterns) == 0 {
 		return cases, nil
@@ -136,11 +139,11 @@ func Parse(name, text string) (*Case, error) {
 	archive := website.Parse(text)
 	c := &Case{Name: name, Why: strings.Join(strings.Fields(archive.Comment), " "), Start: "/feed.atom", Source: text, Clauses: []string{}, Formats: []string{}}
 	if c.Why == "" {
-		return nil, fmt.Errorf("%s: the case is not explained", name)
+		return nil, fmt.Errorf("%s: the case has no comment", name)
 	}
 	judge, ok := archive.File("judge")
 	if !ok {
-		return nil, fmt.Errorf("%s: there is no file judge", name)
+		return nil, fmt.Errorf("%s: the case has no file judge", name)
 	}
 	if polls, ok := archive.File("polls"); ok {
 		c.Polls = strings.Split(strings.TrimRight(polls, "\n"), "\n")
@@ -176,12 +179,13 @@ func Parse(name, text string) (*Case, error) {
 		}
 	}
 	if !slices.Contains(Levels, c.Level) {
-		return nil, fmt.Errorf("%s: %q is no level", name, c.Level)
+		return nil, fmt.Errorf("%s: unknown level %q", name, c.Level)
 	}
 	return c, nil
 }
 
-// formats are those that a case's documents may be in, and what tells.
+// formats are the formats that a case's documents may have, and how to
+// recognise them.
 var formats = []struct {
 	name string
 	root *regexp.Regexp
@@ -201,21 +205,21 @@ func (c *Case) require(poll int, strength Strength, text string) error {
 	}
 	switch {
 	case poll == 0 && len(c.Polls) > 0:
-		return fmt.Errorf("at which poll?")
+		return fmt.Errorf("the poll is missing")
 	case !slices.Contains([]Strength{Must, MustNot, Should, ShouldNot, May}, strength):
-		return fmt.Errorf("%q is no strength", strength)
+		return fmt.Errorf("unknown strength %q", strength)
 	case r.Level == "":
-		return fmt.Errorf("%q is no requirement", what)
+		return fmt.Errorf("unknown requirement %q", what)
 	case what == "once" || what == "other":
 		if r.Of != "" {
-			return fmt.Errorf("%s is all there is to say", what)
+			return fmt.Errorf("%s takes no argument", what)
 		}
 	case r.Of == "":
-		return fmt.Errorf("of what?")
+		return fmt.Errorf("the argument is missing")
 	case what == "requests" && !numbered.MatchString(r.Of), what == "request" && !numbered.MatchString(r.Value):
-		return fmt.Errorf("how many?")
+		return fmt.Errorf("the number is missing")
 	case what == "version" && r.Value == "":
-		return fmt.Errorf("which version?")
+		return fmt.Errorf("the title of the version is missing")
 	}
 	if len(c.Polls) > 0 {
 		r.Level = State
@@ -224,7 +228,7 @@ func (c *Case) require(poll int, strength Strength, text string) error {
 	return nil
 }
 
-// site returns the case's website, which does not listen yet.
+// site returns the case's website, which is not listening yet.
 func (c *Case) site() (*website.Site, error) {
 	s, err := website.New(c.Source)
 	if err != nil {

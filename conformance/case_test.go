@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write index.json")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The index is what others read; with it, names and requirements cannot change
+// Other programs read the index, so names and requirements cannot change
 // unnoticed.
 func TestIndex(t *testing.T) {
 	var got bytes.Buffer
@@ -29,7 +29,7 @@ func TestIndex(t *testing.T) {
 	}
 	want, err := os.ReadFile("index.json")
 	require.NoError(t, err)
-	require.Equal(t, string(want), got.String(), "what the suite requires has changed: write the index with -update, and see what its version should be")
+	require.Equal(t, string(want), got.String(), "the requirements have changed: write the index with -update, and decide whether the version must change")
 }
 
 var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appendix B)|RFC [0-9]+( §[0-9.]+)?|XML 1\.0 §[0-9.]+|JSON Feed 1\.1|erratum [0-9]+|feedhistory mirror/1\.0)$`)
@@ -37,7 +37,7 @@ var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appen
 // elsewhere is a link that a reader may follow away from the loopback interface.
 var elsewhere = regexp.MustCompile(`(<[\w:]*link [^>]*href=|Location: *|xml:base=|"next_url": *|Link: *<)"?https?://[a-z0-9.:-]+[/"]`)
 
-// Each case says why it is there, names its clauses, and can be failed.
+// Each case has a comment, names its clauses, and can be failed.
 func TestCases(t *testing.T) {
 	for _, c := range cases(t) {
 		require.NotEmpty(t, c.Clauses, c.Name)
@@ -54,7 +54,7 @@ func TestCases(t *testing.T) {
 			require.False(t, seen[key], "%s: %s is said twice", c.Name, q)
 			seen[key] = true
 		}
-		if c.Name != "walk/base-iri" { // an erratum is all that it tests
+		if c.Name != "walk/base-iri" { // it tests only an erratum
 			require.NotZero(t, strong, c.Name)
 		}
 		require.NotRegexp(t, elsewhere, c.Source, "%s sends readers elsewhere", c.Name)
@@ -64,18 +64,18 @@ func TestCases(t *testing.T) {
 func TestParse(t *testing.T) {
 	const feed = "A case.\n-- /feed.atom --\n<feed/>\n"
 	for text, problem := range map[string]string{
-		"":   "not explained",
+		"":   "no comment",
 		feed: "no file judge",
-		feed + "-- judge --\nlevel entries\nmust entry\n":                                 "of what",
-		feed + "-- judge --\nlevel entries\nmust entrys urn:1\n":                          "no requirement",
-		feed + "-- judge --\nlevel entries\nshall entry urn:1\n":                          "no strength",
-		feed + "-- judge --\nlevel all\nmust entry urn:1\n":                               "no level",
-		feed + "-- judge --\nlevel entries\nmust requests many\n":                         "how many",
-		feed + "-- judge --\nlevel entries\nmust request /a\n":                            "how many",
-		feed + "-- judge --\nlevel entries\nmust version urn:1\n":                         "which version",
-		feed + "-- judge --\nlevel entries\nshould once more\n":                           "all there is",
+		feed + "-- judge --\nlevel entries\nmust entry\n":                                 "the argument is missing",
+		feed + "-- judge --\nlevel entries\nmust entrys urn:1\n":                          "unknown requirement",
+		feed + "-- judge --\nlevel entries\nshall entry urn:1\n":                          "unknown strength",
+		feed + "-- judge --\nlevel all\nmust entry urn:1\n":                               "unknown level",
+		feed + "-- judge --\nlevel entries\nmust requests many\n":                         "the number is missing",
+		feed + "-- judge --\nlevel entries\nmust request /a\n":                            "the number is missing",
+		feed + "-- judge --\nlevel entries\nmust version urn:1\n":                         "the title of the version is missing",
+		feed + "-- judge --\nlevel entries\nshould once more\n":                           "once takes no argument",
 		feed + "-- judge --\nlevel entries\npoll 1\n":                                     "no poll 1",
-		feed + "-- polls --\nfirst\n-- judge --\nlevel state\nmust entry urn:1\n":         "at which poll",
+		feed + "-- polls --\nfirst\n-- judge --\nlevel state\nmust entry urn:1\n":         "the poll is missing",
 		feed + "-- polls --\nfirst\n-- judge --\nlevel state\npoll 2\nmust entry urn:1\n": "no poll 2",
 	} {
 		_, err := conformance.Parse("walk/x", text)

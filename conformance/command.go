@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// mostPrinted is how much a program may print, in bytes.
+// mostPrinted is the maximum size of a program's output in bytes.
 const mostPrinted = 64 << 20
 
 // Command returns a Reader that runs a program. In its arguments, {url} is
-// replaced by the feed's address and {state} by a directory that is the same for
-// all polls of a case. The program prints what [ReadResult] reads; one that ends
-// with a status other than 0, and prints nothing, says that there is no feed.
-// What it writes to standard error goes to the writer, if there is one.
+// replaced by the address of the feed, and {state} by a directory that is the
+// same for all polls of a case. The program prints what [ReadResult] reads. If
+// it prints nothing and exits with a status other than 0, that means that there
+// is no feed. Its standard error is written to stderr, unless that is nil.
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {
@@ -40,7 +40,7 @@ func Command(stderr io.Writer, args ...string) Reader {
 		case err != nil && !exited:
 			return nil, err
 		case exited && ended.ExitCode() < 0:
-			return nil, fmt.Errorf("it was ended: %w", err)
+			return nil, fmt.Errorf("the program was stopped: %w", err)
 		}
 		result, problem := ReadResult(&printed.Buffer)
 		if errors.Is(problem, errNothing) && err != nil {
@@ -50,10 +50,10 @@ func Command(stderr io.Writer, args ...string) Reader {
 	}
 }
 
-// Keeps reports whether a command's arguments contain the directory of its state.
+// Keeps reports whether a command's arguments contain {state}.
 func Keeps(args []string) bool { return strings.Contains(strings.Join(args, " "), "{state}") }
 
-// limited is a buffer that does not grow without end.
+// limited is a buffer of limited size.
 type limited struct {
 	bytes.Buffer
 	left int
@@ -61,7 +61,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
-		return 0, fmt.Errorf("it printed more than %d bytes", mostPrinted)
+		return 0, fmt.Errorf("the program printed more than %d bytes", mostPrinted)
 	}
 	return l.Buffer.Write(p)
 }

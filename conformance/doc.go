@@ -2,9 +2,9 @@
 // language. It serves websites with one fault each on the loopback interface, and
 // judges what a reader reports about them and requests from them.
 //
-// [Cases] returns all cases, which FORMAT.md explains. [Run] tests a [Reader] on
-// them, [Command] makes a reader of a program, and [NewServer] lets programs test
-// themselves over HTTP. A [Publisher] test makes a publisher add, edit and delete
+// [Cases] returns all cases; FORMAT.md explains them. [Run] tests a [Reader] on
+// cases, [Command] makes a program a reader, and [NewServer] lets programs test
+// themselves over HTTP. A [Publisher] makes a publisher add, edit and delete
 // entries, and judges its documents.
 //
 // The command "feedhistory conformance" does all of this, too.

@@ -21,7 +21,7 @@ func read(t testing.TB, name string) string {
 	return string(text)
 }
 
-// What the documents say of the cases is so.
+// What the documents say about the cases is correct.
 func TestDocuments(t *testing.T) {
 	all, names := cases(t), map[string]bool{}
 	for _, c := range all {
@@ -38,12 +38,12 @@ func TestDocuments(t *testing.T) {
 	format := read(t, "FORMAT.md")
 	for _, c := range all {
 		for _, q := range c.Requirements {
-			require.Contains(t, format, "\n| `"+q.What, "a requirement that is not explained")
+			require.Contains(t, format, "\n| `"+q.What, "a requirement that FORMAT.md does not explain")
 		}
 	}
 }
 
-// The README's curl commands do what it says.
+// The curl commands in README work as described.
 func TestCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
@@ -67,7 +67,7 @@ func TestCurl(t *testing.T) {
 	require.Equal(t, 7, n)
 }
 
-// The readers that are shipped run, and are what they are meant to be.
+// The readers in this directory run, and have the expected results.
 func TestRunners(t *testing.T) {
 	t.Parallel()
 	gofeed := t.TempDir() + "/gofeed"
@@ -75,7 +75,7 @@ func TestRunners(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	for _, test := range []struct {
 		name    string
-		needs   []string // a command that ends well where the reader can run
+		needs   []string // a command that succeeds if the reader can run
 		command []string
 		loops   bool
 	}{

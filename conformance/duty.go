@@ -6,51 +6,51 @@ import (
 	"strings"
 )
 
-// A Duty is something that a publisher has to do, and whether it does.
+// A Duty is a duty of a publisher, and whether the publisher fulfils it.
 type Duty struct {
 	Name     string   `json:"name"`
 	Clause   string   `json:"clause"`
 	Strength Strength `json:"strength"`
 	Text     string   `json:"text"`
-	Outcome  Outcome  `json:"outcome"` // none: nothing happened that it could be seen by
+	Outcome  Outcome  `json:"outcome"` // none if nothing happened that could show it
 	Messages []string `json:"messages,omitempty"`
 }
 
-// duties are all duties that a publisher is judged by.
+// duties returns all duties that a publisher is judged by.
 func duties() []*Duty {
 	return []*Duty{
 		{Name: "well-formed", Clause: "XML 1.0 §2.1", Strength: Must, Text: "Every document can be read to its end."},
-		{Name: "newest", Clause: "5005#8", Strength: Must, Text: "What was added or changed is in the subscription document."},
-		{Name: "kept", Clause: "5005 §4", Strength: Must, Text: "What was published stays in the feed until it is deleted."},
+		{Name: "newest", Clause: "5005#8", Strength: Must, Text: "Added and changed entries are in the subscription document."},
+		{Name: "kept", Clause: "5005 §4", Strength: Must, Text: "A published entry stays in the feed until it is deleted."},
 		{Name: "ids", Clause: "RFC 4287 §4.2.6", Strength: Must, Text: "An entry that changes keeps its id."},
 		{Name: "prev-archive", Clause: "5005#11", Strength: Must, Text: "A chain of prev-archive links leads to every archive."},
 		{Name: "next-archive", Clause: "5005#12", Strength: Should, Text: "Every archive but the newest links to the next with next-archive."},
 		{Name: "current", Clause: "5005#13", Strength: Should, Text: "Every archive links to the subscription document with current."},
 		{Name: "archive", Clause: "5005#14", Strength: Should, Text: "Every archive is marked with fh:archive."},
-		{Name: "closed", Clause: "5005#15", Strength: Must, Text: "No archive is linked to that is still being filled."},
+		{Name: "closed", Clause: "5005#15", Strength: Must, Text: "No link leads to an archive that is still being filled."},
 		{Name: "entries", Clause: "5005#9", Strength: Should, Text: "The set of an archive's entries does not change."},
 		{Name: "addresses", Clause: "5005#10", Strength: Should, Text: "An archive's address does not change."},
 		{Name: "bytes", Clause: "5005#9", Strength: Should, Text: "An archive stays the same to the byte; the newest may gain its next-archive."},
 		{Name: "entry-times", Clause: "5005#16", Strength: Should, Text: "A changed entry has a later time than before."},
 		{Name: "document-times", Clause: "5005#21", Strength: Should, Text: "A changed subscription document has a later time than before."},
-		{Name: "deletion", Clause: "RFC 6721", Strength: Should, Text: "A deletion is told: by a tombstone, or as no document has the entry any more."},
-		{Name: "not-modified", Clause: "RFC 9110 §13.1", Strength: Should, Text: "What has not changed is answered with 304, if that is asked for."},
-		{Name: "modified", Clause: "RFC 9110 §8.8", Strength: Must, Text: "What has changed is not answered with 304."},
+		{Name: "deletion", Clause: "RFC 6721", Strength: Should, Text: "A deleted entry has a tombstone, or is in no document any more."},
+		{Name: "not-modified", Clause: "RFC 9110 §13.1", Strength: Should, Text: "A conditional request for an unchanged document is answered with 304."},
+		{Name: "modified", Clause: "RFC 9110 §8.8", Strength: Must, Text: "A conditional request for a changed document is not answered with 304."},
 	}
 }
 
-// A PublisherReport is what came of driving a publisher.
+// A PublisherReport is the result of testing a publisher.
 type PublisherReport struct {
 	Version  string   `json:"version"`
 	URL      string   `json:"url"`
-	Kind     string   `json:"kind"` // of the feed, at the end
+	Kind     string   `json:"kind"` // the kind of the feed at the end
 	Archives int      `json:"archives"`
-	Added    int      `json:"added"` // how often an entry was added
+	Added    int      `json:"added"` // how many entries were added
 	Notes    []string `json:"notes,omitempty"`
 	Duties   []*Duty  `json:"duties"`
 }
 
-// Failed reports whether the publisher does not do what it must.
+// Failed reports whether the publisher breaks a duty that it must fulfil.
 func (r *PublisherReport) Failed() bool {
 	for _, d := range r.Duties {
 		if d.Outcome == Failed {
@@ -73,11 +73,11 @@ func (r *PublisherReport) WriteText(w io.Writer) error {
 	return err
 }
 
-// mostMessages is how many messages a duty keeps.
+// mostMessages is the maximum number of messages for a duty.
 const mostMessages = 5
 
-// saw records one observation of a duty; the message says what is wrong where it
-// does not hold.
+// saw records one observation of a duty. The message says what is wrong if the
+// duty does not hold.
 func (r *PublisherReport) saw(duty string, holds bool, message string, args ...any) {
 	for _, d := range r.Duties {
 		switch {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// An Index is the suite without the websites: for other programs.
+// An Index is the suite without the websites, for other programs.
 type Index struct {
 	Suite   string  `json:"suite"`
 	Version string  `json:"version"`

@@ -11,34 +11,34 @@ import (
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// An Outcome is what a judge says of one requirement.
+// An Outcome is the judgement on a requirement.
 type Outcome string
 
 // The outcomes.
 const (
 	Passed Outcome = "pass"
-	Warned Outcome = "warn" // a should, or a should-not, is not met
-	Failed Outcome = "fail" // a must, or a must-not, is not met
-	Silent Outcome = "none" // the reader does not tell what the requirement is about
+	Warned Outcome = "warn" // a should or should-not is not met
+	Failed Outcome = "fail" // a must or must-not is not met
+	Silent Outcome = "none" // the reader does not report what the requirement is about
 )
 
-// A Finding is what came of one requirement.
+// A Finding is the judgement on one requirement, with its reason.
 type Finding struct {
 	Requirement
 	Outcome Outcome `json:"outcome"`
 	Message string  `json:"message,omitempty"` // what is wrong
 }
 
-// A round is one poll of a case: what a reader told, and what it asked for. Its
-// addresses are shortened to paths.
+// A round is one poll of a case: what a reader reported, and what it requested.
+// Its addresses are shortened to paths.
 type round struct {
-	result   *Result // nil where it told nothing at all
+	result   *Result // nil if it reported nothing at all
 	requests []website.Request
 	path     func(url string) string
-	ids      map[string]bool // those that any document has
+	ids      map[string]bool // the ids in all documents
 }
 
-// judge judges a poll of a case; 0 where the case has one only.
+// judge judges a poll of a case; the poll is 0 if the case has only one.
 func (c *Case) judge(poll int, r *round) (findings []Finding) {
 	for _, required := range c.Requirements {
 		if required.Poll != poll || required.Strength == May {
@@ -61,8 +61,9 @@ func (c *Case) judge(poll int, r *round) (findings []Finding) {
 	return findings
 }
 
-// holds reports whether what a requirement names is so, and whether the reader
-// tells of it; the message is for the case that it ought to be otherwise.
+// holds reports whether what a requirement names is the case, and whether the
+// reader reports on it. The message says what is wrong if the requirement is
+// not met.
 func (r *round) holds(q Requirement) (holds, told bool, message string) {
 	switch q.What {
 	case "requests", "request", "conditional":
@@ -70,14 +71,14 @@ func (r *round) holds(q Requirement) (holds, told bool, message string) {
 		return holds, true, message
 	}
 	if r.result == nil {
-		return false, true, "the reader told nothing"
+		return false, true, "the reader reported nothing"
 	}
 	switch q.What {
 	case "entry":
 		if r.versions(q.Of) == nil {
-			return false, true, "it did not come out"
+			return false, true, "the entry is missing"
 		}
-		return true, true, "it came out"
+		return true, true, "the entry is there"
 	case "version":
 		return r.version(q)
 	case "once":
@@ -88,12 +89,12 @@ func (r *round) holds(q Requirement) (holds, told bool, message string) {
 		holds = slices.ContainsFunc(r.result.Gaps, func(gap string) bool { return r.path(gap) == q.Of })
 		return holds, r.result.Gaps != nil, fmt.Sprintf("the gaps are %q", r.result.Gaps)
 	case "deleted":
-		return slices.Contains(r.result.Deleted, q.Of), r.result.Deleted != nil, fmt.Sprintf("deleted are %q", r.result.Deleted)
+		return slices.Contains(r.result.Deleted, q.Of), r.result.Deleted != nil, fmt.Sprintf("the deleted entries are %q", r.result.Deleted)
 	}
 	return r.verdict(q)
 }
 
-// versions returns the titles of an id, of each copy of it.
+// versions returns the titles of all copies of an entry.
 func (r *round) versions(id string) (titles []string) {
 	for _, e := range r.result.Entries {
 		if r.path(e.ID) == id {
@@ -103,28 +104,28 @@ func (r *round) versions(id string) (titles []string) {
 	return titles
 }
 
-// version reports whether the kept copy is the right one, if there is one, and
-// one only.
+// version reports whether the kept copy is the right one, if there is exactly
+// one.
 func (r *round) version(q Requirement) (holds, told bool, message string) {
 	titles := r.versions(q.Of)
 	if len(titles) != 1 || titles[0] == "" {
 		return false, false, ""
 	}
-	return titles[0] == q.Value, true, fmt.Sprintf("it came out as %q", titles[0])
+	return titles[0] == q.Value, true, fmt.Sprintf("the title is %q", titles[0])
 }
 
 func (r *round) once() (holds, told bool, message string) {
 	seen := map[string]bool{}
 	for _, e := range r.result.Entries {
 		if seen[e.ID] {
-			return false, true, e.ID + " came out more than once"
+			return false, true, e.ID + " is there more than once"
 		}
 		seen[e.ID] = true
 	}
 	return true, len(seen) > 0, ""
 }
 
-// other reports whether an id came out that no document has.
+// other reports whether there is an id that no document has.
 func (r *round) other() (holds, told bool, message string) {
 	for _, e := range r.result.Entries {
 		if !r.ids[r.path(e.ID)] && !r.ids[e.ID] {
@@ -134,8 +135,8 @@ func (r *round) other() (holds, told bool, message string) {
 	return false, len(r.result.Entries) > 0, ""
 }
 
-// verdict judges what the reader says of what is missing. A reader that says
-// that there is no feed says as much.
+// verdict judges what the reader says about what is missing. A reader that
+// reports that there is no feed has said enough.
 func (r *round) verdict(q Requirement) (holds, told bool, message string) {
 	verdict := r.result.Verdict
 	if r.result.Failed {
@@ -149,12 +150,12 @@ func (r *round) verdict(q Requirement) (holds, told bool, message string) {
 		return verdict == "whole" && r.versions(q.Of) == nil, true, message
 	}
 	if q.Of == "partial" && verdict == "failed" {
-		return true, true, message // it says that it has not got the feed
+		return true, true, message // it says that it does not have the feed
 	}
 	return verdict == q.Of, true, message
 }
 
-// asked judges what the website was asked for.
+// asked judges the requests to the website.
 func (r *round) asked(q Requirement) (holds bool, message string) {
 	n, conditional := 0, 0
 	for _, request := range r.requests {
@@ -176,7 +177,7 @@ func (r *round) asked(q Requirement) (holds bool, message string) {
 		return n <= most, fmt.Sprintf("%d requests were made", n)
 	}
 	most, _ := strconv.Atoi(q.Value)
-	return n <= most, fmt.Sprintf("it was requested %s", times(n))
+	return n <= most, fmt.Sprintf("the document was requested %s", times(n))
 }
 
 func times(n int) string {
@@ -186,12 +187,11 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// idsOf returns the ids of entries that any requirement, or any document of a
-// website, has.
+// idsOf returns the ids in all requirements, and in all documents of a website.
 func idsOf(c *Case, site *website.Site) map[string]bool {
 	ids := map[string]bool{}
 	if !slices.ContainsFunc(c.Requirements, func(q Requirement) bool { return q.What == "other" }) {
-		return ids // nothing will be looked up, and some websites are large
+		return ids // they are not needed, and some websites are large
 	}
 	for _, q := range c.Requirements {
 		if q.What == "entry" {

@@ -12,7 +12,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"share": share}).Parse(pageText))
 
-// A cell is what one reader made of one case.
+// A cell is the result of one reader on one case.
 type cell struct {
 	Reader  string
 	Outcome Outcome
@@ -24,12 +24,12 @@ type row struct {
 	Cells []cell
 }
 
-// WritePage writes reports as one HTML page: a row for each case, a column for
-// each reader, as JSONTestSuite shows its parsers. All reports are of the same
-// cases.
+// WritePage writes reports as one HTML page, with a row for each case and a
+// column for each reader, like the one of JSONTestSuite. All reports must be on
+// the same cases.
 func WritePage(w io.Writer, reports ...*Report) error {
 	if len(reports) == 0 {
-		return fmt.Errorf("there is no report")
+		return fmt.Errorf("there are no reports")
 	}
 	rows := make([]row, len(reports[0].Trials))
 	for i, trial := range reports[0].Trials {
@@ -37,11 +37,11 @@ func WritePage(w io.Writer, reports ...*Report) error {
 	}
 	for _, report := range reports {
 		if report.Version != reports[0].Version || len(report.Trials) != len(rows) {
-			return fmt.Errorf("%s and %s were not tried on the same cases", reports[0].Reader, report.Reader)
+			return fmt.Errorf("%s and %s were not tested on the same cases", reports[0].Reader, report.Reader)
 		}
 		for i, trial := range report.Trials {
 			if trial.Name != rows[i].Name {
-				return fmt.Errorf("%s and %s were not tried on the same cases", reports[0].Reader, report.Reader)
+				return fmt.Errorf("%s and %s were not tested on the same cases", reports[0].Reader, report.Reader)
 			}
 			rows[i].Cells = append(rows[i].Cells, cell{report.Reader, trial.Outcome, trial.text()})
 		}
@@ -51,7 +51,7 @@ func WritePage(w io.Writer, reports ...*Report) error {
 	})
 }
 
-// text is what is wrong in a case, a line each.
+// text returns what is wrong in a case, one problem per line.
 func (t *Trial) text() string {
 	text := t.Problem
 	for _, f := range t.Findings {

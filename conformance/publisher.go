@@ -15,22 +15,22 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Publisher is a publisher to be driven: it is made to add, edit and delete
-// entries, and its documents are compared from step to step. It should be one for
-// tests, as what was added stays. A step that is nil is not taken.
+// A Publisher is a publisher to be tested: it is made to add, edit and delete
+// entries, and its documents are compared after each step. Use a publisher for
+// tests, because the added entries stay. A nil step is skipped.
 type Publisher struct {
-	URL    string                          // of the subscription document
+	URL    string                          // the URL of the subscription document
 	Add    func(ctx context.Context) error // adds one entry
 	Edit   func(ctx context.Context) error // changes one entry
 	Delete func(ctx context.Context) error // deletes one entry
-	Adds   int                             // entries to add at most until an archive is closed; 0: 200
-	Settle time.Duration                   // how long a step may take to be seen; 0: 5 s
-	HTTP   *http.Client                    // nil: one with a timeout of a minute
+	Adds   int                             // maximum number of entries to add until an archive is closed; zero means 200
+	Settle time.Duration                   // maximum time until the effect of a step is visible; zero means 5 s
+	HTTP   *http.Client                    // nil means a client with a timeout of a minute
 }
 
 // Shell returns a step that runs a command line in a shell. Its environment has
-// CONFORMANCE_URL, the feed's address, and CONFORMANCE_STEP, a number that is
-// another for each step, so that each can publish something else.
+// CONFORMANCE_URL, the address of the feed, and CONFORMANCE_STEP, a number that
+// differs from step to step, so that each step can publish something different.
 func Shell(url, line string) func(ctx context.Context) error {
 	n := 0
 	return func(ctx context.Context) error {
@@ -45,7 +45,8 @@ func Shell(url, line string) func(ctx context.Context) error {
 	}
 }
 
-// Run drives the publisher. The error is of a step, or of reading the feed at all.
+// Run tests the publisher. An error means that a step failed, or that the feed
+// cannot be read.
 func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
 	d := &drive{Publisher: p, http: p.HTTP, report: &PublisherReport{Version: Version, URL: p.URL, Duties: duties()}}
 	if d.http == nil {
@@ -58,7 +59,7 @@ func (p *Publisher) Run(ctx context.Context) (*PublisherReport, error) {
 	return d.report, err
 }
 
-// A drive is a publisher that is being driven.
+// A drive is the test of a publisher under way.
 type drive struct {
 	*Publisher
 	http   *http.Client
@@ -79,7 +80,7 @@ func (d *drive) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.Add != nil && d.Edit != nil { // whatever it is that publishers do to archives, it may be late
+	if d.Add != nil && d.Edit != nil { // publishers may change archives late, so look once more
 		if err := d.step(ctx, "add", d.Add); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (d *drive) run(ctx context.Context) error {
 	return nil
 }
 
-// add adds entries until an archive has been closed, and once more.
+// add adds entries until an archive has been closed, and then one more.
 func (d *drive) add(ctx context.Context) error {
 	if d.Add == nil {
 		return nil
@@ -118,7 +119,7 @@ func (d *drive) add(ctx context.Context) error {
 	return nil
 }
 
-// step takes a step, and compares what there is with what there was.
+// step runs a step, and compares the documents with those before.
 func (d *drive) step(ctx context.Context, name string, step func(context.Context) error) error {
 	if err := step(ctx); err != nil {
 		return err
@@ -133,7 +134,8 @@ func (d *drive) step(ctx context.Context, name string, step func(context.Context
 	return nil
 }
 
-// settled waits until the subscription document is another one, or long enough.
+// settled waits until the subscription document has changed, or Settle has
+// passed.
 func (d *drive) settled(ctx context.Context) (*snapshot, error) {
 	end := time.Now().Add(cmp.Or(max(d.Settle, 0), 5*time.Second))
 	for time.Now().Before(end) {
@@ -150,7 +152,7 @@ func (d *drive) settled(ctx context.Context) (*snapshot, error) {
 	return d.snapshot(ctx)
 }
 
-// static judges what every archive has.
+// static judges each archive by itself.
 func (d *drive) static(s *snapshot) {
 	older := ""
 	for i := len(s.archives) - 1; i >= 0; i-- {
@@ -166,7 +168,7 @@ func (d *drive) static(s *snapshot) {
 	}
 }
 
-// unmodified asks for everything again, if it is another one.
+// unmodified requests every document again, conditionally.
 func (d *drive) unmodified(ctx context.Context, s *snapshot) {
 	for _, page := range append([]*page{s.feed}, s.archives...) {
 		again, err := d.get(ctx, page.url, page)
@@ -181,20 +183,21 @@ func (d *drive) unmodified(ctx context.Context, s *snapshot) {
 	}
 }
 
-// modified asks for a document that has changed, if it is another one.
+// modified requests a document that has changed, conditionally on its old
+// version.
 func (d *drive) modified(ctx context.Context, was, now *page) {
 	if bytes.Equal(was.body, now.body) || was.etag == "" && was.modified == "" {
 		return
 	}
 	if again, err := d.get(ctx, d.URL, was); err == nil {
-		d.report.saw("modified", again.status != http.StatusNotModified, "%s has changed, and the answer is 304", d.URL)
+		d.report.saw("modified", again.status != http.StatusNotModified, "%s has changed, but the answer is 304", d.URL)
 	}
 }
 
-// errRead is that the feed cannot be read.
+// errRead says that the feed cannot be read.
 var errRead = errors.New("the feed cannot be read")
 
-// readable says whether a document is one.
+// readable returns an error if a document cannot be read.
 func readable(p *page) error {
 	switch {
 	case p.status != http.StatusOK:

@@ -17,7 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// outcomes are those of a report, by the duties' names.
+// outcomes returns the outcomes in a report by the names of the duties.
 func outcomes(r *conformance.PublisherReport) map[string]conformance.Outcome {
 	outcomes := map[string]conformance.Outcome{}
 	for _, d := range r.Duties {
@@ -26,7 +26,7 @@ func outcomes(r *conformance.PublisherReport) map[string]conformance.Outcome {
 	return outcomes
 }
 
-// The library's publisher does everything that a publisher has to do.
+// The library's publisher fulfils all duties.
 func TestOurPublisher(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	server := httptest.NewServer(&publish.Handler{FS: dir})
@@ -57,7 +57,7 @@ func TestOurPublisher(t *testing.T) {
 	}
 }
 
-// A blog is a small publisher with faults.
+// A blog is a small publisher whose faults can be switched on.
 type blog struct {
 	fault   string
 	log     []post
@@ -111,7 +111,7 @@ func (b *blog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	full := len(b.log) / b.size // archives that are closed
+	full := len(b.log) / b.size // number of closed archives
 	from, to, name := full*b.size, len(b.log), strings.Trim(r.URL.Path, "/r")
 	n, head := full+1, ""
 	if name != "feed" {
@@ -183,8 +183,8 @@ func (b *blog) render(head string, posts []post) string {
 		`<id>urn:feed</id><updated>` + at(latest) + `</updated>` + head + entries + `</feed>`
 }
 
-// Each fault of a publisher is seen, by the name of the duty that it breaks, and a
-// publisher without faults has none.
+// Each fault of a publisher is found, under the name of the duty that it
+// breaks. A publisher without faults breaks none.
 func TestWrongPublishers(t *testing.T) {
 	names := []string{""}
 	report, err := (&conformance.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Report is what came of trying a reader.
+// A Report is the result of testing a reader.
 type Report struct {
-	Version string          `json:"version"` // of the suite
-	Reader  string          `json:"reader"`  // its name and version, as whoever tried it says
+	Version string          `json:"version"` // the version of the suite
+	Reader  string          `json:"reader"`  // the reader's name and version, as given by the tester
 	Command []string        `json:"command,omitempty"`
 	At      time.Time       `json:"at,omitzero"`
 	Scores  map[Level]Score `json:"scores"`
@@ -20,14 +20,14 @@ type Report struct {
 
 // A Score counts the requirements of a level.
 type Score struct {
-	Must       int `json:"must"` // that were met
+	Must       int `json:"must"` // those that were met
 	MustAll    int `json:"must_all"`
 	Should     int `json:"should"`
 	ShouldAll  int `json:"should_all"`
-	Silent     int `json:"silent"`      // that the reader told nothing of; they are among none of the others
-	Cases      int `json:"cases"`       // of which something was judged, and nothing failed
-	CasesAll   int `json:"cases_all"`   // of which something was judged
-	CasesClean int `json:"cases_clean"` // without a warning either
+	Silent     int `json:"silent"`      // those that the reader did not report on; they are not counted elsewhere
+	Cases      int `json:"cases"`       // the number of cases in which something was judged, and nothing failed
+	CasesAll   int `json:"cases_all"`   // the number of cases in which something was judged
+	CasesClean int `json:"cases_clean"` // those of Cases without a warning
 }
 
 // count counts the findings.
@@ -75,7 +75,7 @@ func (s *Score) add(f Finding) {
 	}
 }
 
-// Failed reports whether a must, or a must-not, was not met.
+// Failed reports whether a must or a must-not was not met.
 func (r *Report) Failed() bool {
 	for _, t := range r.Trials {
 		if t.Outcome == Failed {
@@ -93,11 +93,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteText writes the scores as a table, and then what is wrong: all that
-// failed, and with warnings what should be otherwise.
+// WriteText writes the scores as a table, and then everything that failed; with
+// warnings, also everything that got a warning.
 func (r *Report) WriteText(w io.Writer, warnings bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "level\tcases\tmust\tshould\tnot told")
+	fmt.Fprintln(t, "level\tcases\tmust\tshould\tnot reported")
 	for _, level := range Levels {
 		s := r.Scores[level]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", level,
@@ -123,7 +123,7 @@ func (r *Report) WriteText(w io.Writer, warnings bool) error {
 	return nil
 }
 
-// describe says which requirement a finding is of.
+// describe names the requirement of a finding.
 func (f Finding) describe() string {
 	text := string(f.Outcome) + ": " + f.Requirement.String()
 	if f.Poll > 0 {

@@ -11,23 +11,23 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Result is what a reader tells of one case, or of one poll of it. Only the
-// entries are needed; what is not told is not judged.
+// A Result is what a reader reports on one case, or on one poll of it. Only the
+// entries are required; the suite does not judge what is not reported.
 type Result struct {
-	Entries []Entry  // all that the reader has of the feed
-	Verdict string   // whole, window, lossy or partial; "" where it is not told
-	Gaps    []string // the addresses that are missing; nil where they are not told
-	Deleted []string // the ids of deleted entries; nil where they are not told
-	Failed  bool     // the reader says that there is no feed
+	Entries []Entry  // all entries that the reader has of the feed
+	Verdict string   // whole, window, lossy or partial; "" if not reported
+	Gaps    []string // the addresses that are missing; nil if not reported
+	Deleted []string // the ids of deleted entries; nil if not reported
+	Failed  bool     // the reader reports that there is no feed
 }
 
-// An Entry is an entry that a reader tells of.
+// An Entry is an entry that a reader reports.
 type Entry struct {
 	ID    string
-	Title string // "" where it is not told
+	Title string // "" if not reported
 }
 
-// The JSON that a reader prints: one object, or a line for each entry.
+// told is the JSON that a reader prints: one object, or a line for each entry.
 type told struct {
 	Entries list   `json:"entries"`
 	Verdict string `json:"verdict"`
@@ -35,12 +35,12 @@ type told struct {
 	Deleted list   `json:"deleted"`
 	Failed  bool   `json:"failed"`
 
-	ID    string `json:"id"` // a line that is an entry
+	ID    string `json:"id"` // for a line that is an entry
 	Title title  `json:"title"`
 }
 
-// A title is a string, or an object with the type of the text and its body, as
-// feedhistory prints those that are not plain.
+// A title is a string, or an object with the type and the body of the text,
+// which feedhistory prints if the title is not plain text.
 type title string
 
 // UnmarshalJSON reads a title.
@@ -54,9 +54,9 @@ func (t *title) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// A list of strings, or of objects of which one field names them; nil where
-// there is none. Whatever else it may be is another program's business: sync
-// counts its deletions.
+// A list is a list of strings, or of objects that have one field with the name;
+// nil if there is none. It ignores any other value: sync prints the number of
+// deletions there.
 type list []Entry
 
 // UnmarshalJSON reads a list.
@@ -97,12 +97,12 @@ func (l list) names() []string {
 	return names
 }
 
-// errNothing is what a reader ends with that has printed nothing.
+// errNothing says that a reader has printed nothing.
 var errNothing = errors.New("no JSON was printed")
 
-// ReadResult reads what a reader prints: a JSON object with "entries" and, where
-// it tells of them, "verdict", "gaps" and "deleted"; or a line of JSON for each
-// entry, with its "id" and "title", and one with the verdict, if any.
+// ReadResult reads the output of a reader: a JSON object with "entries" and, if
+// the reader reports them, "verdict", "gaps" and "deleted"; or a line of JSON
+// for each entry with its "id" and "title", and one with the verdict, if any.
 func ReadResult(r io.Reader) (*Result, error) {
 	result, decoder := &Result{}, json.NewDecoder(r)
 	for n := 0; ; n++ {
@@ -115,7 +115,7 @@ func ReadResult(r io.Reader) (*Result, error) {
 			return result, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("what was printed is not the JSON that is asked for: %w", err)
+			return nil, fmt.Errorf("the output is not the expected JSON: %w", err)
 		}
 		if t.ID != "" {
 			result.Entries = append(result.Entries, Entry{t.ID, string(t.Title)})

@@ -11,33 +11,34 @@ import (
 	"time"
 )
 
-// A Reader reads the feed at a URL, and tells what it has. The state is a
+// A Reader reads the feed at a URL, and reports what it has. The state is a
 // directory that is the same for all polls of a case, and new for each case; a
-// reader that keeps nothing ignores it. An error says that it told nothing.
+// reader that keeps nothing ignores it. An error means that the reader reports
+// nothing.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
-// Options are settings of Run. The zero value is ready to use.
+// Options are the settings of Run. The zero value is ready to use.
 type Options struct {
-	Parallel int           // Parallel is the number of cases to run at a time; zero means 4.
-	Timeout  time.Duration // Timeout is for one poll; zero means 20 s.
-	NoState  bool          // NoState leaves out the cases of several polls, for a reader that keeps nothing.
-	Each     func(*Trial)  // Each, if not nil, is called with each case that ends, for one case at a time.
+	Parallel int           // Parallel is the number of cases to run at the same time; zero means 4.
+	Timeout  time.Duration // Timeout is the maximum time for one poll; zero means 20 s.
+	NoState  bool          // NoState skips the cases with several polls, for a reader that keeps nothing.
+	Each     func(*Trial)  // Each, if not nil, is called after each case, one call at a time.
 }
 
-// A Trial is what came of one case.
+// A Trial is the result of one case.
 type Trial struct {
 	Name     string    `json:"name"`
 	Why      string    `json:"why"`
 	Level    Level     `json:"level"`
 	Clauses  []string  `json:"clauses"`
-	Outcome  Outcome   `json:"outcome"` // the worst of the findings; none: not tried, or nothing told
+	Outcome  Outcome   `json:"outcome"` // the worst outcome of the findings; none if the case was not run, or nothing was reported
 	Findings []Finding `json:"findings,omitempty"`
-	Problem  string    `json:"problem,omitempty"` // why the reader told nothing
+	Problem  string    `json:"problem,omitempty"` // why the reader reported nothing
 	Requests int       `json:"requests"`
 }
 
-// Run tries a reader on cases. The error is one of the suite, or of the context,
-// not one of the reader.
+// Run tests a reader on cases. The error is the suite's or the context's, never
+// the reader's.
 func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*Report, error) {
 	if options == nil {
 		options = &Options{}
@@ -68,7 +69,7 @@ func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*
 	return report, nil
 }
 
-// try tries a reader on one case.
+// try tests a reader on one case.
 func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial, error) {
 	t := &Trial{Name: c.Name, Why: c.Why, Level: c.Level, Clauses: c.Clauses, Outcome: Silent}
 	if ctx.Err() != nil || options.NoState && len(c.Polls) > 1 {
@@ -88,7 +89,7 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(options.Timeout, 20*time.Second))
 		result, err := reader(ctx, session.URL, filepath.Clean(state))
 		if ctx.Err() != nil {
-			result, err = nil, errors.New("it did not come to an end in time")
+			result, err = nil, errors.New("the reader did not finish in time")
 		}
 		cancel()
 		if err != nil {

@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// A Server serves cases, each at an address of its own, and answers for all of
-// them over HTTP:
+// A Server serves cases, each at a different address, and controls all of them
+// over HTTP:
 //
-//	GET  /                    what there is, as text
+//	GET  /                    the list of cases, as text
 //	GET  /index.json          the index, with the url of each case
 //	GET  /cases/NAME          one case: its index, url, poll and file
-//	GET  /cases/NAME/requests what was requested so far
-//	POST /cases/NAME/judge    the findings on the poll that is under way, for the
-//	                          JSON that a reader printed, or for no body at all
-//	POST /cases/NAME/poll     begin the next poll; 409 where there is none
-//	POST /cases/NAME/reset    begin from the beginning
+//	GET  /cases/NAME/requests the requests so far
+//	POST /cases/NAME/judge    the findings on the present poll, for the JSON that
+//	                          a reader printed, or for an empty body
+//	POST /cases/NAME/poll     begin the next poll; 409 after the last
+//	POST /cases/NAME/reset    start the case again
 //
 // Make one with [NewServer], and close it.
 type Server struct {
@@ -26,11 +26,11 @@ type Server struct {
 	mux      *http.ServeMux
 }
 
-// A Live is a case that is served.
+// A Live is a case that is being served.
 type Live struct {
 	*Case
 	URL    string `json:"url"`
-	Poll   int    `json:"poll"`             // the one that is under way, from 1
+	Poll   int    `json:"poll"`             // the number of the present poll, from 1
 	Source string `json:"source,omitempty"` // the case's file
 }
 
@@ -59,7 +59,7 @@ func NewServer(cases []*Case) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all websites.
+// Close stops all websites.
 func (s *Server) Close() error {
 	var err error
 	for _, session := range s.sessions {
@@ -76,7 +76,7 @@ func (s *Server) of(handle func(http.ResponseWriter, *http.Request, *Session)) h
 	return func(w http.ResponseWriter, r *http.Request) {
 		session, ok := s.named[r.PathValue("kind")+"/"+r.PathValue("name")]
 		if !ok {
-			http.Error(w, "there is no such case; see /index.json", http.StatusNotFound)
+			http.Error(w, "no such case; see /index.json", http.StatusNotFound)
 			return
 		}
 		handle(w, r, session)

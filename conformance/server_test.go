@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// A reader that knows nothing but HTTP and JSON can be judged through the server.
+// A reader that knows only HTTP and JSON can be judged through the server.
 func TestServer(t *testing.T) {
 	all := cases(t)
 	suite, err := conformance.NewServer(all)
@@ -64,7 +64,7 @@ func TestServer(t *testing.T) {
 		Findings []conformance.Finding
 	}
 	do("POST", at+"/judge", "", 200, &judged)
-	require.Equal(t, conformance.Failed, judged.Outcome, "nothing was told")
+	require.Equal(t, conformance.Failed, judged.Outcome, "nothing was reported")
 	do("GET", live.URL, "", 200, nil)
 	do("POST", at+"/judge", `{"entries":["urn:1","urn:2","urn:3"]}`, 200, &judged)
 	require.Equal(t, conformance.Passed, judged.Outcome)
@@ -89,7 +89,8 @@ func TestServer(t *testing.T) {
 	do("GET", server.URL+"/cases/walk/none", "", 404, nil)
 }
 
-// A reader that does not end, dies, or prints something else has told nothing.
+// A reader that does not finish, dies, or prints something else reports
+// nothing.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
@@ -100,13 +101,13 @@ func TestProblems(t *testing.T) {
 	for _, test := range []struct {
 		line, problem string
 		outcome       conformance.Outcome
-		timeout       time.Duration // 0: the default
+		timeout       time.Duration // zero means the default
 	}{
-		{"sleep 60", "did not come to an end in time", conformance.Failed, 300 * time.Millisecond},
+		{"sleep 60", "did not finish in time", conformance.Failed, 300 * time.Millisecond},
 		{"kill -9 $$", "killed", conformance.Failed, 0},
-		{"echo '<feed/>'", "not the JSON that is asked for", conformance.Failed, 0},
+		{"echo '<feed/>'", "not the expected JSON", conformance.Failed, 0},
 		{"true", "no JSON was printed", conformance.Failed, 0},
-		{"false", "", conformance.Failed, 0}, // it says that there is no feed, and there is one
+		{"false", "", conformance.Failed, 0}, // it says that there is no feed, but there is one
 		{`echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`, "", conformance.Passed, 0},
 	} {
 		report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", test.line), some, &conformance.Options{Timeout: test.timeout})
@@ -121,7 +122,7 @@ func TestProblems(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A reader without a state is not tried on cases of several polls.
+// A reader without a state is not tested on cases with several polls.
 func TestNoState(t *testing.T) {
 	some, err := conformance.Match(cases(t), "polls/archived", "polls/archived-chain-moved-undated")
 	require.NoError(t, err)
@@ -131,7 +132,7 @@ func TestNoState(t *testing.T) {
 	require.NotEmpty(t, report.Trials[1].Findings)
 }
 
-// The page has every case and what is wrong, and nothing of it is markup.
+// The page has every case and what is wrong, and escapes all markup.
 func TestPage(t *testing.T) {
 	some, err := conformance.Match(cases(t), "walk/archived", "walk/archive-404")
 	require.NoError(t, err)

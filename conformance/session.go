@@ -7,15 +7,15 @@ import (
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// published finds the ids that a website's documents have: what stands in an id,
-// a guid or a JSON feed's item.
+// published finds the ids in a website's documents: the content of an id, a
+// guid, or the id in an item of a JSON feed.
 var published = regexp.MustCompile(`(?s)<(?:\w+:)?id(?:\s[^>]*)?>(.*?)</|<(?:\w+:)?guid(?:\s[^>]*)?>(.*?)</|"id"\s*:\s*"?([^",}]*)`)
 
-// A Session is a case that is being tried: its website, and the poll that is
-// under way. Begin one with [Case.Begin], and close it.
+// A Session is a case that is being run: its website, and the present poll.
+// Begin one with [Case.Begin], and close it.
 type Session struct {
 	Case *Case
-	URL  string // the address that the reader is to be given
+	URL  string // the address to give to the reader
 
 	site *website.Site
 	ids  map[string]bool
@@ -40,7 +40,7 @@ func (c *Case) Begin() (*Session, error) {
 // Close ends the session's website.
 func (s *Session) Close() error { return s.site.Close() }
 
-// Reset begins the case from its beginning.
+// Reset starts the case again.
 func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,15 +48,15 @@ func (s *Session) Reset() {
 	s.poll = 1
 }
 
-// Poll returns the number of the poll that is under way, from 1.
+// Poll returns the number of the present poll, from 1.
 func (s *Session) Poll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.poll
 }
 
-// Next changes the website to what it is at the next poll. It reports false, and
-// changes nothing, where the case has no more.
+// Next begins the next poll, with its website. If the case has no more polls,
+// it returns false and changes nothing.
 func (s *Session) Next() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,18 +67,18 @@ func (s *Session) Next() bool {
 	return true
 }
 
-// A Request is one that a case's website got.
+// A Request is a request to a case's website.
 type Request struct {
 	Poll   int    `json:"poll"`
 	Method string `json:"method"`
-	URL    string `json:"url"` // a path, or {{other}} and a path for the other origin
+	URL    string `json:"url"` // the path; for the other origin {{other}} and the path
 	Status int    `json:"status"`
 	ETag   string `json:"if_none_match,omitempty"`
 	Since  string `json:"if_modified_since,omitempty"`
 	Agent  string `json:"user_agent,omitempty"`
 }
 
-// Requests returns what was requested so far.
+// Requests returns the requests so far.
 func (s *Session) Requests() []Request {
 	requests := []Request{}
 	for _, r := range s.site.Requests() {
@@ -90,8 +90,8 @@ func (s *Session) Requests() []Request {
 	return requests
 }
 
-// Judge judges the poll that is under way: what the reader told of it, nil where
-// it told nothing, and what was requested.
+// Judge judges the present poll by what the reader reported, nil if it reported
+// nothing, and by its requests.
 func (s *Session) Judge(result *Result) []Finding {
 	poll := s.Poll()
 	r := &round{result: result, path: s.site.Path, ids: s.ids}

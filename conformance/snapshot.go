@@ -13,10 +13,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Of a publisher that is driven, so much is read.
+// Limits for reading a publisher.
 const (
 	mostArchives = 1000
-	mostBytes    = 16 << 20 // of a document
+	mostBytes    = 16 << 20 // of one document
 )
 
 // A page is a document as it was served.
@@ -29,22 +29,22 @@ type page struct {
 	err            error
 }
 
-// prev returns the address of the archive before, or "".
+// prev returns the address of the preceding archive, or "".
 func (p *page) prev() string {
 	link, _ := p.doc.Links.Rel(feedhistory.RelPrevArchive)
 	return link.Href
 }
 
-// A snapshot is all that a publisher has published at a time.
+// A snapshot is everything that a publisher has published at some time.
 type snapshot struct {
 	feed     *page
-	archives []*page // the newest first
+	archives []*page // newest first
 }
 
 // newest returns the address of the newest archive, or "".
 func (s *snapshot) newest() string { return s.feed.prev() }
 
-// pages returns every document, the newest first.
+// pages returns all documents, newest first.
 func (s *snapshot) pages() []*page { return append([]*page{s.feed}, s.archives...) }
 
 // entries returns the newest copy of each entry.
@@ -60,7 +60,7 @@ func (s *snapshot) entries() map[string]*feedhistory.Entry {
 	return entries
 }
 
-// get reads a document, if it is another one than the page that is given.
+// get reads a document, unless it is the given one.
 func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -90,7 +90,8 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 	return p, nil
 }
 
-// snapshot reads everything. The error is that there is no subscription document.
+// snapshot reads everything. An error means that there is no subscription
+// document.
 func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
 	feed, err := d.get(ctx, d.URL, nil)
 	if err == nil {
@@ -120,14 +121,14 @@ func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
 		}
 		d.report.saw("well-formed", archive.err == nil, "%s: %v", url, archive.err)
 		d.report.saw("prev-archive", true, "")
-		archive.url = url // as it is linked to
+		archive.url = url // as in the link to it
 		s.archives = append(s.archives, archive)
 		url = archive.prev()
 	}
 	return s, nil
 }
 
-// compare judges what a step has changed.
+// compare judges the changes of a step.
 func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 	before, after := was.entries(), now.entries()
 	tombstones := map[string]time.Time{}
@@ -175,7 +176,7 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 	d.compareArchives(ctx, was, now, step)
 }
 
-// compareArchives judges what has become of the archives that there were.
+// compareArchives judges what has become of the archives of the previous step.
 func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step string) {
 	for i, a := range was.archives {
 		at := slices.IndexFunc(now.archives, func(p *page) bool { return p.url == a.url })
@@ -195,8 +196,8 @@ func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step st
 	}
 }
 
-// lost judges an archive that no link leads to any more: it is gone, or only its
-// chain is broken.
+// lost judges an archive that no link leads to any more: either it is gone, or
+// only its chain is broken.
 func (d *drive) lost(ctx context.Context, a *page, step string) {
 	if p, err := d.get(ctx, a.url, nil); err == nil && p.status == http.StatusOK {
 		d.report.saw("prev-archive", false, "after the step %s, no link leads to %s", step, a.url)
@@ -207,7 +208,7 @@ func (d *drive) lost(ctx context.Context, a *page, step string) {
 
 var nextLink = regexp.MustCompile(`<[\w:]*link\b[^>]*next-archive[^>]*>(\s*</[\w:]*link>)?\s*`)
 
-// withoutNext takes the links to the next archive out of a document.
+// withoutNext removes the links to the next archive from a document.
 func withoutNext(body []byte) []byte { return nextLink.ReplaceAll(body, nil) }
 
 func ids(p *page) []string {
@@ -219,7 +220,7 @@ func ids(p *page) []string {
 	return ids
 }
 
-// says is what an entry says, however its document spells it.
+// says returns what an entry says, independent of its document's markup.
 func says(e *feedhistory.Entry) string {
 	return fmt.Sprintf("%q %q %q", e.Title().Body, e.Summary().Body, e.Content().Body)
 }

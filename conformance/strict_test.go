@@ -14,26 +14,26 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// A strict is a second reader, which shares no code with the first: it reads
-// well-formed documents only, as encoding/xml has them, stops at the first error
-// of a chain, and mends nothing. It is a correct one, so that no judge may fail
-// it; its faults can be switched on one by one.
+// A strict is a second reader, which shares no code with the first. It reads
+// only what encoding/xml considers well-formed, stops at the first error of a
+// chain, and repairs nothing. It is a correct reader, so no requirement may
+// fail it. Its faults can be switched on one by one.
 type strict struct {
 	faults
 
 	entries   map[string]strictEntry
-	all       []strictEntry // every copy
+	all       []strictEntry // all copies
 	deleted   map[string]time.Time
 	processed map[string]bool
 	pending   []string
-	missed    bool // a window no longer overlapped
+	missed    bool // a window did not overlap
 	polled    bool
 
 	gaps     []string
 	requests int
 }
 
-// The faults that wrong readers have.
+// The faults of wrong readers.
 type faults struct {
 	oneDocument, keepsAll, keepsOldest, ignoresDeletions   bool
 	alwaysWhole, alwaysPartial, noGaps, loops              bool
@@ -123,7 +123,7 @@ func (d *strictDoc) json(body []byte) error {
 
 func (d *strictDoc) link(rel, href, base string) {
 	if _, known := d.links[rel]; !known && href == "" {
-		d.links[rel] = "none:" // there is something, and it cannot be retrieved
+		d.links[rel] = "none:" // the document exists, but cannot be retrieved
 	}
 	b, err := url.Parse(base)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *strict) take(d *strictDoc) {
 	}
 }
 
-// read reads the feed once, or polls it once more.
+// read reads the feed once, or polls it again.
 func (s *strict) read(address string) *conformance.Result {
 	if s.entries == nil || s.forgets {
 		s.entries, s.deleted, s.processed = map[string]strictEntry{}, map[string]time.Time{}, map[string]bool{}
@@ -212,8 +212,8 @@ func (s *strict) read(address string) *conformance.Result {
 	return s.tell(verdict)
 }
 
-// subscription returns the document that an archive calls current, or the one that
-// was read.
+// subscription returns the document that an archive calls current, or the one
+// that was read.
 func (s *strict) subscription(head *strictDoc, address string) *strictDoc {
 	switch current := head.links["current"]; {
 	case head.archive && current != "" && current != address && !s.oneDocument:
@@ -235,7 +235,7 @@ func (s *strict) subscription(head *strictDoc, address string) *strictDoc {
 	return head
 }
 
-// takeNewest merges a document that is newer than all that is known.
+// takeNewest merges a document that is newer than everything known.
 func (s *strict) takeNewest(d *strictDoc) {
 	older := s.entries
 	s.entries = map[string]strictEntry{}
@@ -278,7 +278,7 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 	}
 }
 
-// tell says what the reader has.
+// tell returns the result of the reader.
 func (s *strict) tell(verdict string) *conformance.Result {
 	r := &conformance.Result{Verdict: verdict, Gaps: s.gaps, Deleted: []string{}}
 	for id, when := range s.deleted {

@@ -48,7 +48,7 @@ func (d *strictDoc) xml(body []byte) error {
 	return nil
 }
 
-// A strictXML is a document that is being read.
+// A strictXML is a document being read.
 type strictXML struct {
 	*strictDoc
 	path, bases []string

@@ -24,8 +24,8 @@ func cases(t testing.TB) []*conformance.Case {
 	return cases
 }
 
-// client is what the library is tried with: as it is, but for the time between
-// two tries.
+// client returns the client for the tests: the default one, except for the time
+// between two tries.
 func client() *feedhistory.Client {
 	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 2, Base: time.Millisecond}}
 }
@@ -85,7 +85,7 @@ func gaps(gaps []*feedhistory.Gap) []string {
 	return urls
 }
 
-// polled are the cases of several polls, and the others.
+// polled returns the cases with several polls, and the others.
 func polled(t testing.TB) (polled, once []*conformance.Case) {
 	for _, c := range cases(t) {
 		if len(c.Polls) > 0 {
@@ -97,7 +97,7 @@ func polled(t testing.TB) (polled, once []*conformance.Case) {
 	return polled, once
 }
 
-// said is what is wrong, as text.
+// said returns what is wrong as text.
 func said(t testing.TB, r *conformance.Report, warnings bool) string {
 	t.Helper()
 	var b strings.Builder
@@ -105,15 +105,14 @@ func said(t testing.TB, r *conformance.Report, warnings bool) string {
 	return b.String()
 }
 
-// This library meets everything that the suite asks for, of all levels, and tells
-// of everything.
+// This library meets all requirements, at all levels, and reports everything.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	polled, once := polled(t)
 	for _, test := range []struct {
 		reader conformance.Reader
 		cases  []*conformance.Case
-		silent int // a feed that is not there has no gaps
+		silent int // a feed that does not exist has no gaps
 	}{{walked, once, 1}, {mirrors(), polled, 0}} {
 		report, err := conformance.Run(t.Context(), test.reader, test.cases, nil)
 		require.NoError(t, err)
@@ -128,7 +127,7 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// A mirror that polls once meets every must as well.
+// A mirror that polls once also meets every must.
 func TestOursMirrored(t *testing.T) {
 	t.Parallel()
 	_, once := polled(t)
@@ -137,7 +136,7 @@ func TestOursMirrored(t *testing.T) {
 	require.False(t, report.Failed(), said(t, report, false))
 }
 
-// stricts is a reader with the given faults for each state.
+// stricts returns a reader with the given faults for each state.
 func stricts(f faults) conformance.Reader {
 	var kept sync.Map
 	return func(_ context.Context, url, state string) (*conformance.Result, error) {
@@ -146,8 +145,8 @@ func stricts(f faults) conformance.Reader {
 	}
 }
 
-// Nor does the suite fail a reader that reads nothing that is not well-formed,
-// and stops at the first error.
+// The suite does not fail a reader that reads only well-formed documents, and
+// stops at the first error.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	report, err := conformance.Run(t.Context(), stricts(faults{}), cases(t), nil)
@@ -155,7 +154,7 @@ func TestStrict(t *testing.T) {
 	require.False(t, report.Failed(), said(t, report, false))
 }
 
-// Wrong readers are found out, at the level of what they do wrong.
+// Wrong readers are found out, at the level of their fault.
 func TestWrong(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -24,17 +24,17 @@ import (
 
 var chaos = flag.Bool("chaos", false, "the full test of kills: a few minutes")
 
-// What the test of kills does.
+// A disorder describes the test of kills.
 type disorder struct {
-	hosts, feeds int // feeds of a host
+	hosts, feeds int // feeds per host
 	workers      int
 	kills        int
-	restarts     int // of PostgreSQL, every second one by a crash
+	restarts     int // of PostgreSQL; every second one is a crash
 	between      time.Duration
 }
 
-// Whatever is killed, the mirror comes to be what is published, no entry is
-// there twice, no host has had two requests at once, and nothing that was
+// Whatever is killed, the mirror ends up equal to what is published, no entry
+// is there twice, no host has had two requests at once, and nothing that was
 // acknowledged is lost.
 func TestChaos(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestChaos(t *testing.T) {
 	require.Zero(t, s.Running)
 }
 
-// A world is sites with model publishers.
+// A world is a set of sites with model publishers.
 type world struct {
 	sites  []*site
 	mu     sync.Mutex
@@ -134,8 +134,8 @@ func (w *world) publish(t *testing.T, db *fleet.Database, feeds, steps int) {
 	}
 }
 
-// goOn has the publishers go on until the returned function is called. Then they
-// fail no more.
+// goOn lets the publishers work until the returned function is called. After
+// that they no longer fail.
 func (w *world) goOn(seed uint64) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -166,7 +166,7 @@ func (w *world) goOn(seed uint64) (end func()) {
 	}
 }
 
-// await waits until the mirror is what is published.
+// await waits until the mirror equals what is published.
 func (w *world) await(t *testing.T, db *fleet.Database) {
 	end := time.Now().Add(3 * patience)
 	for url, m := range w.models {
@@ -186,8 +186,8 @@ func (w *world) check(t *testing.T, db *fleet.Database) {
 	}
 }
 
-// crash has PostgreSQL throw away all connections and all its memory, and
-// recover from its log, as one of its processes has died.
+// crash makes PostgreSQL drop all connections and all its memory and recover
+// from its log, by killing one of its processes.
 func crash(t *testing.T, db *fleet.Database) {
 	pid, err := db.Backend(t.Context())
 	require.NoError(t, err)
@@ -215,8 +215,8 @@ func (c control) do(t *testing.T, what ...string) {
 	require.NoError(t, err, "%s", said)
 }
 
-// checkCommits checks that of all the commits that were acknowledged none is
-// lost, and that no two were made from the same state.
+// checkCommits checks that no acknowledged commit is lost, and that no two were
+// made from the same state.
 func checkCommits(t *testing.T, db *fleet.Database, file string) {
 	f, err := os.Open(file)
 	require.NoError(t, err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A combiner has what many ask for at the same time done together: while one
-// group is being done, what comes is the next.
+// A combiner does together what several callers ask for at the same time: what
+// comes while one group is being done becomes the next group.
 type combiner[T any] struct {
 	do func(ctx context.Context, group []T) error
 
@@ -16,13 +16,13 @@ type combiner[T any] struct {
 	working bool
 }
 
-// An asked is something to be done.
+// An asked is one caller's request.
 type asked[T any] struct {
 	what T
 	done chan error
 }
 
-// together is how much is done together, at most.
+// together is the maximum size of a group.
 const together = 100
 
 // ask has something done, and waits for it.
@@ -38,7 +38,7 @@ func (c *combiner[T]) ask(what T) error {
 	return <-a.done
 }
 
-// work does what waits, until nothing does.
+// work does what waits, until nothing is left.
 func (c *combiner[T]) work() {
 	for {
 		c.mu.Lock()
@@ -53,7 +53,7 @@ func (c *combiner[T]) work() {
 	}
 }
 
-// patience is how long a group may take.
+// patience is the maximum time for a group.
 const patience = 10 * time.Second
 
 func (c *combiner[T]) answer(group []*asked[T]) {
@@ -67,7 +67,7 @@ func (c *combiner[T]) answer(group []*asked[T]) {
 	for i, a := range group {
 		if err == nil || len(group) == 1 || ctx.Err() != nil {
 			a.done <- err
-		} else { // the fault of one is not that of the others
+		} else { // an error of one caller must not affect the others
 			a.done <- c.do(ctx, all[i:i+1])
 		}
 	}

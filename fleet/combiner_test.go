@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Everybody gets an answer: of a group that fails, each by itself.
+// Everybody gets an answer: if a group fails, each request is done by itself.
 func TestCombiner(t *testing.T) {
 	odd := errors.New("odd")
 	var mu sync.Mutex

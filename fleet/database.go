@@ -24,26 +24,27 @@ import (
 )
 
 // A Database is a PostgreSQL database that workers share: the mirrored feeds,
-// which of them are due, and the jobs. Many goroutines may use it at the same
+// when they are due, and the jobs. Several goroutines may use it at the same
 // time.
 type Database struct {
-	// Store is the mirrored feeds: an *sqlstore.Store. Open sets it.
+	// Store has the mirrored feeds: an *sqlstore.Store. Open sets it.
 	Store mirror.Store
 
 	states *sqlstore.Store // what Open sets Store to
-	store  *sql.DB         // what Store uses
-	pool   *pgxpool.Pool   // whose last commits a crash of the database may lose; see durably
+	store  *sql.DB         // the database of Store
+	pool   *pgxpool.Pool   // connections whose last commits a crash of the database may lose; see durably
 }
 
 //go:embed schema.sql
 var schema string
 
-// Open connects to a database, which is given as libpq has it: by a URL,
-// "postgres://user@host/name", or by "host=… dbname=…". It makes the tables that
-// are missing.
+// Open connects to a database, which is given in the form of libpq: as a URL,
+// "postgres://user@host/name", or as "host=… dbname=…". It makes the tables
+// that are missing.
 //
-// There are two pools of connections, for the store and for the jobs, each of up
-// to two for a core, at least 4 and at most 16, or as many as pool_max_conns says.
+// There are two pools of connections, one for the store and one for the jobs.
+// Each has up to two connections per core, at least 4 and at most 16; or as
+// many as pool_max_conns says.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -56,7 +57,7 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	d.store.SetMaxOpenConns(int(config.MaxConns))
 	d.store.SetMaxIdleConns(int(config.MaxConns))
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	// A plan that was made while a table had few rows would read all of it when it
+	// A plan made while a table had few rows would read the whole table when it
 	// has many.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err == nil {
@@ -72,12 +73,13 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 // prepareLock is held while tables are made: "feedhist" in ASCII.
 const prepareLock int64 = 0x6665656468697374
 
-// riverTables is the migration that makes River's tables.
+// riverTables is the version of River's migration that makes its tables.
 const riverTables = 2
 
-// riverUnused are indexes of River's that find jobs by their arguments, which nobody
-// does here, and that take a third of what a job writes. Tables of River's that the
-// fleet has not made may be others', too: those keep them.
+// riverUnused are indexes of River's for finding jobs by their arguments. The
+// fleet does not use them, and they cost a third of what a job writes. If the
+// fleet did not make River's tables, others may use them, so they keep these
+// indexes.
 var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}
 
 // prepare makes the tables that are missing, and opens the store.
@@ -91,7 +93,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// River's migrations do not fit into one transaction.
+		// River's migrations cannot run in one transaction.
 		done, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 		if err != nil {
 			return err
@@ -112,10 +114,10 @@ func (d *Database) prepare(ctx context.Context) error {
 	return err
 }
 
-// Ping reports whether the database answers.
+// Ping returns an error if the database does not answer.
 func (d *Database) Ping(ctx context.Context) error { return d.pool.Ping(ctx) }
 
-// Close ends the connections. Workers must have ended.
+// Close closes the connections. Workers must have ended.
 func (d *Database) Close() {
 	if d.pool != nil {
 		d.pool.Close()
@@ -123,12 +125,13 @@ func (d *Database) Close() {
 	_ = d.store.Close()
 }
 
-// brief runs statements one after the other, in one transaction and one message.
+// brief runs statements one after the other, in one transaction and one
+// message.
 func (d *Database) brief(ctx context.Context, b *pgx.Batch) error {
 	return d.pool.SendBatch(ctx, b).Close()
 }
 
-// durably runs do in a transaction that is not lost once it is committed.
+// durably runs do in a transaction that is durable once it is committed.
 func (d *Database) durably(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
@@ -146,21 +149,21 @@ type URLError struct {
 
 func (e *URLError) Error() string { return fmt.Sprintf("%q: %v", e.URL, e.Err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *URLError) Unwrap() error { return e.Err }
 
-// maxURL is how long the URL of a feed may be, in bytes: it is a key of indexes.
+// maxURL is the maximum length of a feed's URL in bytes, because it is a key of
+// indexes.
 const maxURL = 2000
 
-// CheckURL reports why an address cannot be subscribed to. The error is a
-// *URLError.
+// CheckURL returns a *URLError if an address cannot be subscribed to.
 func CheckURL(address string) error {
 	_, _, err := name(address)
 	return err
 }
 
-// name returns the URL by which a feed is known, as Mirror.Update knows it, and
-// the host where it is asked for. The error is a *URLError.
+// name returns the URL that identifies a feed, as in Mirror.Update, and the
+// host that it is requested from. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
 	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
 	u, err := fetch.ParseLeniently(feed)
@@ -181,7 +184,7 @@ func name(address string) (feed, host string, err error) {
 	return "", "", &URLError{address, err}
 }
 
-// hostOf returns the host that a feed is asked for at.
+// hostOf returns the host that a feed is requested from.
 func hostOf(f *mirror.Feed) string {
 	_, host, err := name(cmp.Or(f.Address, f.URL))
 	if err != nil { // a redirect that the client would not follow

@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/fleet"
 )
 
-// A worker, until it gets SIGTERM.
+// A worker runs until it gets SIGTERM.
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

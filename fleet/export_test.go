@@ -12,20 +12,20 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Random has the worker claim and note feeds in batches of random sizes.
+// Random makes the worker claim and record feeds in batches of random sizes.
 func (w *Worker) Random() {
 	w.most = func() (int, time.Duration) {
 		return 1 + rand.IntN(6), time.Duration(rand.Int64N(int64(time.Second)))
 	}
 }
 
-// Batch has the worker claim so many feeds of a host together, and write what is
-// to be noted of them after a time.
+// Batch makes the worker claim that many feeds of a host together, and write
+// what is to be recorded of them after a time.
 func (w *Worker) Batch(feeds int, late time.Duration) {
 	w.most = func() (int, time.Duration) { return feeds, late }
 }
 
-// Exec runs a statement of a test.
+// Exec runs a statement for a test.
 func (d *Database) Exec(ctx context.Context, statement string) error {
 	_, err := d.pool.Exec(ctx, statement)
 	return err
@@ -36,24 +36,24 @@ func (d *Database) Backend(ctx context.Context) (pid int, err error) {
 	return pid, d.pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 }
 
-// Where returns where PostgreSQL's programs and its data are.
+// Where returns the directories of PostgreSQL's programs and of its data.
 func (d *Database) Where(ctx context.Context) (programs, data string, err error) {
 	err = d.pool.QueryRow(ctx, `SELECT setting, current_setting('data_directory') FROM pg_config WHERE name = 'BINDIR'`).Scan(&programs, &data)
 	return programs, data, err
 }
 
-// Size returns how large a table is, and its indexes, in bytes.
+// Size returns the sizes of a table and of its indexes in bytes.
 func (d *Database) Size(ctx context.Context, table string) (heap, indexes int64, err error) {
 	return heap, indexes, d.pool.QueryRow(ctx, `SELECT pg_table_size($1::regclass), pg_indexes_size($1::regclass)`, table).Scan(&heap, &indexes)
 }
 
-// Costs are what PostgreSQL has noted of its work.
+// Costs are PostgreSQL's statistics of its work.
 type Costs struct {
 	Statements, Milliseconds, Commits, WAL, Pages, Syncs float64
 	Longest                                              []string
 }
 
-// Costs returns what has been noted since it was reset.
+// Costs returns the statistics since they were last reset.
 func (d *Database) Costs(ctx context.Context) (*Costs, error) {
 	c := &Costs{}
 	err := d.pool.QueryRow(ctx, `SELECT sum(calls), sum(total_exec_time), sum(calls) FILTER (WHERE query ILIKE 'commit'),
@@ -70,8 +70,8 @@ func (d *Database) Costs(ctx context.Context) (*Costs, error) {
 	return c, err
 }
 
-// Plans returns how PostgreSQL does what a group of n hosts asks for, n feeds of
-// each, by what it is.
+// Plans returns PostgreSQL's plans of what a group of n hosts needs, with n
+// feeds each, by name.
 func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, url func(i, j int) string) (plans map[string]string, err error) {
 	var hosts, urls []string
 	var tokens, most []int64

@@ -11,19 +11,19 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An ending is how a poll ended, and what is to be known of the feed after it.
+// An ending is how a poll ended, and what to record about the feed.
 type ending struct {
 	outcome outcome
-	changes *mirror.Changes // nil: there was none, or the store could not be read
-	feed    *mirror.Feed    // its state; nil: as it was
-	due     time.Time       // not used if the poll was broken: then a time has been set already
-	err     string          // why the poll failed, or is broken
+	changes *mirror.Changes // nil if there were none, or the store could not be read
+	feed    *mirror.Feed    // the state of the feed; nil if it has not changed
+	due     time.Time       // not used if the poll was broken, because a time has been set already
+	err     string          // why the poll failed or is broken
 	dead    string          // why the feed is a dead letter
-	held    *mirror.Feed    // the state that is to be stored with others; nil: there is none
+	held    *mirror.Feed    // the state to be stored together with others; nil if there is none
 }
 
-// end notes how a turn has ended. It is false if the feed is not the worker's
-// any more.
+// end records how a turn has ended. noted is false if the feed is no longer the
+// worker's.
 func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err error) {
 	var b pgx.Batch
 	host := t.host
@@ -49,7 +49,7 @@ func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err 
 	return noted, err
 }
 
-// columns are what an ending sets, in SQL, with its parameters from $4.
+// columns returns what an ending sets, in SQL, with its parameters from $4.
 func (e *ending) columns(host string) (set string, args []any) {
 	switch f := e.feed; {
 	case e.dead != "":
@@ -65,7 +65,7 @@ func (e *ending) columns(host string) (set string, args []any) {
 	}
 }
 
-// text is an error as a column can have it: short, and nothing but characters.
+// text returns an error in a form that a column can have: short and valid.
 func text(s string) string {
 	const most = 500
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
@@ -75,8 +75,8 @@ func text(s string) string {
 	return s
 }
 
-// forgotten removes a feed from the store that was unsubscribed from during the
-// poll, which may just have put it there.
+// forgotten removes a feed from the store if it was unsubscribed from during a
+// poll, which may just have added it.
 func (d *Database) forgotten(ctx context.Context, t *turn) error {
 	var there bool
 	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fleet_feeds WHERE url = $1)`, t.url).Scan(&there)

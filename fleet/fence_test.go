@@ -18,12 +18,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A stalling store stalls in its first commit until it is told to go on.
+// A stalling store stalls in its first commit until it is released.
 type stalling struct {
 	mirror.Store
 	once           sync.Once
 	stalled, goOn  chan struct{}
-	refused, taken chan error // what became of it
+	refused, taken chan error // the outcome of the commit
 }
 
 func (s *stalling) Commit(ctx context.Context, c *mirror.Change) error {
@@ -34,7 +34,7 @@ func (s *stalling) Commit(ctx context.Context, c *mirror.Change) error {
 	}
 	close(s.stalled)
 	<-s.goOn
-	err := s.Store.Commit(context.WithoutCancel(ctx), c) // the time limit alone would do, otherwise
+	err := s.Store.Commit(context.WithoutCancel(ctx), c) // the time limit alone would prevent the commit otherwise
 	if errors.Is(err, mirror.ErrConflict) {
 		s.refused <- err
 	} else {
@@ -43,8 +43,8 @@ func (s *stalling) Commit(ctx context.Context, c *mirror.Change) error {
 	return err
 }
 
-// A worker that stalls in a commit cannot commit once its job has been given to
-// another: nothing is lost, nothing is doubled.
+// A worker that stalls in a commit cannot commit after its job has been given
+// to another: nothing is lost, nothing is doubled.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	dsn := server.Database(t)
@@ -71,7 +71,7 @@ func TestFence(t *testing.T) {
 	}
 	start(t, b)
 	eventually(t, second, func(s *fleet.Status) bool { return s.Running == 0 })
-	// Jobs are rescued by the leader: twice a minute, and when it has been elected.
+	// The leader rescues jobs: twice a minute, and when it has been elected.
 	sql(t, second, `DELETE FROM river_leader`)
 	eventually(t, second, func(s *fleet.Status) bool { return s.Verdicts["whole"] == 1 && s.Running == 0 })
 	before, err := second.Store.Feed(t.Context(), url)
@@ -92,8 +92,8 @@ func TestFence(t *testing.T) {
 	require.Zero(t, st.Failing+st.Dead+st.Due)
 }
 
-// A process that is stopped in the middle of a poll is overtaken by another, and
-// when it goes on, it polls what is due like any other.
+// A process that is stopped in the middle of a poll is overtaken by another.
+// When it continues, it polls what is due like any other.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	dsn := server.Database(t)

@@ -25,7 +25,7 @@ import (
 
 var figures = flag.Bool("figures", false, "measure, and print the figures of the README")
 
-// TestFigures measures what the README says. It asserts nothing about times.
+// TestFigures measures the figures in README. It asserts nothing about times.
 func TestFigures(t *testing.T) {
 	if !*figures {
 		t.Skip("a measurement: -figures")
@@ -55,7 +55,7 @@ func measureSubscriptions(t *testing.T) {
 	t.Logf("status: %v", time.Since(begun))
 }
 
-// feedURLs returns the addresses of feeds, a part of them at each host.
+// feedURLs returns the addresses of feeds, an equal part of them on each host.
 func feedURLs(feeds, hosts int) []string {
 	urls := make([]string, feeds)
 	for i := range urls {
@@ -64,8 +64,9 @@ func feedURLs(feeds, hosts int) []string {
 	return urls
 }
 
-// A crowd is hosts whose feeds never change after their first poll. It counts
-// the requests, and those that come while another one to their host is under way.
+// A crowd is a set of hosts whose feeds never change after their first poll. It
+// counts the requests, and those that come while another one to the same host
+// is under way.
 type crowd struct {
 	requests atomic.Int64
 }
@@ -83,8 +84,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, crowdFeed, prose(uint64(len(r.URL.String()))))
 }
 
-// startCrowd starts a server that is all the hosts there are: the workers'
-// proxy, over HTTP and loopback as it would be.
+// startCrowd starts a server that is all the hosts: the workers use it as a
+// proxy, over HTTP and loopback.
 func startCrowd(t testing.TB) (c *crowd, proxy string) {
 	c = &crowd{}
 	s := httptest.NewServer(c)
@@ -92,8 +93,8 @@ func startCrowd(t testing.TB) (c *crowd, proxy string) {
 	return c, s.URL
 }
 
-// measured starts workers in processes of their own. To stop them tells what they
-// took.
+// measured starts workers in separate processes. Stopping them returns what
+// they used.
 func measured(t testing.TB, config processConfig, workers int) (stop func()) {
 	var all []*process
 	for range workers {
@@ -109,8 +110,8 @@ func measured(t testing.TB, config processConfig, workers int) (stop func()) {
 	}
 }
 
-// measureUnchanged says how fast feeds are polled that have not changed, and what
-// a poll costs the database, by its own statistics.
+// measureUnchanged measures how fast unchanged feeds are polled, and what a
+// poll costs the database, by its own statistics.
 func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	own, err := pgtest.Start()
 	require.NoError(t, err)
@@ -134,7 +135,7 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	sql(t, db, `UPDATE fleet_feeds SET due = now()`)
 	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
 	sql(t, db, `VACUUM fleet_feeds, fleet_hosts, feeds, polls, river_job`)
-	time.Sleep(2 * time.Second) // until the statistics have come in
+	time.Sleep(2 * time.Second) // until the statistics have arrived
 	sql(t, db, `SELECT pg_stat_reset_shared('wal'), pg_stat_statements_reset()`)
 	from = c.requests.Load()
 	stop = measured(t, config, workers)
@@ -151,25 +152,25 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	}
 }
 
-// awaitPolls waits until no feed is due, and says how fast the polls were, but
-// for the beginning and the end. From is how many requests there were before.
+// awaitPolls waits until no feed is due, and returns the rate of the polls,
+// without the beginning and the end. From is the number of requests before.
 func awaitPolls(t testing.TB, db *fleet.Database, c *crowd, from int64, what string, feeds int64) {
 	wait := func(share int64) time.Time {
-		for c.requests.Load()-from < feeds*share/100 { // asking for the status would take half of the server's time
+		for c.requests.Load()-from < feeds*share/100 { // querying the status would take half of the server's time
 			time.Sleep(5 * time.Millisecond)
 		}
 		return time.Now()
 	}
 	begun, ended := wait(10), wait(90)
 	wait(100)
-	time.Sleep(7 * time.Second) // for what is written late, and finished
+	time.Sleep(7 * time.Second) // for what is written late
 	s := status(t, db)
 	require.Zero(t, s.Due+s.Running)
 	t.Logf("%s: %.0f polls a second; %d failed", what, float64(feeds)*0.8/ended.Sub(begun).Seconds(), s.Failing)
 }
 
-// measureDue spreads feeds over a time in which they can be polled, as they are
-// after some hours, and says how long they wait.
+// measureDue spreads the due times of feeds over a period, as they are after
+// some hours, and measures how long the feeds wait.
 func measureDue(t *testing.T) {
 	const feeds, hosts = 50_000, 5_000
 	const spread = 5 * time.Minute
@@ -201,7 +202,7 @@ func measureDue(t *testing.T) {
 	}
 }
 
-// vocabulary is 50,000 words of 3 to 12 letters.
+// vocabulary has 50,000 words of 3 to 12 letters.
 var vocabulary = sync.OnceValue(func() []string {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 50_000)
@@ -226,7 +227,7 @@ func prose(seed uint64) string {
 	return b.String()
 }
 
-// measureEntries fills the store and says what it takes.
+// measureEntries fills the store and measures the cost.
 func measureEntries(t *testing.T) {
 	const feeds, archives, entries = 20, 20, 100
 	db := open(t, server.Database(t))

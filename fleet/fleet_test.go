@@ -15,10 +15,11 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// patience bounds a wait: on a busy machine a stuck job is taken over after some 25 s.
+// patience is the maximum time to wait: on a busy machine a stuck job is taken
+// over after some 25 s.
 const patience = 90 * time.Second
 
-// eventually waits until a status is as wanted.
+// eventually waits until a status has the wanted value.
 func eventually(t testing.TB, db *fleet.Database, wanted func(s *fleet.Status) bool) *fleet.Status {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -32,8 +33,8 @@ func eventually(t testing.TB, db *fleet.Database, wanted func(s *fleet.Status) b
 	}
 }
 
-// Long histories are read slice by slice, and every feed comes to be what is
-// published, with one request at a time to each host.
+// Long histories are read slice by slice, and every feed ends up equal to what
+// is published, with one request at a time to each host.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -64,8 +65,8 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// Between two polls at a host there is a pause, in a job and from one job to the
-// next.
+// There is a pause between two polls of a host, within a job and from one job
+// to the next.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -88,7 +89,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// What a feed asks for is kept: Retry-After, 410, and an interval of its own.
+// What a feed asks for is respected: Retry-After, 410, and its own interval.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -125,7 +126,7 @@ func TestNext(t *testing.T) {
 	eventually(t, db, func(st *fleet.Status) bool { return gone.asked.Load() == 2 && st.Gone == 1 })
 }
 
-// A feed that has moved is the other host's from then on.
+// A feed that has moved belongs to the new host from then on.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -145,7 +146,7 @@ func TestMoved(t *testing.T) {
 	require.Equal(t, m.Published(), held(t, db.Store, from.URL+"/old"))
 }
 
-// What is published during the polls is mirrored by later ones.
+// What is published during the polls is mirrored by later polls.
 func TestCurrent(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -164,8 +165,8 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// A worker that is to end lets polls come to their end for a while, and hands
-// back what is left, so that another goes on with it at once.
+// A worker that must end lets polls finish for a while, and hands back the
+// rest, so that another continues at once.
 func TestStop(t *testing.T) {
 	db := open(t, server.Database(t))
 	s := newSite(t)
@@ -197,7 +198,7 @@ func TestStop(t *testing.T) {
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Verdicts["window"] == 1 && s.Due == 0 })
 }
 
-// A worker says how it fares, and runs once.
+// A worker reports its state, and runs only once.
 func TestHandler(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -212,7 +213,7 @@ func TestHandler(t *testing.T) {
 	}
 	code, said := health()
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "the worker does not run\n", said)
+	require.Equal(t, "the worker is not running\n", said)
 	subscribe(t, db, url)
 	stop := start(t, w)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })

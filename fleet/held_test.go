@@ -15,7 +15,7 @@ import (
 )
 
 // A heldPoll is a feed whose second poll has brought nothing new, and is not
-// written yet: the next feed of the host does not answer.
+// written yet, because the next feed of the host does not answer.
 type heldPoll struct {
 	db     *fleet.Database
 	w      *fleet.Worker
@@ -70,8 +70,8 @@ func (h *heldPoll) conflicts(t *testing.T) float64 {
 	return metric(t, h.w, `feedhistory_polls_total{outcome="conflict"}`)
 }
 
-// What a poll has found unchanged is written together with the other polls of the
-// host, and the feed is then due when it wants.
+// An unchanged poll is written together with the other polls of the host, and
+// the feed is then due when it wants to be.
 func TestHeld(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)
 	require.Equal(t, h.before, h.state(t))
@@ -84,7 +84,7 @@ func TestHeld(t *testing.T) {
 	require.Zero(t, h.conflicts(t))
 }
 
-// It is written in time though the next feed does not answer.
+// It is written in time although the next feed does not answer.
 func TestHeldLate(t *testing.T) {
 	h := newHeldPoll(t, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return h.state(t).Polls == h.before.Polls+1 }, patience, 10*time.Millisecond)
@@ -94,7 +94,7 @@ func TestHeldLate(t *testing.T) {
 	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
 }
 
-// What something else has changed meanwhile stays as that has left it.
+// What something else has changed meanwhile stays unchanged.
 func TestHeldConflict(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)
 	other := h.state(t)
@@ -106,7 +106,7 @@ func TestHeldConflict(t *testing.T) {
 	require.EqualValues(t, 1, h.conflicts(t))
 }
 
-// Nothing is written once the host is another's.
+// Nothing is written after another worker has taken the host.
 func TestHeldLost(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)
 	sql(t, h.db, `UPDATE fleet_hosts SET holder = 1, until = now() + interval '1 hour'`)
@@ -116,8 +116,9 @@ func TestHeldLost(t *testing.T) {
 	require.EqualValues(t, 2, status(t, h.db).Due)
 }
 
-// Where the worker before has not released the host, a poll of it may have ended
-// the process: each is noted before it begins, and is written by itself.
+// If the previous worker has not released the host, one of its polls may have
+// ended the process: so each poll is recorded before it begins, and written by
+// itself.
 func TestHeldDoubtful(t *testing.T) {
 	h := newHeldPoll(t, time.Hour, `UPDATE fleet_hosts SET holder = 1, until = now()`,
 		`UPDATE polls SET next = '2020-01-01T00:00:00.000000000Z'`)
@@ -144,7 +145,7 @@ func TestHeldUnsubscribed(t *testing.T) {
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 }
 
-// A worker that is to end writes what it holds.
+// A worker that must end writes what it holds.
 func TestHeldStop(t *testing.T) {
 	h := newHeldPoll(t, time.Hour)
 	h.w.Client.CloseIdle()
@@ -154,8 +155,8 @@ func TestHeldStop(t *testing.T) {
 	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
 }
 
-// A feed whose state cannot be stored becomes a dead letter, and does not hold up
-// those that are written together with it.
+// A feed whose state cannot be stored becomes a dead letter, and does not
+// affect the feeds that are written with it.
 func TestHeldPoison(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))

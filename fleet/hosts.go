@@ -9,7 +9,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// hostJob is the job of a host.
+// A hostJob is the job of a host.
 type hostJob struct {
 	Host string `json:"host"`
 }
@@ -17,8 +17,8 @@ type hostJob struct {
 // Kind implements river.JobArgs.
 func (hostJob) Kind() string { return "feedhistory_host" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: a host has one job, in
-// whatever state that is, until it is finished.
+// InsertOpts implements river.JobArgsWithInsertOpts: a host has only one job,
+// in any state, until the job is finished.
 func (hostJob) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       queue,
@@ -36,9 +36,9 @@ const queue = "feedhistory"
 // occupied is when to try again to make a job for a host that still has one.
 const occupied = time.Second
 
-// plan makes jobs for hosts that are due, those first that have been for longest,
-// and returns for how many. Should a job come to nothing, the host is due again
-// after the lease.
+// plan makes jobs for hosts that are due, those that have been due for longest
+// first, and returns their number. If nothing comes of a job, the host is due
+// again after the lease.
 func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 	err = pgx.BeginFunc(ctx, w.Database.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
@@ -75,14 +75,14 @@ func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
 	return hosts, err
 }
 
-// A hold is a host that this worker alone polls, for some time.
+// A hold is a host that only this worker polls, for some time.
 type hold struct {
 	host  string
 	token int64
 }
 
-// sweep puts right what does not fit together: there should be nothing, but a
-// host that is forgotten would be for good. It is for times when little is due.
+// sweep repairs inconsistencies. There should be none, but without it a
+// forgotten host would be forgotten for ever. Run it when little is due.
 func (d *Database) sweep(ctx context.Context, lease time.Duration) error {
 	var b pgx.Batch
 	b.Queue(`

@@ -12,20 +12,20 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A hostWorker does the job of a host.
+// A hostWorker runs the jobs of hosts.
 type hostWorker struct {
 	river.WorkerDefaults[hostJob]
 	w *Worker
 }
 
-// NextRetry implements river.Worker: a job fails only with the database.
+// NextRetry implements river.Worker: a job fails only if the database does.
 func (*hostWorker) NextRetry(job *river.Job[hostJob]) time.Time {
 	return time.Now().Add(time.Duration(job.Attempt) * time.Second)
 }
 
-// Work implements river.Worker. It polls the feeds of the host that are due, one
-// after the other, until the slice is over. Whatever is due then, the host gets
-// another job for.
+// Work implements river.Worker. It polls the feeds of the host that are due,
+// one after the other, until the slice is over. If feeds are due then, the host
+// gets another job.
 func (hw *hostWorker) Work(ctx context.Context, job *river.Job[hostJob]) error {
 	w := hw.w
 	v := &visit{w: w, hold: hold{host: job.Args.Host, token: rand.Int64()}, end: time.Now().Add(w.slice())}
@@ -39,21 +39,21 @@ func (hw *hostWorker) Work(ctx context.Context, job *river.Job[hostJob]) error {
 	return v.work(ctx, c)
 }
 
-// A visit is the time that a job has at its host.
+// A visit is the work of a job at its host.
 type visit struct {
 	w *Worker
 	hold
 	end    time.Time
-	polled bool // a feed: there is a pause before the next
+	polled bool // a feed was polled, so there is a pause before the next
 	late   time.Duration
 
 	mu    sync.Mutex
 	held  []*routine
-	timer *time.Timer // to write what is held; nil: nothing is
-	err   error       // of that
+	timer *time.Timer // time to write what is held; nil if nothing is
+	err   error       // of writing
 }
 
-// work polls what is claimed, and claims more as long as there may be more.
+// work polls the claimed feeds, and claims more as long as there may be more.
 func (v *visit) work(ctx context.Context, c *claim) (err error) {
 	for err == nil && len(c.turns) > 0 {
 		for _, t := range c.turns {
@@ -69,7 +69,7 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 			v.polled = true
 		}
 		if err != nil || len(c.turns) < c.most {
-			break // what has become due meanwhile, the host is released with
+			break // releasing the host takes care of what has become due meanwhile
 		}
 		if err = v.write(false); err == nil {
 			c.again = true
@@ -82,7 +82,8 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 	return err
 }
 
-// take polls a feed and notes how that ended, or has that wait for others.
+// take polls a feed and records the ending, or holds it back to write it with
+// others.
 func (v *visit) take(ctx context.Context, t *turn) error {
 	w, d := v.w, v.w.Database
 	if t.tries > 0 || t.doubtful {
@@ -111,7 +112,7 @@ func (v *visit) take(ctx context.Context, t *turn) error {
 	return d.forgotten(after, t)
 }
 
-// holdBack has what is to be noted of a poll wait for that of others.
+// holdBack makes the record of a poll wait for other polls.
 func (v *visit) holdBack(r *routine) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -125,7 +126,7 @@ func (v *visit) holdBack(r *routine) {
 	}
 }
 
-// write notes what is held, and releases the host if that is wanted.
+// write writes what is held, and releases the host if release is set.
 func (v *visit) write(release bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -146,7 +147,7 @@ func (v *visit) writeHeld(release bool) error {
 	if err != nil && len(n.polls) == 0 {
 		return err
 	}
-	if err != nil { // one of them may be to blame
+	if err != nil { // one of them may be the cause
 		for _, p := range n.polls {
 			if err := v.writeAlone(p); err != nil {
 				return err
@@ -167,7 +168,8 @@ func (v *visit) writeHeld(release bool) error {
 	return err
 }
 
-// writeAlone notes a poll by itself, as it could not be with others.
+// writeAlone records a poll by itself, after it could not be written with
+// others.
 func (v *visit) writeAlone(p *routine) error {
 	w, d := v.w, v.w.Database
 	ctx, cancel := afterwards(context.Background())
@@ -191,13 +193,13 @@ func (v *visit) writeAlone(p *routine) error {
 	return d.forgotten(ctx, p.turn)
 }
 
-// goesOn reports whether a further feed may be polled.
+// goesOn reports whether another feed may be polled.
 func (w *Worker) goesOn(ctx context.Context, end time.Time) bool {
 	select {
 	case <-w.ending:
 		return false
 	default:
-		// Of the machine's two clocks one stops while it sleeps.
+		// One of the machine's two clocks stops while it sleeps.
 		now := time.Now()
 		return ctx.Err() == nil && now.Before(end) && now.Round(0).Before(end.Round(0))
 	}
@@ -215,7 +217,8 @@ func (w *Worker) rest(ctx context.Context) {
 	}
 }
 
-// afterwards is a context for what is to be noted even if the job is to end.
+// afterwards returns a context for what must be recorded even if the job must
+// end.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// A current handler leaves out what was logged when its context had ended: that
-// somebody stopped is no trouble.
+// A current is a handler that drops what is logged after its context has ended,
+// because stopping is no trouble.
 type current struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -15,7 +15,7 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 
-	hosts     atomic.Int64 // being polled
+	hosts     atomic.Int64 // hosts being polled
 	polls     *prometheus.CounterVec
 	entries   *prometheus.CounterVec
 	documents prometheus.Counter
@@ -79,10 +79,11 @@ func (m *metrics) poll(t *turn, e ending, began time.Time) {
 	}
 }
 
-// overtaken counts a poll whose note came too late: something else has the feed.
+// overtaken counts a poll that was recorded too late, because something else
+// has the feed.
 func (m *metrics) overtaken() { m.polls.WithLabelValues(string(conflict)).Inc() }
 
-// Waiting is what the metrics say of the whole database. Both are looked up in
+// A waiting collects the metrics of the whole database. Both are looked up in
 // an index, however many feeds there are.
 type waiting struct {
 	database     *Database
@@ -109,7 +110,7 @@ func (w *waiting) Collect(values chan<- prometheus.Metric) {
 }
 
 // waiting returns how long the host that has waited longest has been due, and
-// how many dead letters there are.
+// the number of dead letters.
 func (d *Database) waiting(ctx context.Context) (behind time.Duration, dead int64, err error) {
 	err = d.pool.QueryRow(ctx, `
 		SELECT greatest('0'::interval, now() - coalesce((SELECT min(due) FROM fleet_hosts), now())),
@@ -117,8 +118,8 @@ func (d *Database) waiting(ctx context.Context) (behind time.Duration, dead int6
 	return behind, dead, err
 }
 
-// Handler returns a handler that answers at /healthz whether the worker is at
-// work and the database answers, with 200 or 503, and at /metrics with the
+// Handler returns a handler that answers at /healthz with 200 if the worker
+// runs and the database answers, otherwise with 503; and at /metrics with the
 // worker's metrics for Prometheus.
 func (w *Worker) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -138,7 +139,7 @@ func (w *Worker) health(rw http.ResponseWriter, r *http.Request) {
 	what := "ok"
 	switch {
 	case !w.running.Load():
-		what = "the worker does not run"
+		what = "the worker is not running"
 	case w.Database.Ping(ctx) != nil:
 		what = "the database does not answer"
 	}

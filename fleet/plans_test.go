@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many feeds there are, what a worker asks for is looked up in indexes:
-// also when nothing has been analyzed since the tables were empty.
+// However many feeds there are, a worker's statements use indexes, even if
+// nothing has been analyzed since the tables were empty.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A poisoned store fails with some feeds.
+// A poisoned store fails for some feeds.
 type poisoned struct{ mirror.Store }
 
 func (p poisoned) Commit(ctx context.Context, c *mirror.Change) error {
@@ -28,8 +28,8 @@ func (p poisoned) Commit(ctx context.Context, c *mirror.Change) error {
 	return p.Store.Commit(ctx, c)
 }
 
-// A feed whose polls do not come to an end becomes a dead letter, with the
-// reason, and does not hold up the others of its host. To subscribe to it again
+// A feed whose polls do not end properly becomes a dead letter, with the
+// reason, and does not affect the others of its host. Subscribing to it again
 // has it polled again.
 func TestPoison(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestPoison(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"/panics":  "panic: poison",
 		"/refused": "such data is not taken\uFFFD",
-		"/late":    "nothing has come of it in 200ms",
+		"/late":    "it has brought nothing in 200ms",
 		"/kills":   "3 polls in a row have begun and not ended",
 	}, reasons)
 	require.EqualValues(t, len(good), st.Verdicts["partial"]+st.Verdicts["whole"])
@@ -80,7 +80,7 @@ func TestPoison(t *testing.T) {
 	eventually(t, db, func(st *fleet.Status) bool { return st.Dead == 3 && st.New == 0 && st.Due == 0 })
 }
 
-// A feed with archives without end becomes a dead letter, too.
+// A feed with archives without end also becomes a dead letter.
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))

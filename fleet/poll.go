@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An outcome is what became of a poll, as the metrics name it.
+// An outcome is what has become of a poll, as a label of the metrics.
 type outcome string
 
 const (
@@ -21,31 +21,31 @@ const (
 	failed      outcome = "failed"      // there is no subscription document
 	gone        outcome = "gone"        // the publisher has withdrawn the feed
 	sliced      outcome = "sliced"      // there is more to read
-	interrupted outcome = "interrupted" // as the worker is to end
-	conflict    outcome = "conflict"    // another was at work on the feed
-	early       outcome = "early"       // it was polled already
-	broken      outcome = "broken"      // it did not come to its end
-	buried      outcome = "buried"      // it is a dead letter now
+	interrupted outcome = "interrupted" // the worker is ending
+	conflict    outcome = "conflict"    // another worker was at work on the feed
+	early       outcome = "early"       // the feed was polled already
+	broken      outcome = "broken"      // the poll did not end properly
+	buried      outcome = "buried"      // the feed is now a dead letter
 )
 
 var outcomes = []outcome{changed, unchanged, failed, gone, sliced, interrupted, conflict, early, broken, buried}
 
-// A session is the store as one poll has it.
+// A session is the store as one poll sees it.
 type session struct {
 	mirror.Store
 	turn    *turn
-	again   bool         // an earlier poll may have ended without a note
-	feed    *mirror.Feed // as it was read, or committed last
+	again   bool         // an earlier poll may have ended without a record
+	feed    *mirror.Feed // as it was read or last committed
 	commits int
 
-	// Changes that say nothing but that the feed was polled may be held, to be
-	// stored with others. Then before is the state that was read, and held the one
-	// that is to be stored.
+	// A change that says only that the feed was polled may be held, to be
+	// stored with others. Then before is the state that was read, and held the
+	// state to store.
 	holds        bool
 	before, held *mirror.Feed
 }
 
-// errEarly says that the feed is not to be polled yet.
+// errEarly says that the feed must not be polled yet.
 var errEarly = errors.New("the feed is not due")
 
 // Feed implements mirror.Store.
@@ -66,7 +66,7 @@ func (s *session) Feed(ctx context.Context, url string) (f *mirror.Feed, err err
 
 // Commit implements mirror.Store.
 func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
-	if s.held != nil { // there is more to it
+	if s.held != nil { // more has come
 		err := s.Store.Commit(ctx, &mirror.Change{Feed: s.held})
 		if err != nil {
 			return err
@@ -87,9 +87,10 @@ func (s *session) Commit(ctx context.Context, c *mirror.Change) error {
 	return err
 }
 
-// isRoutine reports whether a change says nothing but that a feed was polled, and
-// when the next poll is welcome: what may be lost, as another poll finds it out
-// again, by a conditional request. What a host has asked for may not.
+// isRoutine reports whether a change says only that a feed was polled, and when
+// the next poll is welcome. Such a change may be lost, because another poll
+// finds it out again with a conditional request. What a host has asked for may
+// not be lost.
 func isRoutine(before *mirror.Feed, c *mirror.Change) bool {
 	f := c.Feed
 	switch {
@@ -114,7 +115,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// update is Mirror.Update, with a panic as an error.
+// update calls Mirror.Update, and returns a panic as an error.
 func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.Changes, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -124,7 +125,8 @@ func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.
 	return m.Update(ctx, url)
 }
 
-// afterConflict is when a feed is due again that something else was at work on.
+// afterConflict is the time until a feed is due again that something else was
+// at work on.
 const afterConflict = time.Minute
 
 // poll polls a feed.
@@ -139,7 +141,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	changes, err := update(limited, m, t.url)
 	now := time.Now()
 	e := ending{feed: s.feed, changes: changes}
-	rest := now // when what is left is due
+	rest := now // when the rest is due
 	if s.feed != nil && s.feed.Waits(now) {
 		rest = s.feed.Wait
 	}
@@ -174,11 +176,11 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 	return e
 }
 
-// broken is the ending of a poll that did not come to its end.
+// broken returns the ending of a poll that did not end properly.
 func (w *Worker) broken(ctx context.Context, t *turn, err error, late bool) ending {
 	what := feedhistory.Describe(err)
 	if late {
-		what = fmt.Sprintf("nothing has come of it in %v", w.slice())
+		what = fmt.Sprintf("it has brought nothing in %v", w.slice())
 	}
 	if fault, ok := errors.AsType[*panicError](err); ok && w.Logger != nil {
 		w.Logger.ErrorContext(ctx, "a poll has panicked", "feed", t.url, "panic", fault.value, "stack", string(fault.stack))

@@ -23,26 +23,26 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// processEnv has the test's program be a worker, as a processConfig says.
+// processEnv makes the test's program a worker, according to a processConfig.
 const processEnv = "FLEET_TEST_WORKER"
 
 type processConfig struct {
 	DSN                 string
 	Every, Slice, Pause time.Duration
 	Hosts               int
-	Proxy               string // where all requests go; "": to their hosts
-	Random              bool   // batches of random sizes
-	Commits             string // a file that each commit is noted in once it is acknowledged; "": none
-	Metrics             string // the beginning of the name of a file for the metrics at the end; "": none
+	Proxy               string // where all requests go; "" means to their hosts
+	Random              bool   // whether batches have random sizes
+	Commits             string // a file in which each acknowledged commit is recorded; "" for none
+	Metrics             string // the beginning of the name of a file for the metrics at the end; "" for none
 }
 
-// A process is a worker in a process of its own.
+// A process is a worker in a separate process.
 type process struct {
 	*exec.Cmd
 	ended chan error
 }
 
-// startProcess starts a worker and waits until it is at work.
+// startProcess starts a worker and waits until it is running.
 func startProcess(t testing.TB, config processConfig) *process {
 	t.Helper()
 	text, err := json.Marshal(config)
@@ -61,14 +61,14 @@ func startProcess(t testing.TB, config processConfig) *process {
 	return p
 }
 
-// kill kills the process, if it has not ended.
+// kill kills the process, unless it has ended.
 func (p *process) kill() {
 	_ = p.Process.Kill()
 	<-p.ended
 	p.ended <- nil
 }
 
-// stop has the process end by itself.
+// stop makes the process end by itself.
 func (p *process) stop(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
@@ -129,7 +129,7 @@ func proxyTransport(proxy string) *http.Transport {
 	}
 }
 
-// patiently opens a database that may be down just now.
+// patiently opens a database that may be down at the moment.
 func patiently(ctx context.Context, dsn string) (db *fleet.Database, err error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if db, err = fleet.Open(ctx, dsn); err == nil {
@@ -139,7 +139,7 @@ func patiently(ctx context.Context, dsn string) (db *fleet.Database, err error) 
 	return nil, err
 }
 
-// A noting store notes each commit that it has acknowledged.
+// A noting store records each commit that it has acknowledged.
 type noting struct {
 	mirror.Store
 	file *os.File

@@ -7,26 +7,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Status is how the feeds of a Database fare.
+// A Status is an overview of the feeds in a Database.
 type Status struct {
-	Feeds   int64 `json:"feeds"`   // that are subscribed to
-	Hosts   int64 `json:"hosts"`   // where they are asked for
-	Running int64 `json:"running"` // hosts that are being polled
-	Due     int64 `json:"due"`     // feeds that are to be polled now
-	Late    int64 `json:"late"`    // feeds that have been for longer than StatusQuery.Late
-	New     int64 `json:"new"`     // feeds that have not been polled yet
-	Failing int64 `json:"failing"` // feeds whose last poll brought no subscription document, or no end
-	Gone    int64 `json:"gone"`    // feeds that their publishers have withdrawn (410), or that have become another one that is mirrored
-	Dead    int64 `json:"dead"`    // dead letters
+	Feeds   int64 `json:"feeds"`   // the number of feeds that are subscribed to
+	Hosts   int64 `json:"hosts"`   // the number of hosts that they are requested from
+	Running int64 `json:"running"` // the number of hosts that are being polled
+	Due     int64 `json:"due"`     // the number of feeds that are due now
+	Late    int64 `json:"late"`    // the number of feeds that have been due for longer than StatusQuery.Late
+	New     int64 `json:"new"`     // the number of feeds that have not been polled yet
+	Failing int64 `json:"failing"` // the number of feeds whose last poll brought no subscription document, or did not end properly
+	Gone    int64 `json:"gone"`    // the number of feeds that their publishers have withdrawn (410), or that have become another mirrored feed
+	Dead    int64 `json:"dead"`    // the number of dead letters
 
-	Verdicts map[string]int64 `json:"verdicts"` // feeds that have been read, by the verdict on their mirror
+	Verdicts map[string]int64 `json:"verdicts"` // the numbers of feeds that have been read, by the verdict on their mirror
 
 	ByHost  []HostStatus `json:"by_host,omitempty"`
 	Letters []DeadLetter `json:"dead_letters,omitempty"`
 	Errors  []FeedError  `json:"errors,omitempty"`
 }
 
-// A HostStatus is how the feeds of a host fare; the fields are those of Status.
+// A HostStatus is an overview of the feeds of a host; its fields mean the same
+// as those of Status.
 type HostStatus struct {
 	Host    string    `json:"host"`
 	Running bool      `json:"running"`
@@ -35,11 +36,11 @@ type HostStatus struct {
 	Late    int64     `json:"late"`
 	Failing int64     `json:"failing"`
 	Dead    int64     `json:"dead"`
-	Next    time.Time `json:"next,omitzero"` // when the next feed is due, or was; zero: none will be
+	Next    time.Time `json:"next,omitzero"` // when the next feed is due, or was; zero if none will be
 }
 
-// A DeadLetter is a feed that is polled no more, as its polls do not come to an
-// end. To subscribe to it once more has it polled again.
+// A DeadLetter is a feed that is no longer polled, because its polls do not end
+// properly. Subscribe to it again to have it polled again.
 type DeadLetter struct {
 	URL    string    `json:"url"`
 	Reason string    `json:"reason"`
@@ -50,19 +51,19 @@ type DeadLetter struct {
 type FeedError struct {
 	URL      string    `json:"url"`
 	Error    string    `json:"error"`
-	Failures int       `json:"failures"` // in a row
+	Failures int       `json:"failures"` // number of failures in a row
 	Next     time.Time `json:"next"`     // when the next try is due
 }
 
-// A StatusQuery says what is to be in a Status beside the numbers.
+// A StatusQuery says what a Status contains in addition to the numbers.
 type StatusQuery struct {
-	Late    time.Duration // how long a feed may be due until it is late. Zero: five minutes
-	Hosts   int           // how many hosts, at most: those with most feeds late, then due, then most feeds
-	Letters int           // how many dead letters, at most, the latest first
-	Errors  int           // how many feeds that fail, at most, those first that have longest
+	Late    time.Duration // how long a feed may be due before it counts as late; zero means five minutes
+	Hosts   int           // maximum number of hosts: those with the most late feeds, then the most due, then the most feeds
+	Letters int           // maximum number of dead letters, latest first
+	Errors  int           // maximum number of failing feeds, those that have failed for longest first
 }
 
-// Status returns how the feeds fare. It reads a row of each feed.
+// Status returns an overview of the feeds. It reads a row of each feed.
 func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
 	if q.Late == 0 {
 		q.Late = 5 * time.Minute
@@ -123,7 +124,8 @@ const (
 		WHERE error <> '' AND due IS NOT NULL ORDER BY failures DESC, url LIMIT $1`
 )
 
-// list returns the rows of a query, at most as many as its first parameter says.
+// list returns the rows of a query, at most limit of them, which is the query's
+// first parameter.
 func list[T any](ctx context.Context, tx pgx.Tx, query string, limit int, args ...any) ([]T, error) {
 	if limit <= 0 {
 		return nil, nil

@@ -9,9 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Subscribe has workers keep feeds current, all or, if one of the addresses is
-// none, which is a *URLError, nothing. Feeds that are gone, or dead letters, are
-// polled again. It returns how many were not subscribed to before.
+// Subscribe subscribes to feeds, so that workers keep them up to date. If one
+// of the addresses is invalid, it does nothing, and the error is a *URLError.
+// Feeds that are gone or dead letters are polled again. It returns how many
+// feeds were not subscribed to before.
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
@@ -36,8 +37,9 @@ func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err
 	return added, err
 }
 
-// The hosts come first, in order: whoever locks several does so, and a job that
-// ends sees the feeds that have been added, or is seen by who adds them.
+// The hosts come first, in order: all who lock several hosts do so, and a job
+// that ends sees the feeds that have been added, or is seen by the one who adds
+// them.
 const wakeHosts = `
 	INSERT INTO fleet_hosts AS h (host, due)
 	SELECT DISTINCT coalesce(f.host, w.host), now()
@@ -47,19 +49,23 @@ const wakeHosts = `
 	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
 	WHERE h.until IS NULL OR h.until <= now()`
 
+// Feeds that stay as they are are not locked: who polls them locks only their host.
 const addFeeds = `
 	WITH put AS (
 		INSERT INTO fleet_feeds AS f (url, host, due)
-		SELECT DISTINCT ON (url) url, host, now() FROM wanted ORDER BY url
+		SELECT DISTINCT ON (url) url, w.host, now() FROM wanted w LEFT JOIN fleet_feeds was USING (url)
+		WHERE was.url IS NULL OR was.due IS NULL
+		ORDER BY url
 		ON CONFLICT (url) DO UPDATE SET due = now(), tries = 0, gone = false, dead = NULL, died = NULL
 		WHERE f.due IS NULL
 		RETURNING xmax = 0 AS added
 	)
 	SELECT count(*) FILTER (WHERE added) FROM put`
 
-// Unsubscribe has feeds polled no more, and removes them from the store with all
-// that belongs to them. Those that are not subscribed to are passed over. It
-// returns how many there were. Addresses that are none are a *URLError.
+// Unsubscribe stops polling feeds, and removes them from the store with
+// everything that belongs to them. It ignores addresses that are not subscribed
+// to, and returns how many were. If an address is invalid, the error is a
+// *URLError.
 func (d *Database) Unsubscribe(ctx context.Context, urls []string) (removed int, err error) {
 	feeds := make([]string, 0, len(urls))
 	for _, address := range urls {

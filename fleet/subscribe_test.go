@@ -38,7 +38,7 @@ func TestSubscribe(t *testing.T) {
 	require.EqualValues(t, 10_000, status(t, db).Feeds)
 }
 
-// An address that is none is refused, and nothing is done.
+// An invalid address is refused, and nothing is done.
 func TestSubscribeRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -59,13 +59,13 @@ func TestSubscribeRefused(t *testing.T) {
 	}
 	require.Zero(t, status(t, db).Feeds)
 
-	_, err := db.Subscribe(t.Context(), []string{"https://example.org/100%/feed"}) // as servers know it
+	_, err := db.Subscribe(t.Context(), []string{"https://example.org/100%/feed"}) // in the form that servers know
 	require.NoError(t, err)
 	require.EqualValues(t, 1, status(t, db).Feeds)
 }
 
-// A feed that is unsubscribed from is not in the store any more, also if its
-// first poll was under way.
+// A feed that is unsubscribed from is no longer in the store, even if its first
+// poll was under way.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -92,7 +92,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.Zero(t, status(t, db).Feeds)
 }
 
-// A host that was forgotten, by whatever mishap, is found again.
+// A host that was forgotten for any reason is found again.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	db := open(t, server.Database(t))
@@ -105,8 +105,8 @@ func TestSweep(t *testing.T) {
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Hosts == 1 })
 }
 
-// A new database has none of River's indexes that nobody uses; tables of River's
-// that were there before keep them.
+// A new database has none of River's unused indexes. Tables of River's that
+// existed before keep theirs.
 func TestRiverIndexes(t *testing.T) {
 	t.Parallel()
 	for name, there := range map[string]bool{"new": false, "of another": true} {

@@ -17,39 +17,41 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Worker polls the feeds of a Database, along with others. Only Database must
-// be set. A Worker must not be copied or changed after its first use.
+// A Worker polls the feeds of a Database, together with others. Only Database
+// must be set. Do not copy or change a Worker after its first use.
 type Worker struct {
 	Database *Database
 
 	// Client makes the requests. Its Budget.Documents is how much of a long
-	// history is read before other feeds of the host get their turn. Nil: one
-	// with a budget of 1,000 documents, and one request to a host at a time.
+	// history is read before other feeds of the host get their turn. Nil means
+	// a client with a budget of 1,000 documents, and one request to a host at a
+	// time.
 	Client *feedhistory.Client
 
-	Every    time.Duration // between two polls of a feed that does not ask for more. Zero: an hour
-	Versions int           // of an entry that are kept. Zero: 10; negative: none
-	Pause    time.Duration // between two polls at a host. Zero: a second; negative: none
-	Hosts    int           // polled at the same time, at most. Zero: 100
+	Every    time.Duration // Every is the minimum time between two polls of a feed; a feed may ask for more. Zero means an hour.
+	Versions int           // Versions is the number of earlier versions to keep of each entry. Zero means 10, a negative number none.
+	Pause    time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
+	Hosts    int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
 
-	// Slice is the time that a poll may take, and after which a host's job makes
-	// room for others. The hosts of a worker that is gone wait three to four of
-	// them. Zero: two minutes.
+	// Slice is the maximum time of a poll, and the time after which a host's
+	// job makes room for others. The hosts of a worker that is gone wait for
+	// three to four slices. Zero means two minutes.
 	Slice time.Duration
 
-	// Grace is how long the polls that are under way may go on when the worker
-	// is to end. Zero: 10 seconds.
+	// Grace is how long the polls under way may continue when the worker must
+	// end. Zero means 10 seconds.
 	Grace time.Duration
 
-	// Tries is how often a poll of a feed may not come to its end, in a row,
-	// until it is a dead letter. Zero: 5.
+	// Tries is the number of polls of a feed in a row that may fail to end
+	// properly before the feed is a dead letter. Zero means 5.
 	Tries int
 
-	// Documents is how many archive documents a feed may have until it is a dead
-	// letter, as no publisher has so many. Zero: 100,000.
+	// Documents is the maximum number of archive documents of a feed; beyond
+	// that the feed is a dead letter, because no publisher has so many. Zero
+	// means 100,000.
 	Documents int64
 
-	// Logger gets what goes wrong beyond the feeds themselves; nil: nothing.
+	// Logger logs errors that are not a feed's; nil means no logging.
 	Logger *slog.Logger
 
 	once    sync.Once
@@ -58,23 +60,23 @@ type Worker struct {
 	river   *river.Client[pgx.Tx]
 	begun   atomic.Bool
 	running atomic.Bool
-	ending  chan struct{} // closed when no further feed is to be polled
-	err     error         // of the set-up
+	ending  chan struct{} // closed when no other feed may be polled
+	err     error         // an error of setting up
 
 	claims combiner[*claim]
 	writes combiner[*write]
-	most   func() (feeds int, late time.Duration) // nil: as usual; for tests
+	most   func() (feeds int, late time.Duration) // for tests; nil means the usual values
 }
 
-// How many feeds of a host are claimed together, and for how long what is to be
-// noted of their polls may wait for more.
+// The maximum number of feeds of a host to claim together, and the maximum time
+// that the records of their polls may wait for others.
 const (
 	mostFeeds = 100
 	mostLate  = 5 * time.Second
 )
 
-// batch returns how many feeds of a host are to be claimed together, and how long
-// notes may wait: no more feeds than can be polled in that time.
+// batch returns how many feeds of a host to claim together, and how long their
+// records may wait: no more feeds than can be polled in that time.
 func (w *Worker) batch() (feeds int, late time.Duration) {
 	if w.most != nil {
 		return w.most()
@@ -95,14 +97,15 @@ func (w *Worker) slice() time.Duration { return cmp.Or(w.Slice, 2*time.Minute) }
 func (w *Worker) tries() int           { return cmp.Or(w.Tries, 5) }
 func (w *Worker) documents() int64     { return cmp.Or(w.Documents, 100_000) }
 
-// timeout is how long a job may take: a poll may begin at the end of its slice.
+// timeout returns the maximum time of a job: a poll may begin at the end of its
+// slice.
 func (w *Worker) timeout() time.Duration { return 2 * w.slice() }
 
-// lease is how long a host is held, and a job without a sign of its end is the
-// worker's own: longer than it may take.
+// lease returns how long a host is held, and how long an unfinished job stays
+// with its worker: longer than it may take.
 func (w *Worker) lease() time.Duration { return 3 * w.slice() }
 
-// setUp makes what the worker consists of.
+// setUp makes the parts of the worker.
 func (w *Worker) setUp() error {
 	w.once.Do(func() {
 		w.client, w.ending, w.metrics = w.Client, make(chan struct{}), newMetrics(w.Database)
@@ -139,9 +142,9 @@ func (w *Worker) setUp() error {
 	return w.err
 }
 
-// Run polls whatever is due until the context ends. Then no further poll is
-// begun; those that are under way have the Grace to end, and are handed back
-// where they are if they do not. A Worker runs once.
+// Run polls the feeds that are due until the context ends. Then it starts no
+// more polls; those under way get Grace to end, and are otherwise handed back
+// as they are. A Worker runs only once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.setUp(); err != nil {
 		return err
@@ -160,15 +163,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// How often hosts are looked for that are due: with some left, as often as River
-// looks for jobs. That bounds a worker whose hosts have one feed each to its Hosts
-// in that time.
+// The intervals at which a worker looks for hosts that are due; if some are
+// left, as often as River looks for jobs. If hosts have one feed each, a worker
+// polls at most Hosts of them in that time.
 const (
 	planOften  = 20 * time.Millisecond
 	planSeldom = time.Second
 )
 
-// planning has jobs made for as many hosts as the worker has room for, until the
+// planning makes jobs for as many hosts as the worker has room for, until the
 // context ends.
 func (w *Worker) planning(ctx context.Context) {
 	for {
@@ -176,7 +179,7 @@ func (w *Worker) planning(ctx context.Context) {
 		if room := w.hosts() - int(w.metrics.hosts.Load()); room > 0 {
 			made, err := w.plan(ctx, room)
 			if err != nil && ctx.Err() == nil {
-				w.trouble(ctx, "hosts that are due cannot be looked for", err)
+				w.trouble(ctx, "the hosts that are due cannot be read", err)
 			}
 			if made == room {
 				wait = planOften
@@ -192,7 +195,7 @@ func (w *Worker) planning(ctx context.Context) {
 	}
 }
 
-// trouble tells of an error that is not a feed's.
+// trouble logs an error that is not a feed's.
 func (w *Worker) trouble(ctx context.Context, what string, err error) {
 	w.metrics.trouble.Inc()
 	if w.Logger != nil {
@@ -200,7 +203,7 @@ func (w *Worker) trouble(ctx context.Context, what string, err error) {
 	}
 }
 
-// A sweepJob is Database.sweep, by one of the workers.
+// A sweepJob runs Database.sweep in one of the workers.
 type sweepJob struct{}
 
 // Kind implements river.JobArgs.

@@ -47,7 +47,7 @@ func open(t testing.TB, dsn string) *fleet.Database {
 	return db
 }
 
-// newWorker returns a worker in a hurry.
+// newWorker returns a worker with short times.
 func newWorker(t testing.TB, db *fleet.Database) *fleet.Worker {
 	w := &fleet.Worker{
 		Database: db, Client: newClient(t), Pause: -1, Slice: 10 * time.Second, Every: time.Hour, Hosts: 20,
@@ -66,7 +66,7 @@ func newClient(t testing.TB) *feedhistory.Client {
 	return c
 }
 
-// subscribe subscribes to feeds that nobody has subscribed to.
+// subscribe subscribes to new feeds.
 func subscribe(t testing.TB, db *fleet.Database, urls ...string) {
 	t.Helper()
 	added, err := db.Subscribe(t.Context(), urls)
@@ -93,7 +93,7 @@ func start(t testing.TB, w *fleet.Worker) (stop func()) {
 	return stop
 }
 
-// A site is a host with feeds. It measures how many requests are made at once.
+// A site is a host with feeds. It measures how many requests it gets at once.
 type site struct {
 	URL   string
 	mux   *http.ServeMux
@@ -105,10 +105,10 @@ type site struct {
 	at []time.Time
 }
 
-// addresses are the loopback addresses that have been given away.
+// addresses are the loopback addresses that are in use.
 var addresses atomic.Int32
 
-// newSite starts a host at a loopback address of its own.
+// newSite starts a host at a new loopback address.
 func newSite(t testing.TB) *site {
 	t.Helper()
 	n := addresses.Add(1)
@@ -134,14 +134,15 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// times returns when the site was asked.
+// times returns when the site got requests.
 func (s *site) times() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.at)
 }
 
-// gate adds a feed that says when it is asked for, and answers when it may.
+// gate adds a feed that reports each request, and answers when it is allowed
+// to.
 func (s *site) gate(path string) (asked <-chan struct{}, answer chan<- struct{}) {
 	began, may := make(chan struct{}), make(chan struct{})
 	once := sync.OnceFunc(func() { close(began) })
@@ -156,7 +157,8 @@ func (s *site) gate(path string) (asked <-chan struct{}, answer chan<- struct{})
 	return began, may
 }
 
-// model adds a model publisher to the site, and returns its feed's URL too.
+// model adds a model publisher to the site, and also returns the URL of its
+// feed.
 func (s *site) model(path string, seed uint64) (*feedtest.Model, string) {
 	m := feedtest.NewModel(path, seed)
 	s.mux.Handle(path, m)
@@ -178,7 +180,7 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	return entries
 }
 
-// status returns the status of a database, with all there is.
+// status returns the full status of a database.
 func status(t testing.TB, db *fleet.Database) *fleet.Status {
 	t.Helper()
 	s, err := db.Status(t.Context(), fleet.StatusQuery{Hosts: 1000, Letters: 1000, Errors: 1000})

@@ -11,20 +11,20 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An article is an entry as feed readers keep it.
+// An article is an entry in the form in which feed readers keep it.
 type article struct {
-	id         string // as published
+	id         string // the entry's ID as published
 	url        string
-	title      string // plain characters
-	html       string // references in it are absolute
+	title      string // plain text
+	html       string // with absolute references
 	author     string
 	at         time.Time
 	tags       []string
 	enclosures []feedhistory.Link
 }
 
-// articleOf returns the article that a record is. The site is where it can be read
-// if it has no address of its own: readers want one.
+// articleOf returns the article of a record. An entry without an address gets
+// that of the site, because readers require one.
 func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	a := &article{
 		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: timeOf(e),
@@ -37,7 +37,8 @@ func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	if a.at.IsZero() {
 		a.at = r.Time()
 	}
-	// Of an entry with more extensions than can be decoded, what could be is there.
+	// if there are too many extensions to decode, the item has those that were
+	// decoded
 	item, _ := e.Decode()
 	a.html = cmp.Or(htmlOf(e.Content(), item.Content), htmlOf(e.Summary(), item.Description))
 	if a.title == "" {
@@ -58,7 +59,7 @@ func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	return a
 }
 
-// clean makes one line of text, without the NUL that databases refuse.
+// clean returns text as one line, without NUL, which databases refuse.
 func clean(s string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\x00", "")), " ")
 }
@@ -77,11 +78,11 @@ func htmlOf(t feedhistory.Text, absolute string) string {
 		body := html.EscapeString(strings.TrimSpace(strings.ReplaceAll(t.Body, "\x00", "")))
 		return "<p>" + strings.ReplaceAll(body, "\n", "<br>\n") + "</p>"
 	}
-	return "" // data of some other kind
+	return "" // other kinds of data
 }
 
-// titleLength is how many characters of its content an entry without a title is
-// called by.
+// titleLength is the number of characters of the content that are used as the
+// title of an entry without one.
 const titleLength = 100
 
 // beginning returns the first words of HTML, as a title.
@@ -93,8 +94,8 @@ func beginning(body string) string {
 	return string([]rune(text)[:titleLength]) + "…"
 }
 
-// enclosed returns links to what is enclosed, as HTML, for a reader that cannot be
-// given enclosures; "" if there is nothing, or the text links to all of it.
+// enclosed returns links to the enclosures as HTML, for readers that cannot
+// import enclosures; "" if there are none, or if the text links to all of them.
 func (a *article) enclosed() string {
 	var b strings.Builder
 	for _, l := range a.enclosures {

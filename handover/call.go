@@ -17,18 +17,18 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// mostAnswered bounds an answer, in bytes.
+// mostAnswered is the maximum size of an answer in bytes.
 const mostAnswered = 256 << 20
 
-// A result is how a call ended.
+// A result is the outcome of a call.
 type result struct {
 	status int
-	tries  int // how many requests it took
+	tries  int // the number of requests
 	body   []byte
 }
 
-// call asks the reader for something, again where it may succeed another time: all
-// that is asked here may be asked twice.
+// call sends a request to the reader, and repeats it if it may succeed another
+// time: all requests here may be repeated.
 func (m *Miniflux) call(ctx context.Context, method, path string, query url.Values, body, answer any) (*result, error) {
 	address, err := m.address(path, query)
 	if err != nil {
@@ -65,12 +65,12 @@ func decode(address string, body []byte, answer any) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("%s: this is no answer of Miniflux: %w", address, err)
+		return fmt.Errorf("%s: this is not an answer of Miniflux: %w", address, err)
 	}
 	return nil
 }
 
-// again says whether a failed request is to be made again, and after what time.
+// again reports whether to repeat a failed request, and after what time.
 func (m *Miniflux) again(ctx context.Context, err error, wait time.Duration) (time.Duration, bool) {
 	if ctx.Err() != nil {
 		return 0, false
@@ -78,14 +78,14 @@ func (m *Miniflux) again(ctx context.Context, err error, wait time.Duration) (ti
 	answer, ok := errors.AsType[*ReaderError](err)
 	switch {
 	case !ok:
-		return wait, true // of the network
+		return wait, true // a network error
 	case answer.RetryAfter > 0:
 		return answer.RetryAfter, answer.RetryAfter <= cmp.Or(m.Retry.MaxWait, 30*time.Second)
 	}
 	return wait, answer.Status == http.StatusTooManyRequests || answer.Status >= 500 && answer.Status != http.StatusNotImplemented
 }
 
-// once makes one request.
+// once sends one request.
 func (m *Miniflux) once(ctx context.Context, method, address string, body []byte) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(m.Timeout, time.Minute))
 	defer cancel()
@@ -111,7 +111,7 @@ func (m *Miniflux) once(ctx context.Context, method, address string, body []byte
 	data, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswered+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: the answer ended early: %w", address, err)
+		return nil, fmt.Errorf("%s: the answer was cut short: %w", address, err)
 	case len(data) > mostAnswered:
 		return nil, fmt.Errorf("%s: the answer is larger than %d MiB", address, mostAnswered>>20)
 	case resp.StatusCode/100 != 2:
@@ -135,7 +135,8 @@ func refusal(address string, resp *http.Response, body []byte) *ReaderError {
 	return e
 }
 
-// client returns one that follows no redirects: credentials are for one address.
+// client returns a client that does not follow redirects, because credentials
+// are for one address.
 func (m *Miniflux) client() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if m.HTTP != nil {
@@ -150,17 +151,17 @@ func (m *Miniflux) client() *http.Client {
 	return c
 }
 
-// CloseIdle closes the connections that are open but not used.
+// CloseIdle closes the connections that are not in use.
 func (m *Miniflux) CloseIdle() { m.client().CloseIdleConnections() }
 
-// address returns where something is asked for.
+// address returns the URL of a request.
 func (m *Miniflux) address(path string, query url.Values) (string, error) {
 	u, err := url.Parse(m.URL)
 	switch {
 	case err != nil:
-		return "", errors.New("the reader's address is no URL")
+		return "", errors.New("the reader's address is not a URL")
 	case u.User != nil:
-		return "", errors.New("the reader's address has a user in it: credentials are given apart")
+		return "", errors.New("the reader's address contains a user: give credentials separately")
 	case !isWeb(m.URL) || u.Host == "":
 		return "", fmt.Errorf("%s is not the address of a reader: it must begin with https:// or http://", m.URL)
 	}

@@ -14,8 +14,8 @@ import (
 // An Export writes mirrored feeds into files that feed readers import.
 type Export struct {
 	Store   mirror.Store
-	Status  string // Read or Unread; "": Read
-	Starred bool   // star the entries
+	Status  string // Read or Unread; "" means Read
+	Starred bool   // whether to star the entries
 }
 
 // articles yields the articles of feeds, oldest first, each with its feed.
@@ -47,17 +47,18 @@ func (x *Export) article(r *mirror.Record, site string) (*article, error) {
 	return articleOf(r, e, site), nil
 }
 
-// An origin is an article and where it comes from.
+// An origin is an article with its feed.
 type origin struct {
 	*article
 	feed *mirror.Feed
 	site string
 }
 
-// write writes a list in JSON, one element a line, between a beginning and an end.
+// write writes a list in JSON, one element per line, between a beginning and an
+// end.
 func write[T any](w io.Writer, begin, end string, articles iter.Seq2[origin, error], form func(origin) T) error {
 	out := bufio.NewWriter(w)
-	_, _ = out.WriteString(begin) // the last Flush has the error
+	_, _ = out.WriteString(begin) // Flush returns any error
 	separator := "\n"
 	for a, err := range articles {
 		if err != nil {
@@ -75,11 +76,11 @@ func write[T any](w io.Writer, begin, end string, articles iter.Seq2[origin, err
 	return out.Flush()
 }
 
-// A greaderItem is an entry as Google Reader's export had it.
+// A greaderItem is an entry in the format of Google Reader's export.
 type greaderItem struct {
 	ID         string         `json:"id"`
 	Title      string         `json:"title"`
-	Published  int64          `json:"published"` // Unix seconds
+	Published  int64          `json:"published"` // in Unix seconds
 	Author     string         `json:"author,omitempty"`
 	Categories []string       `json:"categories"`
 	Alternate  []greaderLink  `json:"alternate"`
@@ -104,12 +105,13 @@ type greaderOrigin struct {
 	HTMLURL  string `json:"htmlUrl"`
 }
 
-// The states of entries are categories.
+// greaderState is the prefix of the states of entries, which are categories.
 const greaderState = "user/-/state/com.google/"
 
-// GoogleReader writes feeds as Google Reader exported them, which FreshRSS imports.
-// Ids are those of the feed, so that FreshRSS recognises what it has. What the
-// importer cannot be given, enclosures, the content links to.
+// GoogleReader writes feeds in the format of Google Reader's export, which
+// FreshRSS imports. Ids are those of the feed, so that FreshRSS recognises the
+// entries that it has. The importer does not accept enclosures, so the content
+// links to them.
 func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	const begin = `{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`
 	return write(w, begin, "]}", x.articles(ctx, feeds), func(a origin) greaderItem {
@@ -134,23 +136,23 @@ func (x *Export) GoogleReader(ctx context.Context, w io.Writer, feeds iter.Seq2[
 	})
 }
 
-// A nextcloudItem is an entry of articles.json. All fields must be there.
+// A nextcloudItem is an entry of articles.json. All fields are required.
 type nextcloudItem struct {
 	GUID          string  `json:"guid"`
 	URL           string  `json:"url"`
 	Title         string  `json:"title"`
 	Author        string  `json:"author"`
-	PubDate       int64   `json:"pubDate"` // Unix seconds
+	PubDate       int64   `json:"pubDate"` // in Unix seconds
 	Body          string  `json:"body"`
 	EnclosureMime *string `json:"enclosureMime"`
 	EnclosureLink *string `json:"enclosureLink"`
 	Unread        bool    `json:"unread"`
 	Starred       bool    `json:"starred"`
-	FeedLink      string  `json:"feedLink"` // the feed's website: News finds the feed by it
+	FeedLink      string  `json:"feedLink"` // the feed's website, by which News finds the feed
 	RTL           bool    `json:"rtl"`
 }
 
-// NextcloudNews writes feeds as Nextcloud News exports articles, articles.json.
+// NextcloudNews writes feeds in the format of Nextcloud News, articles.json.
 // News assigns an article to the subscription with the same website.
 func (x *Export) NextcloudNews(ctx context.Context, w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 	return write(w, "[", "]", x.articles(ctx, feeds), func(a origin) nextcloudItem {

@@ -21,7 +21,7 @@ func exported(t *testing.T, w *world, x Export, write func(*Export, *bytes.Buffe
 	return value
 }
 
-// feeds are those of the world's store.
+// feeds yields the feeds of the world's store.
 func feeds(t *testing.T, w *world) func(func(*mirror.Feed, error) bool) {
 	return w.Store.Feeds(t.Context(), mirror.FeedQuery{})
 }
@@ -66,7 +66,7 @@ func TestNextcloudNews(t *testing.T) {
 	require.Equal(t, true, exported(t, w, Export{Status: Unread}, news).([]any)[0].(map[string]any)["unread"])
 }
 
-// An export of nothing is valid, and one that fails says so.
+// An export of nothing is valid, and one that fails returns the error.
 func TestExportOfNothing(t *testing.T) {
 	x := &Export{Store: &mirror.Memory{}}
 	var out bytes.Buffer

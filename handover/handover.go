@@ -11,56 +11,56 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The states in which entries are handed over.
+// The states in which entries can be handed over.
 const (
 	Read   = "read"
 	Unread = "unread"
 )
 
-// An Outcome is what became of an entry.
+// An Outcome is what has become of an entry.
 type Outcome string
 
 // The outcomes.
 const (
-	Shown   Outcome = "shown"   // the feed still shows it: the reader gets it there
-	Had     Outcome = "had"     // the reader has it
+	Shown   Outcome = "shown"   // the feed still shows it, so the reader gets it there
+	Had     Outcome = "had"     // the reader has it already
 	Added   Outcome = "added"   // it was handed over; in a dry run, it would be
-	Removed Outcome = "removed" // the reader once had it, has deleted it, and keeps it so
-	Refused Outcome = "refused" // the reader does not take it
+	Removed Outcome = "removed" // the user has deleted it in the reader, and it stays deleted
+	Refused Outcome = "refused" // the reader does not accept it
 )
 
-// A Handover hands entries of mirrored feeds to a Miniflux.
+// A Handover hands entries of mirrored feeds over to Miniflux.
 type Handover struct {
 	Reader *Miniflux
 	Store  mirror.Store
-	Client *feedhistory.Client // reads what a feed shows; nil: one with the default settings
+	Client *feedhistory.Client // reads what a feed shows; nil means a client with default settings
 
-	Status  string // Read or Unread; "": Read
-	Starred bool   // star the entries: Miniflux never deletes those
-	DryRun  bool   // change nothing in the reader
+	Status  string // Read or Unread; "" means Read
+	Starred bool   // whether to star the entries; Miniflux never deletes starred ones
+	DryRun  bool   // whether to change nothing in the reader
 
-	// Gone says that the feed does not answer any more, so that it shows nothing.
-	// Otherwise a feed that cannot be read is an error, unless it says itself that
+	// Gone says that the feed no longer answers, so that it shows nothing.
+	// Otherwise a feed that cannot be read is an error, unless it answers that
 	// it is gone (410).
 	Gone bool
 
-	// Each is called for every entry, oldest first, with what became of it. The
-	// error is that of a Refused one, else nil. Nil: nobody is called.
+	// Each, if not nil, is called for every entry, oldest first, with its
+	// outcome. The error is that of a Refused entry, else nil.
 	Each func(r *mirror.Record, o Outcome, err error)
 }
 
-// A Report says what a handover has done, in numbers of entries.
+// A Report is the result of a handover, in numbers of entries.
 type Report struct {
-	Feed    string // the mirrored feed's URL
-	ID      int64  // the reader's number of it
-	Entries int    // that the mirror has
+	Feed    string // the URL of the mirrored feed
+	ID      int64  // the reader's number of the feed
+	Entries int    // entries in the mirror
 	Shown   int
 	Had     int
 	Added   int
 	Removed int
 	Refused int
 
-	// Verdict is the mirror's: how much of the history it has itself.
+	// Verdict is the mirror's verdict on its own copy of the history.
 	Verdict feedhistory.Verdict
 }
 
@@ -80,13 +80,13 @@ func (r *Report) count(o Outcome) {
 	}
 }
 
-// mostFailures is how many entries in a row may fail with errors of the server
-// before that is no longer their own fault.
+// mostFailures is the number of entries in succession that may fail with a
+// server error before it is considered the server's fault.
 const mostFailures = 3
 
-// Run hands over the entries of one feed, which the reader is subscribed to as
-// to. The report says what was done, with an error too: another run goes on from
-// there, by what the reader then has.
+// Run hands over the entries of one feed, which the reader knows as to. The
+// report says what was done, even if there is an error. Another run continues
+// from there, because it looks at what the reader has by then.
 func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report, error) {
 	f, err := h.Store.Feed(ctx, feed)
 	if err != nil {
@@ -161,8 +161,8 @@ func (h *Handover) shown(ctx context.Context, to ReaderFeed, k *known) error {
 	return nil
 }
 
-// An UnreadableError says that what a feed shows could not be read, so that it is
-// not known what the reader will find there by itself. See Handover.Gone.
+// An UnreadableError says that the feed could not be read, so it is unknown
+// what the reader will find there by itself. See Handover.Gone.
 type UnreadableError struct {
 	URL string
 	Err error
@@ -175,13 +175,13 @@ func (e *UnreadableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// A handed is what became of an entry, and why.
+// A handed is the outcome of an entry, with its error.
 type handed struct {
 	outcome Outcome
 	err     error
 }
 
-// one hands over one entry, if it is to be.
+// one hands over one entry, if necessary.
 func (h *Handover) one(
 	ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mirror.Record, k *known,
 ) (handed, error) {
@@ -206,13 +206,13 @@ func (h *Handover) one(
 	}
 	o, err := h.Reader.put(ctx, to.ID, entry)
 	if err == nil {
-		k.reader.add(t) // a store whose feed changes meanwhile may yield it again
+		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile
 	}
 	return handed{o, err}, err
 }
 
-// fatal returns the error that ends the run, if this one does: the reader's word
-// on a single entry does not.
+// fatal returns the error if it ends the run. An answer of the reader about a
+// single entry does not.
 func (h *Handover) fatal(ctx context.Context, err error, failures *int) error {
 	answer, ok := errors.AsType[*ReaderError](err)
 	switch {
@@ -232,7 +232,7 @@ func (h *Handover) fatal(ctx context.Context, err error, failures *int) error {
 	return err
 }
 
-// siteOf returns the address of a feed's website; that of the feed if it names
+// siteOf returns the address of a feed's website, or of the feed if it names
 // none.
 func siteOf(f *mirror.Feed) string {
 	if head, err := f.Document(); err == nil {

@@ -62,7 +62,7 @@ func newWorld(t testing.TB, model *readertest.Miniflux, text string) *world {
 	return w
 }
 
-// polled has the reader find entries in the feed.
+// polled makes the reader find entries in the feed.
 func (w *world) polled(names ...string) {
 	numbers := map[string]string{"one": "1", "three": "3", "four": "4", "five": "5", "six": "6"}
 	for _, name := range names {
@@ -84,8 +84,8 @@ func (w *world) run(t testing.TB) *Report {
 	return report
 }
 
-// What the feed no longer shows and the reader does not have is handed over, and
-// looks as if the reader had read it in the feed.
+// Entries that the feed no longer shows and the reader does not have are handed
+// over, and look as if the reader had found them in the feed.
 func TestHandover(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	w.polled("three", "six")
@@ -106,7 +106,7 @@ func TestHandover(t *testing.T) {
 	note := w.model.Entries()[3]
 	require.Equal(t, "<p>A note without a title</p>", note.Content)
 	require.Equal(t, w.site.URL+"/", note.URL)
-	require.Equal(t, int64(1), w.model.Entries()[2].PublishedAt.Unix()) // it knows no time before
+	require.Equal(t, int64(1), w.model.Entries()[2].PublishedAt.Unix()) // Miniflux knows no earlier time
 
 	before := w.model.Entries()
 	require.Equal(t, &Report{
@@ -115,7 +115,7 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, before, w.model.Entries())
 }
 
-// A run that is cancelled says so, and not that something is wrong with the feed.
+// A run that is cancelled says so, and does not blame the feed.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestCancelled(t *testing.T) {
 	require.False(t, unreadable)
 }
 
-// Entries that share what is enclosed are not taken for one another.
+// Entries that share an enclosure are different entries.
 func TestSharedEnclosure(t *testing.T) {
 	entry := func(n int) string {
 		return fmt.Sprintf(`<entry><id>urn:%d</id><title>%d</title><updated>2003-01-0%dT00:00:00Z</updated><link rel="enclosure" href="https://example.org/a.mp3"/></entry>`, n, n, n)
@@ -149,7 +149,7 @@ func TestSharedEnclosure(t *testing.T) {
 	require.Equal(t, 1, report.Added)
 }
 
-// What the user has done to an entry stays done: a second run does not touch it.
+// A second run does not touch what the user has done to an entry.
 func TestSecondRunKeepsStatus(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	w.Status, w.Starred = Unread, true
@@ -185,8 +185,8 @@ func TestDryRun(t *testing.T) {
 	require.Empty(t, w.model.Entries())
 }
 
-// A reader that has no ids to go by is recognised by address, title and time, but
-// only as far as these tell entries apart.
+// If the reader's ids do not help, entries are recognised by address, title and
+// time, but only if these are unique.
 func TestRecognised(t *testing.T) {
 	const feed = `
 -- /feed.atom --
@@ -238,8 +238,9 @@ func TestRecognised(t *testing.T) {
 	}
 }
 
-// What the feed shows by now and the mirror does not know of it is not asked for;
-// what it shows under another id, as an RSS form does, is recognised.
+// Entries that the feed shows now and the mirror does not have are ignored.
+// Entries that the feed shows under a different id, for example in RSS, are
+// recognised.
 func TestShownInAnotherForm(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site+`-- /feed.rss --
 <rss version="2.0"><channel><title>Feed</title>
@@ -267,7 +268,7 @@ func TestUnreadableFeed(t *testing.T) {
 // isImport reports whether a request imports an entry.
 func isImport(r *http.Request) bool { return r.Method == http.MethodPost }
 
-// Faults that pass by do no harm: in the end everything is there once.
+// Temporary faults do no harm: in the end everything is there once.
 func TestFaultsThatPass(t *testing.T) {
 	for name, fault := range map[string]readertest.Fault{
 		"500":                          {Status: 500, Message: "database"},
@@ -295,7 +296,7 @@ func TestFaultsThatPass(t *testing.T) {
 	}
 }
 
-// A request that is never answered is given up, and made again.
+// A request that is never answered is abandoned and repeated.
 func TestSlowAnswer(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{Fault: func(n int, _ *http.Request) *readertest.Fault {
 		if n == 2 {
@@ -307,8 +308,8 @@ func TestSlowAnswer(t *testing.T) {
 	require.Equal(t, 4, w.run(t).Added)
 }
 
-// Faults that stay end the run, and say what they are. When they are gone another
-// run goes on.
+// Permanent faults end the run with an error. When they are gone, another run
+// continues.
 func TestFaultsThatStay(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault readertest.Fault
@@ -347,7 +348,7 @@ func TestFaultsThatStay(t *testing.T) {
 	}
 }
 
-// An entry that the reader does not take does not keep the others.
+// If the reader refuses an entry, the others are still handed over.
 func TestRefusedEntry(t *testing.T) {
 	for name, fault := range map[string]readertest.Fault{
 		"by the reader":         {Status: 400, Message: "title is ugly"},
@@ -380,7 +381,7 @@ func TestRefusedEntry(t *testing.T) {
 	}
 }
 
-// What the user has deleted stays deleted, and makes no noise.
+// What the user has deleted stays deleted, without an error.
 func TestDeletedInReader(t *testing.T) {
 	for _, version := range []string{"2.2.19", "2.3.3"} {
 		t.Run(version, func(t *testing.T) {
@@ -426,7 +427,7 @@ func TestAddress(t *testing.T) {
 	}
 	for url, says := range map[string]string{
 		"": "not the address", "r.example": "not the address", "file:///x": "not the address",
-		"https://ann:secret@r.example/": "credentials are given apart", "https:///x": "not the address",
+		"https://ann:secret@r.example/": "give credentials separately", "https:///x": "not the address",
 	} {
 		_, err := (&Miniflux{URL: url}).address("feeds", nil)
 		require.ErrorContains(t, err, says)
@@ -434,7 +435,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Credentials show in nothing that is printed, and go nowhere else.
+// Credentials are not printed, and are sent nowhere else.
 func TestSecret(t *testing.T) {
 	m := &Miniflux{URL: "https://r.example/", Token: "s3cret", Password: "s3cret"}
 	for _, form := range []string{"%v", "%+v", "%#v", "%s"} {
@@ -481,8 +482,8 @@ func TestMatch(t *testing.T) {
 	require.ErrorContains(t, err, "more than once")
 }
 
-// Interrupted wherever it may be, by whatever comes, the runs that follow come to
-// the same end: everything is there once.
+// If a run is interrupted at any point, for any reason, the next runs complete
+// it: everything is there once.
 func TestInterruptedAnywhere(t *testing.T) {
 	w := newWorld(t, &readertest.Miniflux{}, site)
 	rapid.Check(t, func(rt *rapid.T) {

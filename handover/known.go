@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The traces of an entry are what it can be recognised by in a reader, which does
-// not keep ids but hashes of them.
+// The traces of an entry are what identifies it in a reader, which keeps hashes
+// instead of ids.
 type traces struct {
 	hashes []string
 	url    string
@@ -22,9 +22,9 @@ type traces struct {
 	at     time.Time
 }
 
-// tracesOf returns the traces that an entry leaves in Miniflux: the SHA-256 of its
-// id where Miniflux has read it in the feed, or of its link if it has no id; the
-// FNV-128a of its id where it was handed over.
+// tracesOf returns the traces that an entry leaves in Miniflux: the SHA-256 of
+// its id if Miniflux has read it in the feed, or of its link if it has no id;
+// the FNV-128a of its id if it was handed over.
 func tracesOf(e *feedhistory.Entry) traces {
 	t := traces{url: linkOf(e), title: e.Title().Plain(), at: timeOf(e), hashes: []string{importHash(e.ID)}}
 	parsed := []string{e.ID, strings.TrimSpace(e.ID)}
@@ -40,16 +40,15 @@ func tracesOf(e *feedhistory.Entry) traces {
 	return t
 }
 
-// importHash is Miniflux's hash of the external_id that an entry is handed over
-// with.
+// importHash returns Miniflux's hash of the external_id of an imported entry.
 func importHash(id string) string {
 	h := fnv.New128a()
 	h.Write([]byte(id))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// A moment is a title and a time, to the second: what an entry may be recognised
-// by whose address was changed.
+// A moment is a title and a time, to the second. It can identify an entry whose
+// address has changed.
 type moment struct {
 	title string
 	at    int64
@@ -60,10 +59,10 @@ func (t *traces) moment() (m moment, ok bool) {
 	return m, m.title != "" && !t.at.IsZero()
 }
 
-// A list has the traces of all entries that some place has.
+// A list has the traces of all entries in one place.
 type list struct {
 	hashes  map[string]bool
-	urls    map[string][]moment // what has this address
+	urls    map[string][]moment // the entries with each address
 	moments map[moment]bool
 }
 
@@ -84,12 +83,12 @@ func (l *list) add(t traces) {
 	}
 }
 
-// A known is what need not be handed over. Where an id does not say whether two
-// entries are the same, their address does if only one entry of the mirror has it,
-// and so do title and time together; otherwise all three must agree.
+// A known is what need not be handed over. If ids do not tell whether two
+// entries are the same, their address does, if only one entry of the mirror has
+// it, and so do title and time together; otherwise all three must agree.
 type known struct {
 	shown, reader *list
-	urls          map[string]int // how many entries of the mirror have it
+	urls          map[string]int // how many entries of the mirror have each address
 	moments       map[moment]int
 }
 
@@ -127,8 +126,8 @@ func (k *known) has(l *list, t traces) bool {
 	return false
 }
 
-// addressKey is a URL without what readers change in it: the scheme, the case of
-// the host, a last slash, and what is there for tracking.
+// addressKey returns a URL without what readers change in it: the scheme, the
+// case of the host, a final slash, and parameters for tracking.
 func addressKey(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -150,8 +149,8 @@ func addressKey(raw string) string {
 	return text
 }
 
-// linkOf returns where an entry can be read: its alternate link, an id that is an
-// address, or what is enclosed; "" if it has none.
+// linkOf returns where an entry can be read: its alternate link, an id that is
+// a URL, or an enclosure; "" if there is none.
 func linkOf(e *feedhistory.Entry) string {
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != "" {
 		return link.Href
@@ -165,7 +164,8 @@ func linkOf(e *feedhistory.Entry) string {
 	return ""
 }
 
-// timeOf returns when an entry was published, or else updated, as readers date it.
+// timeOf returns the time that readers show: when an entry was published, or
+// else updated.
 func timeOf(e *feedhistory.Entry) time.Time {
 	if e.Published.IsZero() {
 		return e.Updated

@@ -7,11 +7,13 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// ErrNotSubscribed says that the reader's user is not subscribed to a feed.
+// ErrNotSubscribed says that the user of the reader is not subscribed to a
+// feed.
 var ErrNotSubscribed = errors.New("the reader is not subscribed to this feed")
 
-// Match finds a mirrored feed among those of a reader, by its addresses. If there
-// is none, the error matches ErrNotSubscribed; if there are several, it says which.
+// Match finds a mirrored feed among those of a reader, by its addresses. If
+// there is none, the error matches ErrNotSubscribed. If there are several, the
+// error names two.
 func Match(f *mirror.Feed, feeds []ReaderFeed) (ReaderFeed, error) {
 	for _, url := range []string{f.URL, f.Address, f.Known.URL} {
 		for _, feed := range feeds {

@@ -14,32 +14,32 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Miniflux is an instance of that feed reader, at least of version 2.2.16, and
-// the user of it whose feeds these are. Only URL and the credentials must be set.
+// A Miniflux is an instance of that feed reader, version 2.2.16 or newer, with
+// one of its users. Only URL and the credentials must be set.
 type Miniflux struct {
-	// URL is the instance's address, such as https://reader.example.org/.
+	// URL is the address of the instance, such as https://reader.example.org/.
 	URL string
 
-	// Token is an API key of the user, who makes it in the reader's settings.
-	// Without it, User and Password are used.
+	// Token is an API key of the user, created in the reader's settings. If it
+	// is "", User and Password are used.
 	Token          string
 	User, Password string
 
-	HTTP      *http.Client      // its Transport makes the requests; nil: one that knows no proxy
-	UserAgent string            // "": the library's
-	Timeout   time.Duration     // of one request with its answer; zero means 60 s
-	Retry     feedhistory.Retry // after an error of the network or the server, and 429
+	HTTP      *http.Client      // its Transport makes the requests; nil means one without a proxy
+	UserAgent string            // "" means the library's
+	Timeout   time.Duration     // for one request with its answer; zero means 60 s
+	Retry     feedhistory.Retry // after a network error, a server error, or 429
 
-	transport http.RoundTripper // if HTTP has none
+	transport http.RoundTripper // used if HTTP has none
 }
 
-// String returns the address: a Miniflux that is printed gives no secret away.
+// String returns the address. It does not reveal the credentials.
 func (m *Miniflux) String() string { return "Miniflux at " + m.URL }
 
-// GoString is String.
+// GoString returns the same as String.
 func (m *Miniflux) GoString() string { return m.String() }
 
-// A ReaderFeed is a feed that the reader's user is subscribed to.
+// A ReaderFeed is a feed that the user is subscribed to.
 type ReaderFeed struct {
 	ID      int64  `json:"id"`
 	FeedURL string `json:"feed_url"`
@@ -47,7 +47,7 @@ type ReaderFeed struct {
 	Title   string `json:"title"`
 }
 
-// A readerEntry is what there is to know of an entry that the reader has.
+// A readerEntry is what is known about an entry in the reader.
 type readerEntry struct {
 	ID          int64     `json:"id"`
 	Hash        string    `json:"hash"`
@@ -56,21 +56,21 @@ type readerEntry struct {
 	PublishedAt time.Time `json:"published_at"`
 }
 
-// A minifluxEntry is one to be imported.
+// A minifluxEntry is an entry to import.
 type minifluxEntry struct {
 	URL         string   `json:"url"`
 	Title       string   `json:"title,omitempty"`
 	Content     string   `json:"content,omitempty"`
 	Author      string   `json:"author,omitempty"`
-	PublishedAt int64    `json:"published_at,omitempty"` // Unix seconds, above zero
+	PublishedAt int64    `json:"published_at,omitempty"` // in Unix seconds, above zero
 	Status      string   `json:"status"`
 	Starred     bool     `json:"starred,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 	ExternalID  string   `json:"external_id"`
 }
 
-// miniflux returns the article as Miniflux imports it. It cannot be given
-// enclosures, and takes what was published before 1970 for new.
+// miniflux returns the article in the form that Miniflux imports. Miniflux
+// cannot import enclosures, and considers entries from before 1970 to be new.
 func (a *article) miniflux() *minifluxEntry {
 	return &minifluxEntry{
 		URL: a.url, Title: a.title, Content: a.html + a.enclosed(), Author: a.author,
@@ -78,12 +78,12 @@ func (a *article) miniflux() *minifluxEntry {
 	}
 }
 
-// A ReaderError is an answer of the reader that is no success.
+// A ReaderError is an unsuccessful answer of the reader.
 type ReaderError struct {
 	URL        string
 	Status     int
-	Message    string        // the reader's own; "" if it gave none
-	RetryAfter time.Duration // how long it asks to be left alone; zero: it does not say
+	Message    string        // the reader's message; "" if there is none
+	RetryAfter time.Duration // how long the reader asks to be left alone; zero if it does not say
 }
 
 func (e *ReaderError) Error() string {
@@ -100,8 +100,8 @@ func (e *ReaderError) Error() string {
 	return text
 }
 
-// isAboutEntry reports whether it is this one entry that the reader does not take,
-// or a proxy in front of it, as too large.
+// isAboutEntry reports whether the reader refuses only this entry, or a proxy
+// in front of it does because the entry is too large.
 func (e *ReaderError) isAboutEntry() bool {
 	switch e.Status {
 	case http.StatusBadRequest:
@@ -112,16 +112,17 @@ func (e *ReaderError) isAboutEntry() bool {
 	return false
 }
 
-// isDeleted reports whether a 400 says that the reader has deleted the entry.
+// isDeleted reports whether a 400 says that the entry was deleted in the
+// reader.
 func (e *ReaderError) isDeleted() bool {
 	return e.Status == http.StatusBadRequest && strings.Contains(e.Message, "tombstone")
 }
 
 // ErrOld says that a Miniflux is older than 2.2.16, and cannot import entries.
-var ErrOld = errors.New("this Miniflux cannot import entries: at least version 2.2.16 can")
+var ErrOld = errors.New("this Miniflux cannot import entries, which needs version 2.2.16 or newer")
 
-// Check asks who the reader is: whether the credentials are right, and whether it
-// can import entries (ErrOld).
+// Check asks the reader about itself: whether the credentials are valid, and
+// whether it can import entries (ErrOld).
 func (m *Miniflux) Check(ctx context.Context) error {
 	var answer struct{ Version string }
 	if _, err := m.call(ctx, http.MethodGet, "version", nil, nil, &answer); err != nil {
@@ -133,8 +134,8 @@ func (m *Miniflux) Check(ctx context.Context) error {
 	return nil
 }
 
-// isOld compares a version with 2.2.16. What is no number is a version under
-// development, and new.
+// isOld reports whether a version is older than 2.2.16. A version that is not a
+// number is a development version, and new.
 func isOld(version string) bool {
 	var have [3]int
 	for i, part := range strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3) {
@@ -158,10 +159,11 @@ func (m *Miniflux) Feeds(ctx context.Context) (feeds []ReaderFeed, err error) {
 	return feeds, err
 }
 
-// entriesAtOnce is how many entries one answer has: they come with their content.
+// entriesAtOnce is the number of entries in one answer; they come with their
+// content.
 const entriesAtOnce = 100
 
-// entries yields all entries of a feed but those that the reader has deleted.
+// entries yields all entries of a feed except those deleted in the reader.
 func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[readerEntry, error] {
 	return func(yield func(readerEntry, error) bool) {
 		for after := int64(0); ; {
@@ -179,7 +181,7 @@ func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[readerEntr
 			}
 			for _, e := range answer.Entries {
 				if e.ID <= after {
-					yield(readerEntry{}, fmt.Errorf("%s: the reader's entries are in no order", m.URL))
+					yield(readerEntry{}, fmt.Errorf("%s: the reader's entries are not in order", m.URL))
 					return
 				}
 				if after = e.ID; !yield(e, nil) {
@@ -193,7 +195,8 @@ func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[readerEntr
 	}
 }
 
-// put imports an entry that the reader does not list. To do so again does nothing.
+// put imports an entry that the reader does not list. Repeating it has no
+// effect.
 func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (Outcome, error) {
 	var answer struct{ ID int64 }
 	path := fmt.Sprintf("feeds/%d/entries/import", feed)
@@ -212,9 +215,10 @@ func (m *Miniflux) put(ctx context.Context, feed int64, entry *minifluxEntry) (O
 	return Added, nil
 }
 
-// settle sees to an entry that the reader knew, but did not list. Before 2.3 it
-// keeps entries that were deleted for a while, without their words and address,
-// and importing one brings back that shell: then it is deleted again.
+// settle handles an entry that the reader knew but did not list. Before 2.3,
+// Miniflux keeps deleted entries for a while, without their text and address,
+// and importing such an entry restores only that shell: so settle deletes it
+// again.
 func (m *Miniflux) settle(ctx context.Context, id int64) (Outcome, error) {
 	var entry readerEntry
 	if _, err := m.call(ctx, http.MethodGet, fmt.Sprintf("entries/%d", id), nil, nil, &entry); err != nil {

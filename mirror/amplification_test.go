@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// What a mirror stores of a document, and what comes of that when it is published
-// again, is in proportion to the document's size.
+// What a mirror stores of a document, and what it publishes from that, is
+// proportional to the document's size.
 func TestAmplification(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := feedtest.DrawBurden(t)

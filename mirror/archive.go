@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// older takes an archive document or a page.
+// older processes an archive document or a page.
 func (p *poll) older(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	requested := doc.Response.Requested
@@ -33,11 +33,11 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	return p.archive(doc, rank, known)
 }
 
-// isInstead reports whether a document was read as there is none at the first of
-// several links.
+// isInstead reports whether the document was read because the first of several
+// links led to no document.
 func (p *poll) isInstead(url string) bool { return url != p.linked && slices.Contains(p.links, url) }
 
-// neighbour returns the rank that a document has but for its own time.
+// neighbour returns the rank that a document has if it has no time of its own.
 func (p *poll) neighbour(url string, known *Document) Rank {
 	rank := p.rank
 	if i := p.feed.pending(url); i >= 0 {
@@ -50,8 +50,8 @@ func (p *poll) neighbour(url string, known *Document) Rank {
 	return rank
 }
 
-// isPage reports whether the document at a URL is read as a page: as it was
-// linked to, or as the feed is.
+// isPage reports whether the document at a URL is read as a page, which the
+// link to it decides, else the kind of the feed.
 func (p *poll) isPage(url string) bool {
 	if i := p.feed.pending(url); i >= 0 {
 		return p.feed.Pending[i].Page
@@ -59,7 +59,7 @@ func (p *poll) isPage(url string) bool {
 	return p.feed.Kind == feedhistory.Paged
 }
 
-// page takes a page. Where it has nothing new, neither have those after it.
+// page processes a page. If it has nothing new, neither do the pages after it.
 func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	m, err := p.merge(source{doc: doc, rank: rank})
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 	return nil
 }
 
-// archive takes an archive document, which may be known, by its URL or by what
-// it calls itself.
+// archive processes an archive document. It may be a known one, by its URL or
+// by the name that it gives itself.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
 	m, err := p.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
@@ -115,18 +115,18 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Compact(d.Names)
 		p.files(d, known)
 	}
-	for _, name := range d.Names { // by another of which it may have been pending, too
+	for _, name := range d.Names { // it may have been pending under another of its names
 		p.feed.takePending(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	if renamed { // and so is what it links to
+	if renamed { // what it links to was renamed, too
 		d.Known.Older = known.Known.Older
 		return p.err
 	}
 	return p.link(doc, feedhistory.Archived)
 }
 
-// newDocument returns what is to be known of an archive document.
+// newDocument returns what the mirror records about an archive document.
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	d := &Document{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
@@ -150,9 +150,10 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	return d
 }
 
-// ownName returns what a document calls itself, if that is a name for it: not
-// the feed's, as in sites that give all documents that one, nor another's. If
-// it is that of a document with the same entries, they are one.
+// ownName returns the name that a document gives itself (its self link), unless
+// that is the feed's URL, as on sites that give all documents the same one, or
+// the name of a different document. If a document of that name is known and has
+// the same entries, the two are the same document, which ownName returns.
 func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
 	self = withoutFragment(link.Href)
@@ -169,8 +170,8 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	return "", nil
 }
 
-// digestOf returns a digest of the set of a document's entries: what should not
-// change in an archive (5005#9). Its links may.
+// digestOf returns a digest of the set of a document's entries, which should
+// not change in an archive (5005#9). Its links may change.
 func digestOf(doc *feedhistory.Document) string {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
@@ -181,7 +182,7 @@ func digestOf(doc *feedhistory.Document) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// olderOf returns where the next document back in time is, in a chain of the
+// olderOf returns the URL of the next document back in time, in a chain of the
 // given kind.
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	rel := map[feedhistory.Kind]string{
@@ -191,7 +192,8 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	return withoutFragment(link.Href), ok && rel != ""
 }
 
-// link makes what a document links to pending, unless it has been processed.
+// link marks the document that doc links to as pending, unless it has been
+// processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
 	p.linked, p.links = url, nil
@@ -226,8 +228,8 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	return p.err
 }
 
-// gap takes a hole in the chain. What is left of a damaged document counts, and
-// so does its link.
+// gap processes a hole in the chain. What is left of a damaged document counts,
+// and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
 	p.changed = true
 	p.cut = p.cut || isPassing(g)
@@ -247,7 +249,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		if g.Reason == feedhistory.ReasonBudget && len(p.sought) > 0 {
 			p.feed.Search = g.URL
 		}
-		return p.err // what it has is there; it could not be read anew
+		return p.err // its entries are stored; it only could not be read again
 	case i < 0:
 		p.feed.addGap(newGap(g))
 		return p.err
@@ -266,23 +268,25 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	case pending.isPassing() || pending.Tries < 2:
 	case g.Reason != feedhistory.ReasonLoop:
 		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, longestRetry))
-	case again: // a redirect to what this walk has just read may be none for a walk that has not
+	case again: // a later walk, which has not just read the redirect's target, may succeed
 		pending.Retry = p.now.Add(backoff(p.m.every(), pending.Tries, 24*time.Hour))
 	}
 	return nil
 }
 
-// longestRetry is how long a document that is refused for good rests at most.
+// longestRetry is the maximum time before a document that is refused for good
+// is requested again.
 const longestRetry = 7 * 24 * time.Hour
 
-// isWithin reports whether a gap is one within a document that was read to its
-// end: it is damaged, or has entries beyond a limit. It stays until the document
-// is read again.
+// isWithin reports whether a gap is within a document that was read to its end:
+// the document is damaged, or has entries beyond a limit. The gap stays until
+// the document is read again.
 func isWithin(g *feedhistory.Gap) bool {
 	return g.From == g.URL && (g.Reason == feedhistory.ReasonMalformed || g.Reason == feedhistory.ReasonLimit)
 }
 
-// isPassing reports whether the next poll may well succeed.
+// isPassing reports whether the next poll has a good chance to read what is
+// missing.
 func isPassing(g *feedhistory.Gap) bool {
 	return (&Pending{Gap: Gap{Reason: g.Reason}, Missing: isMissing(g)}).isPassing()
 }
@@ -292,7 +296,7 @@ func isMissing(err error) bool {
 	return feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 }
 
-// damaged takes what is left of a document.
+// damaged processes what is left of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document) error {
 	known := p.document(doc.Response.Requested)
 	rank := p.rankOf(doc, p.neighbour(doc.Response.Requested, known))

@@ -6,11 +6,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// checkChain follows the chain of archives through what is stored, from the
-// subscription document to its end. If it gets there, nothing that the feed
-// still has is missing: what stays pending because it is not there any more,
-// and gaps in older chains, are forgotten. If the chain leads back into itself,
-// which no single walk may have seen, that is a gap.
+// checkChain follows the chain of archives through the stored documents, from
+// the subscription document to the end. If it gets there, nothing that the feed
+// still has is missing: checkChain then removes gaps in older chains, and
+// pending documents that no longer exist. If the chain leads back into itself,
+// which a single walk may not notice, that is a gap.
 func (p *poll) checkChain() error {
 	f := p.feed
 	chain, err := p.chain()
@@ -34,7 +34,7 @@ func (p *poll) checkChain() error {
 		seen[d.url] = true
 		from, url, lost = d.url, d.older, d.lost
 	}
-	if lost { // there is something older, and a gap
+	if lost { // there is something older, and a gap says so
 		return nil
 	}
 	p.changed = false
@@ -43,7 +43,7 @@ func (p *poll) checkChain() error {
 			return false
 		}
 		if g.Reason == feedhistory.ReasonLoop && g.From == f.URL && f.URL != f.Known.URL {
-			return false // the document given is none of the chain, but is the feed's
+			return false // the document at the feed's URL is not in the chain, but belongs to the feed
 		}
 		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
@@ -54,10 +54,10 @@ func (p *poll) checkChain() error {
 // A step is a document in the chain.
 type step struct {
 	url, older string
-	lost       bool // its link cannot be used
+	lost       bool // whether its link cannot be used
 }
 
-// chain returns the documents by all of their names, those included that are
+// chain returns the documents by all of their names, including those that are
 // to be committed next.
 func (p *poll) chain() (map[string]step, error) {
 	steps := map[string]step{}

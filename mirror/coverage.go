@@ -7,11 +7,11 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// declaredGap is where the link of a gap was that the feed itself declares.
+// declaredGap is the Gap.From of gaps that the feed itself declares.
 const declaredGap = "feed:coverage"
 
-// declared returns the head of the subscription document, if that says how much
-// it has of a feed that it republishes; else nil.
+// declared returns the head of the subscription document if it says how much it
+// has of a feed that it republishes; else nil.
 func (f *Feed) declared() *feedhistory.Document {
 	if !strings.Contains(f.Head, feedhistory.CoverageNamespace) {
 		return nil
@@ -23,8 +23,8 @@ func (f *Feed) declared() *feedhistory.Document {
 	return head
 }
 
-// declare makes what the feed says is missing gaps of the mirror, which no poll
-// requests: the mirror has no more than the feed.
+// declare turns what the feed says is missing into gaps of the mirror. No poll
+// requests them: the feed has no more.
 func (f *Feed) declare() {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == declaredGap })
 	head := f.declared()
@@ -38,7 +38,7 @@ func (f *Feed) declare() {
 	}
 }
 
-// bound is the best verdict that the feed allows.
+// bound returns the best verdict that the feed's own declaration allows.
 func (f *Feed) bound() feedhistory.Verdict {
 	if head := f.declared(); head != nil {
 		return head.Coverage.Verdict

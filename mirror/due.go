@@ -11,36 +11,36 @@ import (
 )
 
 const (
-	// A Budget that is spent is followed by another after this time, or after
-	// Mirror.Every if that is less.
+	// budgetPause is the time from a poll that has spent its Budget to the next
+	// one; Mirror.Every if that is less.
 	budgetPause = 5 * time.Minute
 
-	// A walk whose last commit is older than this is not under way any more, or
-	// makes little progress.
+	// underWay is how recent the last commit of an unfinished walk must be for
+	// the walk to count as under way.
 	underWay = time.Minute
 
-	// Clocks may disagree by this much. What is further in the future than it can
-	// have been set to, was set by a clock that went wrong.
+	// clockError is how much clocks may disagree. A time further in the future
+	// than it can have been set to was set by a clock that was wrong.
 	clockError = time.Hour
-	longestAsk = 24 * time.Hour // a Retry-After is never longer
+	longestAsk = 24 * time.Hour // the maximum Retry-After
 )
 
 // A WaitError says that a feed's host has asked to be left alone for a while
-// (Retry-After), so that Update has requested nothing.
+// (Retry-After), so Update has made no request.
 type WaitError struct {
-	URL   string    // the feed's
-	Until time.Time // when it may be asked again
+	URL   string    // the feed's URL
+	Until time.Time // when the feed may be requested again
 }
 
-// Error says until when.
+// Error says until when the host wants to be left alone.
 func (e *WaitError) Error() string {
 	return fmt.Sprintf("%s: the host asks to be left alone until %s", e.URL, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Due reports whether a poll is welcome: if Next has come, or an earlier poll
-// has left something unread, be it that it was cut short or that its Budget was
-// spent. What is Gone, or an Alias, or whose host asks to be left alone, is not
-// due.
+// Due reports whether a poll is welcome: Next has come, or an earlier poll has
+// left something unread because it was cut short or its Budget was spent. A
+// feed that is Gone or an Alias, or whose host has asked to be left alone, is
+// not due.
 func (f *Feed) Due(now time.Time) bool {
 	switch {
 	case f.Gone, f.Alias != "", f.Waits(now):
@@ -48,28 +48,31 @@ func (f *Feed) Due(now time.Time) bool {
 	case f.Unfinished, f.More:
 		return true
 	}
-	return !f.Next.After(now) || f.Polled.After(now.Add(clockError)) // the clock has gone back
+	return !f.Next.After(now) || f.Polled.After(now.Add(clockError)) // Polled in the future: the clock has been set back
 }
 
 // UnderWay reports whether another mirror seems to be at work on the feed: the
-// last commit of a poll that has not ended is less than a minute old. To poll it
-// all the same does no harm, but one of the two gives way with ErrConflict.
+// last commit of an unfinished poll is less than a minute old. Polling the feed
+// anyway does no harm, but one of the two mirrors gives way with ErrConflict.
 func (f *Feed) UnderWay(now time.Time) bool {
 	since := now.Sub(f.Next)
 	return f.Unfinished && since < underWay && since > -underWay
 }
 
-// Waits reports whether the feed's host asks to be left alone.
+// Waits reports whether the feed's host has asked to be left alone until after
+// now.
 func (f *Feed) Waits(now time.Time) bool { return isAsked(f.Wait, now) }
 
-// isAsked reports whether a host asks to be left alone until a time, for which
-// it can have asked at most a day before.
+// isAsked reports whether a host wants to be left alone until a time that is
+// still to come. A time more than a day ahead (longestAsk) cannot be a
+// Retry-After.
 func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
-// asksUntil returns until when a host asks to be left alone, by the error of a
-// request, and which; the zero time if none does.
+// asksUntil returns, for the error of a request, until when the host asks to be
+// left alone, and the host's name. The time is zero if the host asks no such
+// thing.
 func (p *poll) asksUntil(err error) (until time.Time, host string) {
 	status, ok := errors.AsType[*feedhistory.StatusError](err)
 	if !ok || !status.At.After(p.now) {
@@ -78,9 +81,9 @@ func (p *poll) asksUntil(err error) (until time.Time, host string) {
 	return status.At, fetch.HostOf(status.URL)
 }
 
-// waitFor notes that a host asks to be left alone by the error of a request for
-// an archive or a page: that counts for the feed, if it is asked for there, and
-// for all that is pending there.
+// waitFor handles the error of a request for an archive or a page. If the host
+// asks to be left alone, that holds for every pending document on that host,
+// and for the feed if it is requested there.
 func (p *poll) waitFor(err error) {
 	f := p.feed
 	until, host := p.asksUntil(err)
@@ -92,15 +95,15 @@ func (p *poll) waitFor(err error) {
 	}
 	p.waits[host] = later(p.waits[host], until)
 	if p.held == nil {
-		p.held = &Change{} // so that this is stored whatever comes next
+		p.held = &Change{} // so that the state is stored, whatever comes next
 	}
 	for i := range f.Pending {
 		f.Pending[i].Wait = later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
 	}
 }
 
-// waitAt returns until when the host of a URL has asked, in this poll or before,
-// to be left alone; the zero time if it has not.
+// waitAt returns until when the host of a URL has asked to be left alone, in
+// this poll or before; the zero time if it has not.
 func (p *poll) waitAt(url string) time.Time {
 	host := fetch.HostOf(url)
 	until := p.waits[host]
@@ -112,14 +115,15 @@ func (p *poll) waitAt(url string) time.Time {
 	return until
 }
 
-// begun has the state that is committed next say that the poll has not ended.
+// begun makes the next committed state say that the poll has not ended.
 func (p *poll) begun() { p.notEnded(later(time.Now(), p.feed.Wait)) }
 
-// interrupted has it say that nobody is at work on the feed.
+// interrupted makes the next committed state say that nobody is at work on the
+// feed.
 func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
 
-// notEnded leaves a feed alone that was never polled: others know when what they
-// have it from is to be asked again.
+// notEnded leaves a feed alone that was never polled: its other source decides
+// when it is due.
 func (p *poll) notEnded(next time.Time) {
 	if p.polls || p.feed.Known.URL != "" {
 		p.feed.Unfinished, p.feed.Next = true, next
@@ -138,7 +142,7 @@ func (p *poll) ended() {
 			p.ready = at
 		}
 	}
-	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.polls && p.changes.More { // by a source
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.polls && p.changes.More { // a source has brought documents
 		f.More = true
 		if soon.Before(p.ready) {
 			p.ready = soon
@@ -147,7 +151,7 @@ func (p *poll) ended() {
 	f.Next = later(p.ready, f.Wait)
 }
 
-// leaves reports whether there is something that the Budget has left unread.
+// leaves reports whether the Budget has left something unread.
 func (p *poll) leaves() bool {
 	for _, pending := range p.feed.Pending {
 		if pending.Reason == feedhistory.ReasonBudget {
@@ -157,9 +161,9 @@ func (p *poll) leaves() bool {
 	return p.feed.Search != ""
 }
 
-// retry is when to ask again for documents that could not be read, but may well
-// be at another time: that does not wait until the subscription document is no
-// longer fresh. False if there are none.
+// retry returns when to request again the documents that could not be read but
+// may be readable later. That need not wait until the subscription document is
+// stale. ok is false if there are no such documents.
 func (p *poll) retry() (at time.Time, ok bool) {
 	if p.failure != nil {
 		return time.Time{}, false
@@ -185,7 +189,7 @@ func (p *poll) retry() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// isPassing reports whether the next try may well succeed.
+// isPassing reports whether the next try has a good chance to succeed.
 func (p *Pending) isPassing() bool {
 	switch p.Reason {
 	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:

@@ -16,7 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A host answers requests by URL with documents, or what else it is told.
+// A host answers requests by URL, with documents or with whatever else a test
+// sets.
 type host struct {
 	answer map[string]http.HandlerFunc
 	asked  []string
@@ -32,15 +33,15 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// requests returns what has been asked for since it was last called.
+// requests returns the requests since its last call.
 func (h *host) requests() []string {
 	asked := h.asked
 	h.asked = nil
 	return asked
 }
 
-// document answers with a feed document that has entries, and whatever else
-// stands in its head.
+// document answers with a feed document that has these entries and this markup
+// in its head.
 func document(head string, ids ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		var b strings.Builder
@@ -70,7 +71,7 @@ const (
 	bURL = "http://b.example/feed"
 )
 
-// archives is a feed of four documents, which wants to be asked once in two weeks.
+// archives is a feed of four documents that asks to be polled every two weeks.
 func archives() *host {
 	fresh := document(prev("/3"), "4")
 	return &host{answer: map[string]http.HandlerFunc{
@@ -84,8 +85,8 @@ func archives() *host {
 	}}
 }
 
-// slowly has each answer take a second, so that the document before it has been
-// committed.
+// slowly delays each answer by a second, so that the document before it is
+// committed by then.
 func slowly(h *host) *host {
 	for url, answer := range h.answer {
 		h.answer[url] = func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +104,7 @@ func feedOf(t *testing.T, store mirror.Store, url string) *mirror.Feed {
 	return f
 }
 
-// due returns the feeds that a store says are due.
+// due returns the URLs of the feeds that a store says are due.
 func due(t *testing.T, store mirror.Store) (urls []string) {
 	t.Helper()
 	for f, err := range store.Feeds(t.Context(), mirror.FeedQuery{Due: time.Now()}) {
@@ -113,8 +114,8 @@ func due(t *testing.T, store mirror.Store) (urls []string) {
 	return urls
 }
 
-// Whatever ends a walk before its end, the rest is due at once; what ends it
-// decides whether somebody seems to be at work on it for another minute.
+// Whatever ends a walk early, the rest is due at once. The cause decides
+// whether the feed seems to be under way for another minute.
 func TestWhatIsCutShortIsDue(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -162,12 +163,12 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 	}
 }
 
-// While a poll is under way, its state says so.
+// While a poll is under way, the feed's state says so.
 func TestUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
 		h.answer["http://a.example/1"] = func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(time.Millisecond) // what has come before is stored by then
+			time.Sleep(time.Millisecond) // until then, what has come before is stored
 			f := feedOf(t, store, aURL)
 			require.True(t, f.UnderWay(time.Now()))
 			require.True(t, f.Due(time.Now()))
@@ -180,8 +181,9 @@ func TestUnderWay(t *testing.T) {
 	})
 }
 
-// A spent budget goes on with the next poll, which is due at once for whoever
-// looks for it, else after minutes; unless nothing comes of it.
+// After a spent budget the next poll goes on. The feed is due at once for
+// programs that look, and after minutes for programs that keep polling, unless
+// the poll brought nothing.
 func TestSpentBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
@@ -199,7 +201,7 @@ func TestSpentBudget(t *testing.T) {
 			require.Empty(t, due(t, store))
 			require.Equal(t, 5*time.Minute, time.Until(f.Next))
 		}
-		f := poll(1) // for the subscription document, again and again
+		f := poll(1) // enough for the subscription document only, each time
 		require.True(t, f.More)
 		require.Equal(t, time.Hour, time.Until(f.Next))
 		f = poll(2)
@@ -209,8 +211,8 @@ func TestSpentBudget(t *testing.T) {
 	})
 }
 
-// A host that asks to be left alone is, by whoever has the store: also where an
-// archive says so, and when the walk is interrupted.
+// A host that asks to be left alone is left alone by all who share the store:
+// also if an archive's answer asks, and if the walk is interrupted.
 func TestRetryAfterIsKept(t *testing.T) {
 	waits := func(t *testing.T, store mirror.Store, h *host, wait time.Duration) {
 		t.Helper()
@@ -273,7 +275,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			store, h := &mirror.Memory{}, archives()
 			h.answer["http://a.example/2"] = document(prev("http://b.example/1"), "2")
 			h.answer["http://b.example/1"] = leaveAlone("7200")
-			for range 3 { // the others are asked, and the archive is not
+			for range 3 { // the other documents are requested, the archive is not
 				_, err := newMirror(store, h).Update(t.Context(), aURL)
 				require.NoError(t, err)
 				f := feedOf(t, store, aURL)
@@ -295,7 +297,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 }
 
-// A clock that was wrong, and has been set back, neither silences a feed nor
+// A clock that was wrong and has been set back neither silences a feed nor
 // leaves it partial for ever.
 func TestClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -327,8 +329,8 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// A feed that redirects for good to one that is mirrored becomes its alias: it
-// is due no more, and keeps its entries, until the other one is no more.
+// A feed that permanently redirects to a mirrored feed becomes its alias: it is
+// no longer due, and keeps its entries, until the other feed is removed.
 func TestAlias(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "1"), bURL: document("", "2")}}
@@ -351,27 +353,27 @@ func TestAlias(t *testing.T) {
 		require.False(t, f.Due(time.Now()))
 		require.Equal(t, []string{bURL}, due(t, store))
 
-		// The other way round, it is not the alias of its own alias.
+		// A feed does not become the alias of its own alias.
 		h.answer[aURL], h.answer[bURL] = document("", "3"), redirect(aURL)
 		changes := update(bURL)
 		require.Empty(t, changes.Alias)
 		require.Equal(t, aURL, changes.Moved)
 		require.Equal(t, 1, changes.Added)
 
-		// Asked by name, it answers for itself again.
+		// Polled by name, the feed is polled itself again.
 		require.Empty(t, update(aURL).Alias)
 		require.Empty(t, feedOf(t, store, aURL).Alias)
 		require.Equal(t, []string{bURL}, due(t, store), "which is where the first one is now")
 		require.Equal(t, aURL, update(bURL).Alias, "without a request")
 
-		// What it is an alias of is removed.
+		// The target of the alias is removed.
 		require.NoError(t, store.Remove(t.Context(), aURL))
 		require.Empty(t, update(bURL).Alias)
 		require.Contains(t, held(t, store, bURL), "3")
 	})
 }
 
-// A feed that could not be read lately is no place to send others.
+// A feed that has failed recently is not the target of an alias.
 func TestNoAliasOfWhatFails(t *testing.T) {
 	for name, other := range map[string]*mirror.Feed{
 		"gone":    {URL: bURL, Gone: true},
@@ -389,8 +391,8 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 	}
 }
 
-// A host is one whatever the scheme, the letters' case and the path; another port
-// is another host.
+// The host does not depend on the scheme, the letters' case or the path. A
+// different port is a different host.
 func TestHost(t *testing.T) {
 	for _, tc := range []struct{ address, want string }{
 		{"https://Example.ORG/feed", "example.org"},

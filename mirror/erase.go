@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Erase takes entries out of a feed, with all their versions: for when the law
-// wants it. Their IDs are kept, so that nothing is stored of them again, however
-// long the publisher shows them. An ID that the feed does not have is an error that
-// matches ErrNotFound; nothing is erased then.
+// Erase deletes the contents of entries and of all their versions from a feed,
+// as the law may demand. It keeps their IDs, so that no poll stores them again,
+// however long the publisher shows them. If the feed does not have one of the
+// IDs, the error matches ErrNotFound and nothing is erased.
 //
-// A database may keep the bytes in its files all the same, until it is told to give
-// up what is free: see sqlstore.Store.Scrub.
+// A database may keep the bytes in its files until it is told to release free
+// space: see sqlstore.Store.Scrub.
 func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 	f, err := m.Store.Feed(ctx, withoutFragment(url))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// What was erased does not come back, however often the feed shows it and in
-// whatever words; the other entries are not affected.
+// An erased entry does not come back, however often the feed shows it, and with
+// whatever content. Other entries are not affected.
 func TestErase(t *testing.T) {
 	const head = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0"><title>F</title><id>urn:f</id><updated>2003-12-13T18:30:02Z</updated>`
 	entry := func(id, updated, title string) string {

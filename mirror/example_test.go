@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A feed that closes an archive between two polls.
+// The feed closes an archive between two polls.
 func Example() {
 	documents := map[string]string{
 		"/feed":     `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/2025"/><entry><id>urn:2</id><title>Two</title></entry></feed>`,
@@ -43,7 +43,7 @@ func Example() {
 	// 2 documents, 2 new entries: whole
 }
 
-// What changed since a program last looked, deletions included.
+// A program asks for the changes since it last looked, deletions included.
 func ExampleQuery_changes() {
 	store := &mirror.Memory{}
 	m := &mirror.Mirror{Store: store}
@@ -60,7 +60,7 @@ func ExampleQuery_changes() {
 	one, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
 	merge(&feedhistory.Document{Entries: []*feedhistory.Entry{one}})
 
-	seen := int64(0) // the program stores it with what it has made of the entries
+	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, Changes: &seen, Deleted: true}) {
 			if err != nil {
@@ -72,14 +72,14 @@ func ExampleQuery_changes() {
 		}
 	}
 	look()
-	merge(&feedhistory.Document{Complete: true}) // which lacks the entry
+	merge(&feedhistory.Document{Complete: true}) // the document lacks the entry
 	look()
 	// Output:
 	// urn:1 live
 	// urn:1 absent
 }
 
-// Two mirrors may share a store; on the same feed, one gives way.
+// Two mirrors may share a store; if both are at work on a feed, one gives way.
 func ExampleMirror_Update_conflict() {
 	m := &mirror.Mirror{Store: &mirror.Memory{}}
 	changes, err := m.Update(context.Background(), "http://localhost/feed")

@@ -1,4 +1,4 @@
 package mirror
 
-// DocumentSize is what a document counts for a Quota.
+// DocumentSize returns the size that a document counts for a Quota.
 func DocumentSize(d *Document) int64 { return d.size() }

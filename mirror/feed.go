@@ -58,43 +58,45 @@ type Feed struct {
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
 	Failures int       `json:"failures,omitempty"` // the number of polls in a row that brought no subscription document
 	Error    string    `json:"error,omitempty"`    // why the last poll brought none; "" if it did
-	Gone     bool      `json:"gone,omitempty"`     // whether the publisher has withdrawn the feed (410), so that it is no longer due
+	Gone     bool      `json:"gone,omitempty"`     // whether the publisher has withdrawn the feed (410); it is then no longer due
 
 	// Unfinished says that a poll has begun and not ended: it is under way, was
-	// interrupted, or its process or the store has failed. Next is then the time of
-	// the poll's last commit, or zero if it was interrupted.
+	// interrupted, or its process or the store has failed. Next is then the
+	// time of the poll's last commit, or zero if the poll was interrupted.
 	Unfinished bool `json:"unfinished,omitempty"`
 
 	// More says that the Budget ended the last poll before the history's end.
 	More bool `json:"more,omitempty"`
 
 	// Wait is the time until which the feed's host has asked to be left alone
-	// (Retry-After): Update makes no request before. Zero means that it has not.
+	// (Retry-After). Update makes no request before then. Zero means that the
+	// host has not asked.
 	Wait time.Time `json:"wait,omitzero"`
 
 	Pending []Pending `json:"pending,omitempty"` // the documents that are still to be read
 	Gaps    []Gap     `json:"gaps,omitempty"`    // what else is missing
 
-	// Shown are the entries of the subscription document of an archived feed,
-	// as it was last read. Sought are those that were shown there once, and have
-	// been found in no document since (5005#9).
+	// Shown are the IDs of the entries in the subscription document of an
+	// archived feed, as it was last read. Sought are the IDs of entries that
+	// were once shown there, are there no more, and have not been found in any
+	// archive document since (5005#9).
 	Shown  []string `json:"shown,omitempty"`
 	Sought []string `json:"sought,omitempty"`
 
-	// Search is the archive document at which the search for them was cut short,
-	// and continues; "" means that it begins with the newest.
+	// Search is the archive document where the search for the Sought entries
+	// was cut short and will continue; "" means that it begins at the newest.
 	Search string `json:"search,omitempty"`
 
-	// Source names where the history comes from, if not from the feed's own
-	// documents, with a word such as "wordpress". Mark is what that source
-	// remembers from one poll to the next.
+	// Source is a word for where the history comes from, such as "wordpress";
+	// "" means the feed's own documents. Mark is what that source remembers
+	// from one poll to the next.
 	Source string          `json:"source,omitempty"`
-	Proven bool            `json:"proven,omitempty"` // whether the source has brought all there is
+	Proven bool            `json:"proven,omitempty"` // whether the source has proved that it has brought everything
 	Mark   json.RawMessage `json:"mark,omitempty"`
 
-	// AsOf is when the source had brought everything, if that is Proven, and not by
-	// the feed's own documents, nor renewed by each poll. Counted is the number of
-	// entries that were live then. Zero means that nothing is known but the Verdict.
+	// AsOf is when the source had brought everything, if that is Proven by a
+	// server's count, which polls do not repeat. Counted is the number of
+	// entries that were live then. Zero means that only the Verdict is known.
 	AsOf    time.Time `json:"as_of,omitzero"`
 	Counted int64     `json:"counted,omitempty"`
 }
@@ -108,8 +110,8 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
-// WholeAsOf returns when the feed was Whole, if it is so by a server's count, which
-// polls do not repeat; else the zero time.
+// WholeAsOf returns when the feed was last Whole, if a server's count is the
+// proof, which polls do not repeat; else the zero time.
 func (f *Feed) WholeAsOf() time.Time {
 	if f.Verdict != feedhistory.Whole || f.Kind != feedhistory.Plain {
 		return time.Time{}
@@ -117,8 +119,9 @@ func (f *Feed) WholeAsOf() time.Time {
 	return f.AsOf
 }
 
-// Missing returns the gaps of the mirror: those of the pending documents that could
-// not be retrieved, and of what else is missing. That the Quota is used up is one gap.
+// Missing returns the gaps of the mirror: the pending documents that could not
+// be retrieved, and everything else that is missing. A Quota that is used up is
+// one gap.
 func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	full := false
 	add := func(g Gap) {
@@ -136,27 +139,27 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	return gaps
 }
 
-// A Pending document is one that a link was seen to, and that has not been
-// processed (5005#19).
+// A Pending document is a document that a link was seen to, but that has not
+// been processed yet (5005#19).
 type Pending struct {
 	Gap
-	Page    bool      `json:"page,omitempty"`    // it is a page, not an archive document
-	Rank    Rank      `json:"rank"`              // of its newer neighbour; the document's own Place is one less
-	Tries   int       `json:"tries"`             // that failed
-	Missing bool      `json:"missing,omitempty"` // the last one with 404 or 410 (5005#18)
-	Retry   time.Time `json:"retry,omitzero"`    // not before; zero: at the next poll
-	Wait    time.Time `json:"wait,omitzero"`     // until when its host has asked to be left alone (Retry-After); zero: it has not
+	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
+	Rank    Rank      `json:"rank"`              // the rank of its newer neighbour; the document's own Place is one less
+	Tries   int       `json:"tries"`             // the number of failed tries
+	Missing bool      `json:"missing,omitempty"` // whether the last try found the document refused for good: 403, 404 or 410 (5005#18)
+	Retry   time.Time `json:"retry,omitzero"`    // when to try again; zero means at the next poll
+	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means that it has not
 }
 
-// A Gap is a feedhistory.Gap that can be stored.
+// A Gap is a feedhistory.Gap in a form that can be stored.
 type Gap struct {
 	URL     string             `json:"url"`
 	From    string             `json:"from,omitempty"`
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found it
-	Quota   bool               `json:"quota,omitempty"` // the Quota has made it
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found the gap
+	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 }
 
 func (g Gap) gap() *feedhistory.Gap {
@@ -167,22 +170,22 @@ func (g Gap) gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
-// A Document is a processed archive document.
+// A Document is an archive document that has been processed.
 type Document struct {
-	URL   string   // by which it was requested
-	Names []string // URLs that it is known by: this one, where it redirected to, its self
+	URL   string   // the URL by which it was requested
+	Names []string // the URLs that it is known by: URL, the target of a redirect, its self link
 	Known feedhistory.Known
 	Rank  Rank
 
-	First, Last int64     // the polls that read it first, and last
-	Read        time.Time // when that was
-	Entries     int       // in it
-	Digest      string    // of the set of its entries (5005#9)
+	First, Last int64     // the numbers of the polls that read it first and last
+	Read        time.Time // when it was last read
+	Entries     int       // the number of its entries
+	Digest      string    // a digest of the set of its entries (5005#9)
 
-	Oldest, Newest time.Time // of its entries, by Record.Time; zero if it has none
+	Oldest, Newest time.Time // the range of its entries' times; zero if none has a time
 }
 
-// isCut reports whether the document may well be there, and nobody has asked.
+// isCut reports whether the document may exist, but has not been requested.
 func (g Gap) isCut() bool {
 	return g.Reason == feedhistory.ReasonInterrupted || g.Reason == feedhistory.ReasonBudget
 }
@@ -191,18 +194,19 @@ func newGap(g *feedhistory.Gap) Gap {
 	return Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
-// pending finds a pending document; -1 if it is none.
+// pending returns the index of a pending document; -1 if the document is not
+// pending.
 func (f *Feed) pending(url string) int {
 	return slices.IndexFunc(f.Pending, func(p Pending) bool { return p.URL == url })
 }
 
-// takePending removes a document that is pending no more.
+// takePending removes a document from the pending ones.
 func (f *Feed) takePending(url string) {
 	f.Pending = slices.DeleteFunc(f.Pending, func(p Pending) bool { return p.URL == url })
 }
 
-// How many windows that were missed are remembered, gaps in all, and pending
-// documents.
+// The maximum numbers to remember of missed windows, of gaps in all, and of
+// pending documents.
 const (
 	windowLimit  = 100
 	gapLimit     = 1000
@@ -210,12 +214,11 @@ const (
 )
 
 // Host returns the name of the host that the feed is requested from, with the
-// port if it is neither 80 nor 443. Feeds of one host are to be polled one at a
-// time.
+// port if it is neither 80 nor 443. Poll the feeds of one host one at a time.
 func (f *Feed) Host() string { return fetch.HostOf(cmp.Or(f.Address, f.URL)) }
 
-// addGap adds a gap, in place of an earlier one at the same place. Each window
-// that was missed is one of its own.
+// addGap adds a gap, which replaces an earlier one at the same place. Each
+// missed window is a gap of its own.
 func (f *Feed) addGap(g Gap) {
 	g.Poll = f.Polls
 	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }
@@ -223,14 +226,14 @@ func (f *Feed) addGap(g Gap) {
 	switch {
 	case i < 0 && len(f.Gaps) < gapLimit || g.Reason == feedhistory.ReasonMissedWindow && len(f.Gaps) < windowLimit:
 		f.Gaps = append(f.Gaps, g)
-	case i < 0: // there are enough
+	case i < 0: // the limit has been reached
 	case g.Reason != feedhistory.ReasonMissedWindow:
 		f.Gaps[i] = g
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at links of a document
-// which this one has read, by any of its names.
+// clearGaps removes the gaps that earlier polls found at the links of a
+// document that this poll has read, given its names.
 func (f *Feed) clearGaps(names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.Poll < f.Polls && slices.Contains(names, g.From)

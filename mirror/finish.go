@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// stop ends the poll with an error that is not the feed's own.
+// stop ends the poll with an error that the feed did not cause.
 func (p *poll) stop(err error) (*Changes, error) {
 	if p.sound != nil {
 		p.feed, p.held = p.sound, nil
@@ -19,7 +19,7 @@ func (p *poll) stop(err error) (*Changes, error) {
 	}
 	p.gather()
 	if p.ctx.Err() == nil && p.waiting != nil && !p.broken {
-		err = errors.Join(err, p.drain()) // what was read until then is stored
+		err = errors.Join(err, p.drain()) // this stores what was read until then
 	}
 	begun := p.waiting != nil || p.feed.Version > p.from || len(p.waits) > 0
 	if begun {
@@ -38,7 +38,7 @@ func (p *poll) stop(err error) (*Changes, error) {
 	return p.report(), err
 }
 
-// finish commits how the poll ended.
+// finish commits the end of the poll.
 func (p *poll) finish() (*Changes, error) {
 	if p.err != nil {
 		return p.stop(p.err)
@@ -54,7 +54,7 @@ func (p *poll) finish() (*Changes, error) {
 		p.feed.Search = ""
 	}
 	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
-		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // under another name
+		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // processed under another name
 	})
 	if p.err != nil {
 		return p.stop(p.err)
@@ -75,7 +75,8 @@ func (p *poll) finish() (*Changes, error) {
 	return p.report(), nil
 }
 
-// verdict is what can be said of the mirror while the chain is not checked.
+// verdict returns the verdict on the mirror as long as the chain has not been
+// checked.
 func (p *poll) verdict() feedhistory.Verdict {
 	f := p.feed
 	switch {

@@ -21,19 +21,19 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-var update = flag.Bool("update", false, "write what came out as what is wanted")
+var update = flag.Bool("update", false, "write the results into the fixtures")
 
 // Each file is a website that changes from poll to poll ("/feed.atom@2" is what
-// "/feed.atom" has become at the second) or from request to request
-// ("/feed.atom#2"), and "polls": a line for each poll, an hour apart, empty or
-// with words about it. "want" is what came of it. Those that any reader can be
-// tried on are the conformance suite's.
+// "/feed.atom" has become at the second poll) or from request to request
+// ("/feed.atom#2"). The file "polls" has a line for each poll, an hour apart,
+// either empty or with instructions. The file "want" has the expected results.
+// Sites that any reader can be tested with are in the conformance suite.
 func TestFixtures(t *testing.T) {
 	for _, file := range append(glob(t, "testdata/*.txtar"), glob(t, "../conformance/cases/polls/*.txtar")...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			site := feedtest.Serve(t, string(text)) // outside of the bubble, where nothing is asked over the network
+			site := feedtest.Serve(t, string(text)) // outside of the bubble, because no network request is made inside
 			synctest.Test(t, func(t *testing.T) { testFixture(t, file, site, feedtest.Parse(string(text))) })
 		})
 	}
@@ -77,7 +77,8 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 	require.Equal(t, want, got.String())
 }
 
-// describe says what a poll came to, with a "+" for each number that is not 0.
+// describe describes the result of a poll, with a "+" for each number that is
+// not 0.
 func describe(site *feedtest.Site, c *mirror.Changes, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %v", c.Kind, c.Verdict)

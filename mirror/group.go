@@ -10,31 +10,34 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// While a commit is under way the walk goes on. What it brings meanwhile is one
-// group, which is the next commit: with the feed's state as it then is, so that
-// what a state says of entries and documents is always stored together with it.
-// A document that is about entries which are not committed yet waits for them:
-// the store is asked for what is known of each.
+// The walk goes on while a commit is under way. What it brings meanwhile
+// becomes one group, which is the next commit, together with the feed's state
+// at that time: so what a state says about entries and documents is always
+// stored together with them. A document that has entries of an uncommitted
+// group waits for its commit, because the store is asked what is known about
+// each entry.
 
-// How large a group may get, in documents and bytes of their entries, until the
-// walk waits for the commit that is under way.
+// The size that a group may reach, in documents and in bytes of their entries,
+// before the walk waits for the commit under way.
 const (
 	groupDocuments = 16
 	groupBytes     = 4 << 20
 )
 
-// landing is how long a commit may still take when the poll's context has ended.
+// landing is how long a commit may still take after the poll's context has
+// ended.
 const landing = 10 * time.Second
 
-// A group is what several documents change.
+// A group is the combined change of several documents.
 type group struct {
 	change    Change
-	ids       map[string]bool // of the entries that it touches
+	ids       map[string]bool // the IDs of the entries that it changes
 	documents int
 	bytes     int64
 }
 
-// add adds what a document changes, none of whose entries is in the group.
+// add adds the change of a document. None of the document's entries may be in
+// the group.
 func (g *group) add(c *Change) {
 	if g.ids == nil {
 		g.ids = map[string]bool{}
@@ -54,7 +57,7 @@ func (g *group) add(c *Change) {
 	g.documents++
 }
 
-// touches reports whether a document is about entries in the group.
+// touches reports whether a document has an entry or a tombstone in the group.
 func (g *group) touches(doc *feedhistory.Document) bool {
 	if g == nil {
 		return false
@@ -63,7 +66,7 @@ func (g *group) touches(doc *feedhistory.Document) bool {
 		slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return g.ids[t.Ref] })
 }
 
-// document returns the group's document that has a name; nil if there is none.
+// document returns the group's document with the given name, or nil.
 func (g *group) document(name string) *Document {
 	if g == nil {
 		return nil
@@ -76,7 +79,8 @@ func (g *group) document(name string) *Document {
 	return nil
 }
 
-// A flight is a commit under way. Once done is closed, its other fields are set.
+// A flight is a commit under way. Its err and panic are set once done is
+// closed.
 type flight struct {
 	*group
 	done  chan struct{}
@@ -84,9 +88,9 @@ type flight struct {
 	panic any
 }
 
-// flush commits, in the middle of the poll, what is held, or has it wait for the
-// commit that is under way. A document that comes next, if it is not nil, may
-// then be taken.
+// flush commits the held change in the middle of a poll, or makes it wait for
+// the commit under way. Afterwards the next document, if not nil, may be
+// processed.
 func (p *poll) flush(next *feedhistory.Document) error {
 	p.begun()
 	p.gather()
@@ -107,14 +111,14 @@ func (p *poll) flush(next *feedhistory.Document) error {
 	return nil
 }
 
-// isDecisive reports whether more is asked for at the store than what is known of
-// a document's own entries: with a subscription document it is, and wherever the
+// isDecisive reports whether processing a document asks the store for more than
+// its own entries. That is so for the subscription document, and wherever the
 // feed may turn out to be complete.
 func (p *poll) isDecisive(doc *feedhistory.Document) bool {
 	return p.polls && (!p.read || doc.Response.Requested == p.start) || doc.Complete
 }
 
-// gather adds what is held to what waits.
+// gather adds the held change to the waiting group.
 func (p *poll) gather() {
 	if p.held == nil {
 		return
@@ -126,7 +130,7 @@ func (p *poll) gather() {
 	p.held = nil
 }
 
-// drain commits all that waits, and waits for it.
+// drain commits everything that waits, and waits for the commit to end.
 func (p *poll) drain() error {
 	if err := p.land(); err != nil || p.waiting == nil {
 		return err
@@ -135,12 +139,12 @@ func (p *poll) drain() error {
 	return p.land()
 }
 
-// depart begins to commit what waits, with the feed's state.
+// depart starts to commit the waiting group, with the feed's state.
 func (p *poll) depart() {
 	p.prepare(&p.waiting.change)
 	c := &p.waiting.change
 	c.Feed = p.feed.clone()
-	f := &flight{group: p.waiting, done: make(chan struct{}), err: errors.New("the commit did not come to its end")}
+	f := &flight{group: p.waiting, done: make(chan struct{}), err: errors.New("the commit did not finish")}
 	p.waiting, p.flight = nil, f
 	p.feed.Version++
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
@@ -162,7 +166,8 @@ func (p *poll) depart() {
 	}()
 }
 
-// prepare has the feed's state say what goes with a change.
+// prepare updates what the feed's state says about a change that is to be
+// committed.
 func (p *poll) prepare(c *Change) {
 	p.feed.Verdict = max(p.verdict(), p.feed.bound())
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
@@ -182,8 +187,8 @@ func (f *flight) hasLanded() bool {
 	}
 }
 
-// land waits for the commit that is under way. After an error there is nothing
-// more to be committed: what waits was made from what that has not stored.
+// land waits for the commit under way. After its error nothing more may be
+// committed, because the waiting group builds on what was not stored.
 func (p *poll) land() error {
 	f := p.flight
 	if f == nil {
@@ -199,14 +204,14 @@ func (p *poll) land() error {
 	return f.err
 }
 
-// await waits for a commit that a panic has left under way.
+// await waits for a commit that is still under way after a panic.
 func (p *poll) await() {
 	if p.flight != nil {
 		<-p.flight.done
 	}
 }
 
-// commit commits what is held and waits, with the feed's state.
+// commit commits what is held and what waits, with the feed's state.
 func (p *poll) commit(ctx context.Context) error {
 	p.gather()
 	if p.waiting == nil {
@@ -223,7 +228,7 @@ func (p *poll) commit(ctx context.Context) error {
 	return err
 }
 
-// underWay returns a document that is not in the store yet.
+// underWay returns a document that is on its way into the store, or nil.
 func (p *poll) underWay(name string) *Document {
 	if d := p.waiting.document(name); d != nil || p.flight == nil {
 		return d

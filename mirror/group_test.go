@@ -16,16 +16,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A slow store takes its time for some commits, by the bits of a number: until
-// everybody else waits. After each it checks that the feed's state and what is
-// stored say the same.
+// A slow store takes long for some commits, which the bits of a number select:
+// until all other goroutines wait. After each commit it checks that the feed's
+// state and the stored records agree.
 type slow struct {
 	mirror.Store
 	t       testing.TB
 	story   fmt.Stringer
 	bits    uint64
 	commits int
-	fail    int // this commit fails; zero: none
+	fail    int // the number of the commit that fails; zero means none
 }
 
 var errDisk = errors.New("the disk is on fire")
@@ -70,8 +70,8 @@ func (s *slow) check(ctx context.Context, url string) {
 	}
 }
 
-// chainFeed has archives of two entries. Those of every seventh stand in the one
-// before it, too.
+// chainFeed serves a chain of archives with two entries each. Every seventh
+// archive's entries are also in the one before it.
 func chainFeed(archives int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := archives + 1
@@ -93,8 +93,9 @@ type story string
 
 func (s story) String() string { return string(s) }
 
-// What comes while a commit is under way is the next commit, with the state that
-// goes with it. An entry that is in the one under way is asked for after it.
+// What comes while a commit is under way becomes the next commit, with the
+// feed's state of that time. An entry in the commit under way is looked up
+// after that commit.
 func TestGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const archives = 60
@@ -115,8 +116,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// A commit that fails takes with it what has come meanwhile, and nothing else: the
-// next poll begins there.
+// If a commit fails, what has come meanwhile is lost with it, but nothing else:
+// the next poll begins there.
 func TestGroupFails(t *testing.T) {
 	for fail := 1; fail <= 8; fail++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestGroupFails(t *testing.T) {
 	}
 }
 
-// A commit that panics does so where Update was called.
+// A commit that panics makes Update panic.
 func TestGroupPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMirror(panics{&mirror.Memory{}}, chainFeed(5))

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// What is stored of a head section says in which language the feed is, and which
-// picture it has, whatever its format is.
+// The stored head section has the feed's language and picture, whatever the
+// feed's format.
 func TestHeadKeepsLanguageAndIcon(t *testing.T) {
 	for format, text := range map[string]string{
 		"Atom":      `<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de-CH"><id>urn:feed</id><title>T</title><icon>/icon.png</icon></feed>`,

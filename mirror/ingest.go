@@ -12,46 +12,49 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Source brings documents of a feed in another way than along its own links:
-// by a sibling protocol, or by what a server offers beside.
+// A Source provides documents of a feed that do not come from the feed's own
+// links, but from a sibling protocol or from another interface of the server.
 type Source struct {
-	Name string // of the way, as a word: "wordpress"; it becomes the feed's Source
+	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
-	// Documents yields documents as Client.Walk does: the newest first, gaps as
-	// errors. One that is Complete replaces all that is there (5005#1).
+	// Documents yields documents as Client.Walk does: newest first, gaps as
+	// errors. A Complete document replaces everything in the mirror (5005#1).
 	Documents iter.Seq2[*feedhistory.Document, error]
 
-	// Adds says that the source does not begin again: the gaps that it left before
-	// stay until their documents come, or End says proven.
+	// Adds says that the source continues where it ended instead of beginning
+	// again: the gaps that it left earlier then stay until their documents
+	// come, or until End says proven.
 	Adds bool
 
-	// Mark is called after each document, and returns what the source wants to
-	// remember once that one is stored: it becomes the feed's Mark in the same
-	// commit. Nil, or if it returns nil: the mark stays as it is.
+	// Mark is called after each document. The result is what the source wants
+	// to remember once that document is stored: it becomes the feed's Mark in
+	// the same commit. If Mark is nil or returns nil, the feed's Mark stays as
+	// it is.
 	Mark func() json.RawMessage
 
-	// End is called after the last document. The mark is what the source wants to
-	// remember, which becomes the feed's in the same commit as that document; nil
-	// leaves it as it is. Proven says that what the source has brought, now and
-	// before, is all there is: unless there is a gap the verdict is then Whole, else
-	// it is Lossy. Nil: there is nothing to remember, nor proven.
+	// End is called after the last document. The mark becomes the feed's Mark
+	// in the same commit as that document; a nil mark leaves it as it is.
+	// Proven says that what the source has brought, now and before, is
+	// everything there is: the verdict is then Whole, unless there is a gap;
+	// otherwise it is Lossy. If End is nil, there is no mark and nothing is
+	// proven.
 	End func() (mark json.RawMessage, proven bool)
 
-	// AsOf is called after End, where that says proven, and returns when it was
-	// so. Nil: the feed's AsOf is zero.
+	// AsOf is called after End has said proven, and returns when that was
+	// proved. If AsOf is nil, the feed's AsOf is zero.
 	AsOf func() time.Time
 }
 
-// Merge merges what a source brings into a feed, which becomes one of the
-// Store's if it is not yet. Each document is committed as it comes; until the
-// last one is, a gap says that there is more, so that the verdict is Partial
-// whatever cuts the source short.
+// Merge merges the documents of a source into a feed, and adds the feed to the
+// Store if it is not there yet. Each document is committed as it comes. Until
+// the last one is committed, a gap says that there may be more, so the verdict
+// is Partial whatever cuts the source short.
 //
-// A *Gap among the errors is noted; any other error ends it, is returned, and
-// leaves the Mark as it was after the last document. If there is none, windows
-// that polls had missed no longer count as gaps.
+// A *Gap among the errors is noted. Any other error ends Merge and is returned;
+// the feed's Mark is then the one of the last document. After a Merge without
+// gaps, windows that polls have missed no longer count as gaps.
 //
-// The feed's own polls, and what they know, are not affected.
+// Merge does not affect the feed's own polls, nor what they know.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -61,13 +64,13 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // the former as long as nobody knew which
+		return g.From == sourceGap || g.From == p.source && (!src.Adds || g.isCut()) // gaps of sourceGap stay only while no source was known
 	})
 	whole := true
 	for doc, err := range src.Documents {
 		if p.full { // the rest would not fit either
 			whole = false
-			f.addGap(p.sourceGap("not all that was recovered is stored"))
+			f.addGap(p.sourceGap("some of the recovered entries are not stored"))
 			break
 		}
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
@@ -103,14 +106,14 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	return p.finish()
 }
 
-// more notes, in the commit of a document, that there may be more. The gap
-// that an earlier Merge left there is closed.
+// more notes, in the commit of a document, that more documents may follow. It
+// removes the gap that an earlier Merge left there.
 func (p *poll) more(src Source, url string) {
 	f := p.feed
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
 	})
-	if src.Mark != nil && !p.full { // else some of it is to come once more
+	if src.Mark != nil && !p.full { // otherwise some documents must come again
 		if mark := src.Mark(); mark != nil {
 			f.Mark = mark
 		}
@@ -121,7 +124,7 @@ func (p *poll) more(src Source, url string) {
 	})
 }
 
-// end takes what the source says in the end.
+// end processes what the source says at its end.
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
 	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
@@ -134,16 +137,16 @@ func (p *poll) end(src Source, whole bool) {
 	if f.Proven && src.AsOf != nil {
 		f.AsOf, f.Counted = src.AsOf(), f.Entries
 	}
-	if whole { // what polls have missed has come
+	if whole { // everything that polls have missed is here now
 		f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 			return g.From == "" && g.Reason == feedhistory.ReasonMissedWindow || f.Proven && g.From == p.source
 		})
 	}
 }
 
-// ReadMark reads the Mark that a source of the given name left with a feed. If
-// there is none, mark stays what it is. The error is the Store's, or that of
-// encoding/json.
+// ReadMark decodes the Mark that the source of the given name left with a feed
+// into mark. If there is no such Mark, mark stays unchanged. The error comes
+// from the Store or from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
 	feed, err := m.Store.Feed(ctx, withoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
@@ -153,12 +156,12 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 		return err
 	}
 	if err := json.Unmarshal(feed.Mark, mark); err != nil {
-		return fmt.Errorf("%s: the mark that is stored: %w", url, err)
+		return fmt.Errorf("%s: the stored mark: %w", url, err)
 	}
 	return nil
 }
 
-// sourceGap is what the gaps of a source begin with, in Gap.From.
+// sourceGap is the prefix of Gap.From in the gaps of a source.
 const sourceGap = "source:"
 
 func (p *poll) sourceGap(message string) Gap {
@@ -178,7 +181,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	p.held = &m.change
 	f := p.feed
 	if m.refused > 0 {
-		f.addGap(p.sourceGap(fmt.Sprintf("entries that were recovered and are not stored: %d", m.refused)))
+		f.addGap(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
 	}
 	if f.Title == "" {
 		f.Title = doc.Title

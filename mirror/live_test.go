@@ -12,9 +12,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// An aggregator that stores each document as the walk yields it, what it links to
-// as pending in the same transaction, and answers Processed from the store that
-// it writes to, has everything in the end, however often it dies.
+// An aggregator stores each document as the walk yields it, stores the
+// documents that it links to as pending in the same transaction, and answers
+// Processed from the same store. It has everything in the end, however often it
+// dies.
 func TestProcessedLive(t *testing.T) {
 	for seed := range uint64(*schedules / 5) {
 		model, random := feedtest.NewModel("/feed", seed), rand.New(rand.NewPCG(seed, 2))
@@ -48,7 +49,7 @@ func TestProcessedLive(t *testing.T) {
 			}
 			model.Become("archived")
 			model.Fail([]float64{0, 0.3}[random.IntN(2)])
-			walk(random.IntN(5)) // 0: to its end
+			walk(random.IntN(5)) // zero: to its end
 		}
 		model.Fail(0)
 		walk(0)

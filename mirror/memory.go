@@ -12,8 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
 )
 
-// A Memory is a Store in memory, for tests and for programs that start afresh
-// each time. The zero value is empty. A Memory must not be copied.
+// A Memory is a Store in memory, for tests and for programs that begin with an
+// empty store each time. The zero value is empty and ready to use. Do not copy
+// a Memory.
 type Memory struct {
 	mu    sync.RWMutex
 	feeds map[string]*memoryFeed
@@ -22,8 +23,8 @@ type Memory struct {
 type memoryFeed struct {
 	state     *Feed
 	records   map[string]*Record
-	versions  map[string][]*Version // of an entry, the newest first
-	documents []*Document           // in the order in which they were committed
+	versions  map[string][]*Version // the earlier versions of each entry, newest first
+	documents []*Document           // in the order of their commits
 }
 
 // Feed implements Store.
@@ -51,7 +52,7 @@ func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
 func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	return sequence(ctx, m, (*Feed).clone, func() (found []*Feed, err error) {
 		if q.After != "" && !q.Due.IsZero() {
-			return nil, errors.New("mirror: feeds are asked for with both Due and After")
+			return nil, errors.New("mirror: a FeedQuery cannot have both Due and After")
 		}
 		for url, f := range m.feeds {
 			if url > q.After && (q.Due.IsZero() || !f.state.Gone && f.state.Alias == "" && !f.state.Next.After(q.Due)) {
@@ -121,7 +122,7 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
 		if q.Changes != nil && q.Feed == "" {
-			return nil, errors.New("mirror: the changes of no feed are asked for")
+			return nil, errors.New("mirror: a Query for Changes needs a Feed")
 		}
 		search := words.Split(q.Search)
 		if q.Search != "" && len(search) == 0 {
@@ -142,14 +143,14 @@ func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 	})
 }
 
-// has reports whether the query asks for a record, but for Search.
+// has reports whether the query selects a record, Search aside.
 func (q *Query) has(r *Record) bool {
 	return q.hasState(r) && (q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.Changes == nil || r.Change > *q.Changes) &&
 		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
 }
 
-// hasState reports whether the query asks for records in such a state.
+// hasState reports whether the query selects records in the state of this one.
 func (q *Query) hasState(r *Record) bool {
 	switch bare := r.Content.Format == 0; {
 	case q.Bare:
@@ -161,7 +162,7 @@ func (q *Query) hasState(r *Record) bool {
 	}
 }
 
-// compare orders places as the query does.
+// compare compares places in the order of the query.
 func (q *Query) compare(a, b *Place) int {
 	if q.Changes != nil {
 		return cmp.Or(cmp.Compare(a.Change, b.Change), cmp.Compare(a.ID, b.ID))
@@ -172,8 +173,8 @@ func (q *Query) compare(a, b *Place) int {
 	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 
-// says reports whether the title and the content have all of the words; the last
-// one may be the beginning of a word.
+// says reports whether the title and the content together contain all of the
+// words. With prefix, the last one may be the beginning of a word.
 func (r *Record) says(all []string, prefix bool) bool {
 	if len(all) == 0 {
 		return true
@@ -232,7 +233,7 @@ func (m *Memory) Commit(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// next is the version of what a change stores.
+// next returns the version that the feed has after the change.
 func (c *Change) next() int64 { return cmp.Or(c.Version, c.Feed.Version+1) }
 
 // put stores the entries of a change.
@@ -275,7 +276,8 @@ func (f *memoryFeed) add(v *Version) {
 	}
 }
 
-// prune leaves the newest versions of an entry, without the current one.
+// prune removes all but the newest versions of an entry; the current one is not
+// among them.
 func (f *memoryFeed) prune(id string, keep int) {
 	current := f.records[id]
 	kept := slices.DeleteFunc(f.versions[id], func(v *Version) bool {
@@ -285,7 +287,7 @@ func (f *memoryFeed) prune(id string, keep int) {
 	f.versions[id] = kept[:min(len(kept), max(keep, 0))]
 }
 
-// compareVersions orders the versions of an entry, the newest first.
+// compareVersions orders the versions of an entry, newest first.
 func compareVersions(a, b *Version) int {
 	return cmp.Or(b.Copy.Compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
 }
@@ -301,7 +303,7 @@ func (f *memoryFeed) file(c *Change) {
 	}
 }
 
-// sequence yields copies of what find returns, as it is when the ranging begins.
+// sequence yields copies of what find returns when ranging begins.
 func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m.mu.RLock()

@@ -7,11 +7,12 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721 §2), for
-// documents that come over many polls in any order: the same as
-// feedhistory.Merge has for those of one walk.
+// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
+// 6721 §2) to documents that come over many polls in any order. The result is
+// the same as that of feedhistory.Merge for the documents of one walk.
 
-// state says what a record's copy, tombstone and absence come to.
+// state returns the State that follows from a record's copy, tombstone and
+// absence.
 func (r *Record) state() State {
 	switch {
 	case r.Copy.Digest == "":
@@ -24,8 +25,8 @@ func (r *Record) state() State {
 	return Live
 }
 
-// isBuried reports whether the tombstone holds: it is not older than the
-// entry's update or, where either has no time, its document not older.
+// isBuried reports whether the tombstone counts: it is not older than the
+// entry's update or, if either has no time, its document is not older.
 func (r *Record) isBuried() bool {
 	switch t := r.Tombstone; {
 	case t.IsZero():
@@ -37,16 +38,16 @@ func (r *Record) isBuried() bool {
 	}
 }
 
-// An effect is what a document did to a record.
+// An effect is what a document has done to a record.
 type effect struct {
-	content bool     // it has other words
-	touched bool     // or something else has changed that is to be stored
-	version *Version // it turned out to be, or has, an earlier version
+	content bool     // the entry's content has changed
+	touched bool     // something else has changed that must be stored
+	version *Version // an earlier version of the entry to store: the document's copy, or nil
 }
 
-// take merges a copy of the entry, which counts in any case if it is to replace
-// what is known. A record that a complete document lacks takes any copy that
-// was published since.
+// take merges a copy of the entry. If the document replaces everything, its
+// copy counts in any case. A record that a complete document lacked takes any
+// copy that was published after that document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	back := r.Absence != 0 && c.Rank.Place > r.Absence
 	known := r.Copy.Digest != ""
@@ -80,12 +81,12 @@ func (r *Record) bury(t Tombstone) (touched bool) {
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
 
-// A source is a document from which entries are merged.
+// A source is a document whose entries are merged.
 type source struct {
 	doc      *feedhistory.Document
 	rank     Rank
-	archive  bool // its entries stay there
-	replaces bool // it is complete: what it has is what counts
+	archive  bool // it is an archive: its entries stay in it
+	replaces bool // it is complete: only what it has counts
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
@@ -96,8 +97,8 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 	return c
 }
 
-// entries returns the document's entries, each once: the most recently updated
-// copy, else the first.
+// entries returns the document's entries, each once. Of several copies it
+// returns the most recently updated one, else the first.
 func (s source) entries() []*feedhistory.Entry {
 	index := make(map[string]int, len(s.doc.Entries))
 	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
@@ -118,16 +119,16 @@ func (s source) entries() []*feedhistory.Entry {
 	return list
 }
 
-// A merged is what a document changes.
+// A merged is the outcome of merging one document.
 type merged struct {
 	change  Change
-	records map[string]*Record // that the document is about, as they are now
-	fresh   bool               // it brought something new
-	refused int                // entries and tombstones that did not fit
-	known   map[string]bool    // entries of the document that were stored before
+	records map[string]*Record // the records of all entries in the document, as they are now
+	fresh   bool               // the document brought something new
+	refused int                // the number of entries and tombstones that did not fit
+	known   map[string]bool    // the IDs in the document that were stored before
 }
 
-// merge merges a source into what the store has, and counts what it did.
+// merge merges a source into the store's records, and counts the changes.
 func (p *poll) merge(s source) (*merged, error) {
 	entries := s.entries()
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
@@ -195,9 +196,10 @@ func (p *poll) merge(s source) (*merged, error) {
 	return m, nil
 }
 
-// takeAll has the records take the entries of a document. If those that are new
-// do not all fit, none is taken: what is known stays what came first, so that a
-// later poll can tell whether entries have come and gone.
+// takeAll merges the entries of a document into their records. If the new ones
+// do not all fit, none of them is taken: what the store has then stays the
+// oldest part, so that a later poll can tell whether entries have come and
+// gone.
 func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
 	usage, isFull := p.feed.Usage, p.full
 	type moment struct {
@@ -230,12 +232,13 @@ func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effect
 	if refused, err := take(); err != nil || !refused || isFull {
 		return err
 	}
-	p.feed.Usage, p.entering, m.refused = usage, 0, 0 // once more, now that it is full
+	p.feed.Usage, p.entering, m.refused = usage, 0, 0 // again, now that the quota is used up
 	_, err := take()
 	return err
 }
 
-// settle puts a record that a document was about into the change.
+// settle adds a record that the document had an entry or a tombstone for to the
+// change.
 func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
 	r.State = r.state()
 	if did.version != nil && p.keep > 0 {
@@ -257,7 +260,7 @@ func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
 	}
 }
 
-// count counts a record that has changed, in content or from another state.
+// count updates the counters for a record whose content or state has changed.
 func (p *poll) count(r *Record, before State) {
 	f, c := p.feed, p.changes
 	added := r.First == 0 || r.First > p.from // in this poll
@@ -278,7 +281,7 @@ func (p *poll) count(r *Record, before State) {
 		}
 	case r.State == Live && r.Change <= p.from: // not counted in this poll yet
 		c.Changed++
-	case r.State != Live && before == Unseen: // deleted before it came
+	case r.State != Live && before == Unseen: // deleted before it ever came
 		f.Deleted++
 	}
 	f.Changed = p.now

@@ -15,8 +15,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A brings is a source of five documents, of which each has one entry. It ends
-// with an error, if there is one.
+// A brings is a source of five documents with one entry each. It ends with err,
+// if that is not nil.
 type brings struct {
 	from, to int
 	err      error
@@ -46,8 +46,8 @@ func (b *brings) source(t *testing.T) mirror.Source {
 	}
 }
 
-// A source that is cut short leaves a gap, and a mark of how far it came; one
-// that goes on from there, neither.
+// A source that is cut short leaves a gap, and a mark that says how far it
+// came. One that goes on from there to its end leaves neither.
 func TestMergeCutShort(t *testing.T) {
 	const url = "https://example.org/feed"
 	for name, err := range map[string]error{
@@ -95,8 +95,9 @@ func TestMergeCutShort(t *testing.T) {
 	}
 }
 
-// What a source has left is closed when its document comes, or all is proven; if
-// it adds to what is there, nothing else closes it.
+// A gap that a source has left is closed when its document comes, or when the
+// source proves that it has brought everything. With Adds, nothing else closes
+// it.
 func TestMergeKeepsGaps(t *testing.T) {
 	const url = "https://example.org/feed"
 	missing := &feedhistory.Gap{URL: "https://example.org/1", Reason: feedhistory.ReasonStatus, Err: errors.New("500"), Found: time.Now()}

@@ -11,76 +11,77 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Mirror keeps the feeds in a Store current. Only Store must be set. Several
-// mirrors, even in different processes, may share a store: if two are at work on
-// the same feed, one gives way with ErrConflict.
+// A Mirror keeps the feeds in a Store up to date. Only Store must be set.
+// Several mirrors, even in different processes, may share a store: if two are
+// at work on the same feed, one gives way with ErrConflict.
 //
 // Do not copy or change a Mirror after its first use. Many goroutines may use it
 // at the same time.
 type Mirror struct {
 	Store  Store
-	Client *feedhistory.Client // Client makes the requests; nil means one with the default settings.
+	Client *feedhistory.Client // Client makes the requests; nil means a client with default settings.
 
-	// ClientFor returns the client for a feed that needs one of its own, such as a
-	// Clone of Client with Credentials. Nil, or if it returns nil: Client. It may be
-	// called by several goroutines.
+	// ClientFor returns the client for a feed that needs its own, such as a
+	// Clone of Client with Credentials. If ClientFor is nil or returns nil,
+	// Client is used. Several goroutines may call it at the same time.
 	ClientFor func(feed string) *feedhistory.Client
 
-	// Every is the time between two polls of a feed that does not ask for more.
-	// Zero means an hour.
+	// Every is the minimum time between two polls of a feed; a feed may ask for
+	// more. Zero means an hour.
 	Every time.Duration
 
-	// Versions is how many earlier versions of an entry to keep. Zero means 10,
-	// negative none.
+	// Versions is the number of earlier versions to keep of each entry. Zero
+	// means 10, a negative number none.
 	Versions int
 
-	// Revalidate makes Update request every archive document again, conditionally,
-	// even if an earlier try gave little hope. A Budget bounds this, too; the next
-	// Update then begins again.
+	// Revalidate makes Update request every archive document again,
+	// conditionally, even those whose earlier failures give little hope. The
+	// Budget bounds this, too; the next Update then begins again.
 	Revalidate bool
 
-	Quota Quota // Quota is how much to store of each feed.
+	Quota Quota // Quota limits how much is stored of each feed.
 
-	client feedhistory.Client // if Client is nil
+	client feedhistory.Client // used if Client is nil
 }
 
-// Changes are what a poll of a feed came to.
+// Changes is the result of a poll.
 type Changes struct {
 	URL     string              // the feed's URL, as you subscribed to it
 	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
-	Verdict feedhistory.Verdict // the verdict on the mirror as it now stands
-	AsOf    time.Time           // when the feed was Whole, if a server's count says so; otherwise zero. See Feed.AsOf
+	Verdict feedhistory.Verdict // the verdict on the mirror after the poll
+	AsOf    time.Time           // when the feed was last Whole, if a server's count proves it; otherwise zero. See Feed.AsOf
 
-	Added, Changed, Deleted int // numbers of entries
+	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
 
 	Documents int // the number of documents that were read to their end
-	Altered   int // the number of archive documents among them whose entries have changed (5005#9)
+	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
-	// Failure says why there is no subscription document, or only a damaged one,
-	// whose entries count all the same. It is the error of Client.Get, or a
-	// *WaitError if the host has asked to be left alone, so that nothing was
-	// requested. Nil means that there is one. Feed.Failures counts failures, except
-	// for a *WaitError.
+	// Failure says why the poll got no subscription document, or only a damaged
+	// one, whose entries count nevertheless. It is the error of Client.Get, or
+	// a *WaitError if the host has asked to be left alone, in which case
+	// nothing was requested. Nil means that the document was read or has not
+	// changed. Feed.Failures counts failures other than a *WaitError.
 	Failure error
 
-	Gaps []*feedhistory.Gap // what is missing from the mirror as it now stands
+	Gaps []*feedhistory.Gap // what is missing from the mirror after the poll
 	Next time.Time          // when the next poll is welcome; zero means at any time, and for an Alias never
 	More bool               // whether the Budget ended the poll, so that the next one continues there
 
-	// Moved is the URL to request the feed from, if it has changed: the target of
-	// permanent redirects or, if that has failed for good, URL again. "" means as
-	// before.
+	// Moved is the URL to request the feed from, if that has changed: the
+	// target of permanent redirects, or URL again if that target has failed for
+	// good. "" means that it has not changed.
 	Moved string
-	Alias string // the mirrored feed that this one has become; "" if none. See Feed.Alias
+	Alias string // the mirrored feed that this one has become, "" for none; see Feed.Alias
 	Gone  bool   // whether the publisher has withdrawn the feed (410)
 }
 
 // Update polls a feed, and adds it to the Store if it is not there yet.
 //
-// The error is the Store's or the context's. The Store then has what was read
-// before, and so have the changes, which are nil only if the Store could not be
-// read. If the subscription document could not be read, that is not an error of
-// Update: it is Changes.Failure. Whatever else could not be read is in the Gaps.
+// The error comes from the Store or from the context. The Store then keeps what
+// was read before the error, and the changes report it; they are nil only if
+// the Store could not be read. A subscription document that could not be read
+// is not an error of Update but Changes.Failure. Everything else that could not
+// be read is in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -98,7 +99,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 	return p.finish()
 }
 
-// clientFor is the client that requests a feed.
+// clientFor returns the client that requests a feed.
 func (m *Mirror) clientFor(feed string) *feedhistory.Client {
 	if m.ClientFor != nil {
 		if own := m.ClientFor(feed); own != nil {
@@ -117,10 +118,10 @@ func (m *Mirror) http() *feedhistory.Client {
 
 func (m *Mirror) every() time.Duration { return cmp.Or(m.Every, time.Hour) }
 
-// keep is how many versions the store is to keep.
+// keep returns how many versions the store keeps.
 func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
 
-// begin begins a poll.
+// begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	url = withoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)

@@ -26,9 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const modelURL = "http://model.example/feed"
 
-var schedules = flag.Int("schedules", 1000, "how many schedules of the model are tried")
+var schedules = flag.Int("schedules", 1000, "the number of schedules to test the model with")
 
-// newMirror returns a mirror that asks a handler directly.
+// newMirror returns a mirror whose requests go to a handler directly.
 func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	return &mirror.Mirror{Store: store, Client: &feedhistory.Client{
 		HTTP:  &http.Client{Transport: feedtest.Direct{Handler: h}},
@@ -36,7 +36,7 @@ func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	}}
 }
 
-// held returns what a store has of a feed: the text of each entry by its id.
+// held returns what a store has of a feed: the text of each entry, by ID.
 func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	t.Helper()
 	entries := map[string]string{}
@@ -49,17 +49,17 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	return entries
 }
 
-// After any schedule of a publisher that edits, deletes, archives, splits its
-// log again, changes the kind of its feed, moves it about and fails, and of polls
-// that are cut short, some polls when they are due make the mirror what is
-// published, with nobody asking for them by name.
+// A publisher edits, deletes, archives, splits its log again, changes the kind
+// of its feed, moves it and fails; polls are cut short. After any such
+// schedule, a few polls when they are due make the mirror equal to what is
+// published, without polling a feed by name.
 func TestModel(t *testing.T) {
 	for seed := range uint64(*schedules) {
 		synctest.Test(t, func(t *testing.T) { testSchedule(t, seed) })
 	}
 }
 
-// A schedule is what happens in a test of the model.
+// A schedule is the sequence of events in a test of the model.
 type schedule struct {
 	*testing.T
 	roads  *roads
@@ -97,8 +97,8 @@ func testSchedule(t *testing.T, seed uint64) {
 	testCounts(t, s.store, s.String())
 }
 
-// ends has the feed polled as a sync without names does, until the mirror is
-// whole. A feed that is gone is asked for by its name.
+// ends polls the feed as a sync without names does, until the mirror is whole.
+// A feed that is gone is polled by name.
 func (s *schedule) ends() {
 	var changes *mirror.Changes
 	for polls := 0; ; polls++ {
@@ -123,9 +123,9 @@ func (s *schedule) ends() {
 	require.False(s, f.Due(time.Now()) || f.Unfinished || f.More, s)
 }
 
-// most is how many polls it may take. A document by another name looks like a
-// loop to a walk that has just read it by the first, and has to wait for one
-// that has not.
+// most returns how many polls that may take. A document under another name
+// looks like a loop to a walk that has just read it under the first name; it
+// has to wait for a walk that has not.
 func (s *schedule) most(changes *mirror.Changes) int {
 	isLoop := func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonLoop }
 	if changes != nil && slices.ContainsFunc(changes.Gaps, isLoop) {
@@ -134,8 +134,8 @@ func (s *schedule) most(changes *mirror.Changes) int {
 	return 8
 }
 
-// poll is a poll that may be cut short: by its budget, its context, or a crash
-// after some commits; or that does not take place, as the feed is not due.
+// poll polls the feed, if it is due. A budget, the context, or a crash after
+// some commits may cut the poll short.
 func (s *schedule) poll() {
 	time.Sleep([]time.Duration{time.Minute, time.Hour, 26 * time.Hour}[s.random.IntN(3)])
 	before, err := s.store.Feed(s.Context(), modelURL)
@@ -167,19 +167,19 @@ func (s *schedule) poll() {
 	s.story = append(s.story, how)
 	changes, err := m.Update(ctx, modelURL)
 	clear(s.roads.asked)
-	if cut || m.Quota != (mirror.Quota{}) { // it may have ended before it saw an answer
+	if cut || m.Quota != (mirror.Quota{}) { // the poll may have ended before it saw an answer
 		s.roads.quiet = [3]time.Time{}
 	}
 	s.wasPolled(before, changes, err, ctx.Err() != nil)
 }
 
-// slowly returns the store with some commits drawn that take their time, so that
+// slowly returns the store with some random commits that take long, so that
 // what comes meanwhile is committed together.
 func (s *schedule) slowly() mirror.Store {
 	return &slow{Store: s.store, t: s.T, story: s, bits: s.random.Uint64()}
 }
 
-// wasPolled checks what a poll says of when the next one is due.
+// wasPolled checks when a poll says that the next one is due.
 func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Changes, err error, interrupted bool) {
 	require.Empty(s, s.roads.impolite, s)
 	after, failed := s.store.Feed(s.Context(), modelURL)
@@ -209,14 +209,13 @@ func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Changes, err e
 	}
 }
 
-// A crashing store stops after some commits, or before it is asked for records
-// so many times, if that is not zero: the process has died, or its context has
-// ended.
+// A crashing store stops after some commits or, if reads is not zero, before
+// that many calls of Records: the process has died, or its context has ended.
 type crashing struct {
 	mirror.Store
 	left, reads int
 	then        func()
-	mu          sync.Mutex // of left and reads: a poll reads while a commit is under way
+	mu          sync.Mutex // protects left and reads, because a poll reads while a commit is under way
 }
 
 func (s *crashing) Commit(ctx context.Context, c *mirror.Change) error {
@@ -252,7 +251,7 @@ func (s *crashing) Records(ctx context.Context, feed string, ids []string) (map[
 	return nil, ctx.Err()
 }
 
-// testCounts checks what a feed's state says of its entries and documents.
+// testCounts checks the numbers of entries and documents in a feed's state.
 func testCounts(t *testing.T, store mirror.Store, story string) {
 	feed, err := store.Feed(t.Context(), modelURL)
 	require.NoError(t, err, story)
@@ -273,7 +272,7 @@ func testCounts(t *testing.T, store mirror.Store, story string) {
 }
 
 // However small the budget of a poll is, polls come to an end, and then the
-// mirror is what is published.
+// mirror equals what is published.
 func TestSmallBudgets(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -299,7 +298,7 @@ func TestSmallBudgets(t *testing.T) {
 	}
 }
 
-// failure is why there was no subscription document; nil if there was one.
+// failure returns why there was no subscription document; nil if there was one.
 func failure(c *mirror.Changes) error {
 	if c == nil {
 		return nil

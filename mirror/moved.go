@@ -9,18 +9,19 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Permanent redirects are remembered, but no one-way street. Where the address
-// that they lead to fails for good, the one that was subscribed to is asked, too;
-// and where they lead to a feed that is mirrored, one poll is enough for both.
+// The mirror remembers permanent redirects, but can go back. If the address
+// that they lead to fails for good, it also requests the address that was
+// subscribed to. If they lead to a feed that is mirrored already, one poll
+// serves both feeds.
 
-// triesElsewhere is how many polls in a row fail before the address that was
-// subscribed to is asked as well.
+// triesElsewhere is the number of polls that must fail in a row before the
+// subscribed address is requested as well.
 const triesElsewhere = 3
 
-// errEnded ends a walk whose further documents are not wanted.
+// errEnded ends a walk whose remaining documents are not wanted.
 var errEnded = errors.New("the walk has ended")
 
-// walk asks for the feed at an address, and takes what comes.
+// walk requests the feed at an address, and processes what the walk yields.
 func (p *poll) walk(address string) error {
 	p.asks = address
 	for doc, err := range p.m.clientFor(p.feed.URL).Walk(p.ctx, address, p.options()) {
@@ -33,7 +34,8 @@ func (p *poll) walk(address string) error {
 	return nil
 }
 
-// walks asks for the feed where it is, and if that fails for good where it was.
+// walks requests the feed at its current address and, if that fails for good,
+// at its previous one.
 func (p *poll) walks() error {
 	f := p.feed
 	if f.Address != "" {
@@ -53,8 +55,9 @@ func (p *poll) walks() error {
 	return p.walk(f.URL)
 }
 
-// first takes the answer to the request for the subscription document: whether
-// what follows is wanted, and is the feed's.
+// first inspects the answer to the request for the subscription document: it
+// decides whether the answer belongs to this feed, and whether the walk should
+// go on.
 func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
 	if r.Permanent != "" {
 		if alias, err := p.aliasOf(r.Permanent); err != nil {
@@ -71,16 +74,16 @@ func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
 		return err
 	}
 	if !same {
-		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document nothing can fail
+		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document, failed returns no error
 		return errEnded
 	}
 	p.failure, p.cut, p.doubted = nil, false, false
 	return nil
 }
 
-// isSame reports whether a document is the feed's: by its id, or as it has an
-// entry that is known, with the same words or times. Its address alone proves
-// nothing: a domain may have a new owner.
+// isSame reports whether a document belongs to the feed: it has the feed's id,
+// or a known entry with the same content or times. The address alone proves
+// nothing, because a domain may have a new owner.
 func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
 	if head, err := p.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
 		return true, nil
@@ -103,20 +106,20 @@ func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
 	return false, err
 }
 
-// A strangerError says that an address has another feed than it had.
+// A strangerError says that an address now serves a different feed.
 type strangerError struct{ url string }
 
 func (e *strangerError) Error() string {
-	return e.url + ": another feed than the one that was subscribed to: neither its id nor any entry is known"
+	return e.url + ": not the feed that you subscribed to: neither its id nor any entry is known"
 }
 
-// lost notes that the address which was subscribed to does not answer either.
+// lost notes that the subscribed address does not answer either.
 func (p *poll) lost(err error) {
 	f := p.feed
 	switch {
-	case f.Gone && !isAway(err): // it may yet
+	case f.Gone && !isAway(err): // the feed may still come back
 		f.Gone, f.Lost, f.Address = false, f.Address, ""
-	case !f.Gone && isGone(err): // it is not to be asked again
+	case !f.Gone && isGone(err): // the subscribed address is not to be requested again
 		f.Lost = f.URL
 	}
 	if stranger, ok := errors.AsType[*strangerError](err); ok {
@@ -131,8 +134,8 @@ func isGone(err error) bool {
 	return ok && status.Gone
 }
 
-// isAway reports whether the feed is no longer at an address, as far as the
-// answer tells.
+// isAway reports whether the answer says that the feed is no longer at an
+// address.
 func isAway(err error) bool {
 	if feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone) {
 		return true
@@ -147,8 +150,8 @@ func isAway(err error) bool {
 	return ok && parse.Reason == feedhistory.ReasonNotFeed
 }
 
-// aliasOf makes the feed an alias of the one that is subscribed to at an address,
-// if there is such a one, and it can stand for both.
+// aliasOf makes the feed an alias of the feed subscribed to at an address, if
+// there is one and it can serve as the other's target.
 func (p *poll) aliasOf(address string) (bool, error) {
 	f := p.feed
 	address = withoutFragment(address)
@@ -170,8 +173,8 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	return true, nil
 }
 
-// CanStandFor reports whether another feed can be an Alias of this one: it must
-// be polled, and not have failed lately.
+// CanStandFor reports whether the other feed can be an Alias of this one: this
+// one must be polled, and not have failed recently.
 func (f *Feed) CanStandFor(other *Feed) bool {
 	return f.URL != other.URL && f.Alias == "" && !f.Gone && f.Failures < triesElsewhere
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A chain is a feed of documents 0 (its subscription document), 1, 2 …, each
-// with few ids and times to choose from, so that all ties there are occur.
+// A chain is a feed of documents 0 (its subscription document), 1, 2 …, with so
+// few ids and times that all kinds of ties occur.
 type chain []string
 
 func (c chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,8 +58,8 @@ var chains = rapid.Custom(func(t *rapid.T) (c chain) {
 	return c
 })
 
-// The duplicate rule gives the same result over however many polls the
-// documents came, whatever times are equal or missing: that of a single walk.
+// The duplicate rule gives the same result over many polls as in a single walk,
+// whatever times are equal or missing.
 func TestDuplicatesOverManyPolls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := chains.Draw(t, "chain")
@@ -92,7 +92,8 @@ func TestDuplicatesOverManyPolls(t *testing.T) {
 	})
 }
 
-// What documents say later counts as in a walk then, not as it came.
+// A later poll's document outranks earlier ones as it would in a walk at that
+// time, not by the order in which they came.
 func TestLaterPollsOutrank(t *testing.T) {
 	entry := func(title string) string { return "<entry><id>a</id><title>" + title + "</title></entry>" }
 	for name, polls := range map[string][]chain{

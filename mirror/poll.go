@@ -9,21 +9,22 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A poll is one Update or Merge under way. What a document brings is held until the
-// next one comes, so that the last is committed together with the poll's end.
+// A poll is an Update or a Merge under way. The change that a document makes is
+// held until the next document comes, so that the last change is committed
+// together with the end of the poll.
 type poll struct {
 	ctx     context.Context
 	m       *Mirror
 	store   Store
 	keep    int
-	polls   bool  // it asks for the subscription document: it is an Update
-	feed    *Feed // its state as it is to be committed next
-	from    int64 // the version that the poll began with
+	polls   bool  // whether the poll is an Update, which requests the subscription document
+	feed    *Feed // the feed's state, as the next commit stores it
+	from    int64 // the version of the feed when the poll began
 	now     time.Time
 	changes *Changes
-	err     error                // the store's, in a callback
-	looked  map[string]*Document // what document found out
-	source  string               // of a Merge
+	err     error                // an error of the store, from a callback
+	looked  map[string]*Document // the results of p.document
+	source  string               // the Source.Name of a Merge
 
 	committing
 	asking
@@ -34,66 +35,67 @@ type poll struct {
 	ending
 }
 
-// committing is what has come, on its way into the store: held, then waiting, then
-// in flight.
+// committing is what has come and is on its way into the store: first held,
+// then waiting, then in flight.
 type committing struct {
-	held    *Change // of the document that came last
-	waiting *group  // of those before it, to be committed next
-	flight  *flight // what is being committed
-	broken  bool    // a commit has failed: there are no more
-	sound   *Feed   // the state as it was, while what has come is being taken
+	held    *Change // the change of the latest document
+	waiting *group  // the changes of earlier documents, to be committed next
+	flight  *flight // the commit under way
+	broken  bool    // a commit has failed, so there will be no more
+	sound   *Feed   // a copy of the state, while a document is being processed
 }
 
-// asking is where the subscription document is asked for.
+// asking is where the subscription document is requested.
 type asking struct {
-	asks    string               // the address that the walk has asked for
-	doubted bool                 // what answers there counts only if it is the same feed
-	failure error                // of the subscription document
-	waits   map[string]time.Time // until when hosts asked, in this poll, to be left alone
+	asks    string               // the address that the walk has requested
+	doubted bool                 // the answer from there counts only if it is the same feed
+	failure error                // why there is no subscription document
+	waits   map[string]time.Time // until when hosts have asked, in this poll, to be left alone
 }
 
 // following is how far the walk has come from the subscription document.
 type following struct {
-	read    bool     // that has come
-	start   string   // the URL that it was requested by
-	linked  string   // what the document that came last links to
+	read    bool     // the subscription document has come
+	start   string   // the URL by which it was requested
+	linked  string   // the older document that the latest one links to
 	links   []string // all that it links to, as there may be several links
-	rank    Rank     // of the document that came last
-	changed bool     // the chain of archives may not be what it was
-	cut     bool     // the walk did not come to its end
-	whole   bool     // pages are read to the end, not to what is known
-	fresh   bool     // the page that came last brought something new
+	rank    Rank     // the rank of the latest document
+	changed bool     // the chain of archives may have changed
+	cut     bool     // the walk did not reach its end
+	whole   bool     // the walk reads pages to the end, not only to the first known one
+	fresh   bool     // the latest page brought something new
 }
 
-// resuming is the way through the documents that earlier polls have left pending.
+// resuming is the state of the walk through documents that earlier polls left
+// pending.
 type resuming struct {
-	resumes map[string]bool // pending documents that the walk goes on to
-	resumed bool            // it has come to one
-	dropped bool            // to one that is pending no more: what it leads to is not wanted
-	unread  bool            // some were cut off from earlier polls: they come before any search
+	resumes map[string]bool // pending documents that the walk has yet to reach
+	resumed bool            // the walk has reached one of them
+	dropped bool            // the walk has reached one that is no longer pending; what it leads to is not wanted
+	unread  bool            // earlier polls left documents unread: these come before any search
 }
 
-// seeking is the search for entries that have left the subscription document, and
-// are in no archive that is known (5005#9).
+// seeking is the search for entries that have left the subscription document
+// and are in no known archive (5005#9).
 type seeking struct {
-	sought   map[string]bool // the entries
-	searches bool            // the walk is where an earlier search had come to
+	sought   map[string]bool // the IDs of the entries
+	searches bool            // the walk has reached the place where an earlier search stopped
 }
 
 // allowance is what is left of the Quota.
 type allowance struct {
 	quota    Quota
-	full     bool  // it is used up
-	entering int64 // entries that are about to be counted
+	full     bool  // the quota is used up
+	entering int64 // the number of entries that are about to be counted
 }
 
 // ending is what the feed's state says once the poll has ended.
 type ending struct {
 	ready      time.Time // when the next poll is welcome
-	unfinished bool      // an earlier poll has still not ended
+	unfinished bool      // an earlier poll has still not finished
 }
 
-// address is where to ask for the feed.
+// address returns the URL to request the feed from.
 func (p *poll) address() string {
 	if p.feed.Address != "" {
 		return p.feed.Address
@@ -101,12 +103,12 @@ func (p *poll) address() string {
 	return p.feed.URL
 }
 
-// next is the version of the feed that the next commit makes.
+// next returns the version of the feed that the next commit makes.
 func (p *poll) next() int64 { return p.feed.Version + 1 }
 
 func (p *poll) options() *feedhistory.WalkOptions {
 	opt := &feedhistory.WalkOptions{Processed: p.processed, Known: p.known}
-	for _, pending := range p.feed.Pending { // what was tried least comes first
+	for _, pending := range p.feed.Pending { // the documents with the fewest tries come first
 		switch {
 		case !p.resumes[pending.URL]:
 		case pending.Page:
@@ -124,9 +126,9 @@ func (p *poll) options() *feedhistory.WalkOptions {
 	return opt
 }
 
-// processed reports whether an archive document has been processed in an
-// earlier poll. Where an entry is sought, none has; but first come those that
-// have not been read yet.
+// processed reports whether an archive document was processed in an earlier
+// poll. During a search for entries no document counts as processed, but
+// documents that have not been read yet come first.
 func (p *poll) processed(url string) bool {
 	if p.m.Revalidate || len(p.sought) > 0 && !p.unread && (p.searches || p.feed.Search == "" || p.feed.Search == url) {
 		return false
@@ -138,13 +140,13 @@ func (p *poll) processed(url string) bool {
 	return d != nil && d.First < p.feed.Polls
 }
 
-// leavesAlone reports whether a pending document is not to be asked for now.
+// leavesAlone reports whether a pending document is not to be requested now.
 func (p *poll) leavesAlone(pending *Pending) bool {
 	return isAsked(pending.Wait, p.now) || pending.Quota && p.full
 }
 
-// known returns what to make a request conditional with. The second page of
-// pages that have not changed is not asked for.
+// known returns the validators for a conditional request. If the first of
+// several pages has not changed, the second is not requested.
 func (p *poll) known(url string) feedhistory.Known {
 	if url == withoutFragment(p.asks) {
 		known := p.feed.Known
@@ -163,8 +165,7 @@ func (p *poll) known(url string) feedhistory.Known {
 	return feedhistory.Known{}
 }
 
-// document returns a processed document; nil if it is none. It must not be
-// changed.
+// document returns a processed document, or nil. It must not be changed.
 func (p *poll) document(url string) *Document {
 	if d := p.underWay(url); d != nil {
 		return d
@@ -179,14 +180,14 @@ func (p *poll) document(url string) *Document {
 			return nil
 		}
 	}
-	if len(p.looked) > 100 { // each is asked for a few times, and in a row
+	if len(p.looked) > 100 { // each document is looked up a few times in succession
 		clear(p.looked)
 	}
 	p.looked[url] = d
 	return d
 }
 
-// take takes what the walk yields next.
+// take processes what the walk yields next.
 func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if p.err != nil {
 		return p.err
@@ -199,7 +200,7 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	if err := p.flush(next); err != nil {
 		return err
 	}
-	if isGap { // also at what is not wanted any more
+	if isGap { // even if the document is no longer wanted
 		p.waitFor(gap)
 	}
 	p.sound = p.feed.clone()
@@ -210,8 +211,8 @@ func (p *poll) take(doc *feedhistory.Document, err error) error {
 	return err
 }
 
-// takeNext takes a document, or what came in its place. If it fails, what is held
-// and the feed's state are not sound any more.
+// takeNext processes a document, or the gap in its place. If it fails, neither
+// what is held nor the feed's state can be used.
 func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
 	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
@@ -252,20 +253,21 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 	}
 }
 
-// goesOn reports whether a document is wanted: what was pending when the poll
-// began may not be any more, and so neither is what it leads to.
+// goesOn reports whether a document is wanted. A document that was pending when
+// the poll began may no longer be, and then what it leads to is not wanted
+// either.
 func (p *poll) goesOn(url string) bool {
 	if url == p.feed.Search && len(p.sought) > 0 {
 		p.searches, p.dropped = true, false
 	} else if p.resumes[url] {
-		delete(p.resumes, url) // a gap may follow that names the document
+		delete(p.resumes, url) // a gap that names the document may follow
 		p.resumed = true
 		p.dropped = p.feed.pending(url) < 0
 	}
 	return !p.dropped
 }
 
-// unchanged notes that a document is what it was.
+// unchanged notes that a document has not changed.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.read {
 		return
@@ -274,7 +276,7 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	p.readAt(u.Response)
 }
 
-// readAt notes that, and where, the subscription document was read.
+// readAt notes that the subscription document was read, and where.
 func (p *poll) readAt(r feedhistory.Response) {
 	f := p.feed
 	address := f.Address
@@ -294,10 +296,10 @@ func (p *poll) readAt(r feedhistory.Response) {
 	p.ready, p.unfinished = p.later(f.Schedule.Next(r)), false
 }
 
-// failed notes that there is no subscription document, or a damaged one, whose
-// entries count all the same.
+// failed notes that there is no subscription document, or only a damaged one,
+// whose entries count nevertheless.
 func (p *poll) failed(doc *feedhistory.Document, err error) error {
-	if p.failure != nil { // nor is there one at the address that was subscribed to
+	if p.failure != nil { // the subscribed address has no document either
 		p.lost(err)
 		return nil
 	}
@@ -318,7 +320,8 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	return err
 }
 
-// later is when the next poll is welcome, given when the feed wants it.
+// later returns when the next poll is welcome, given the time that the feed
+// asks for.
 func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(p.m.every())) }
 
 // rankOf returns the rank of a document with the given place, that has the time

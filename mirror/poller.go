@@ -7,45 +7,46 @@ import (
 	"time"
 )
 
-// A Poller polls the feeds of a Mirror: those that are given to it, and those that
-// fall due. Of one host it polls one feed at a time. A host that asks to be left
-// alone is, for all its feeds. What another mirror is at work on waits. Only Mirror
-// must be set.
+// A Poller polls the feeds of a Mirror: those that are added to its queue, and
+// those of the Store as they fall due. It polls the feeds of one host one at a
+// time. A host that asks to be left alone is left alone, for all its feeds. A
+// feed that another mirror is at work on waits. Only Mirror must be set.
 //
 // Do not copy or change a Poller after its first use. Many goroutines may use its
 // methods at the same time, but only one may be in Run or Drain.
 type Poller struct {
 	Mirror *Mirror
 
-	// Parallel is the number of feeds to poll at the same time, each on another
-	// host. Zero means 8.
+	// Parallel is the maximum number of feeds to poll at the same time, each on
+	// a different host. Zero means 8.
 	Parallel int
 
-	// Pause is the time between two polls of one host. Zero means a second.
+	// Pause is the time between two polls of the same host. Zero means a
+	// second.
 	Pause time.Duration
 
-	// Poll polls a feed; before is the feed's state until then. Several polls run
-	// at the same time. Nil means Mirror.Update.
+	// Poll polls a feed; before is the feed's state before the poll. Several
+	// calls may run at the same time. Nil means Mirror.Update.
 	Poll func(ctx context.Context, before *Feed) (*Changes, error)
 
-	// Polled, if not nil, is called at the end of each poll, for one poll at a time.
+	// Polled, if not nil, is called after each poll, one call at a time.
 	Polled func(Polled)
 
-	// Trouble, if not nil, is called with each error of the Store that Run meets.
-	// Run then begins no poll for a minute, and continues.
+	// Trouble, if not nil, is called with each error of the Store during Run.
+	// Run then starts no poll for a minute, and goes on.
 	Trouble func(error)
 
 	once    sync.Once
 	mu      sync.Mutex
 	queue   *queue
-	changed chan struct{}        // the queue has
-	added   bool                 // an entry was, since the Store was last told to index them
-	broken  int                  // polls in a row that the Store has ended
-	quiet   map[string]time.Time // hosts that ask to be left alone until then
-	held    map[string]time.Time // feeds that are not polled before then, due or not
-	look    time.Time            // when to look for what is due
+	changed chan struct{}        // signals that the queue has changed
+	added   bool                 // entries have been added since the Store was last told to index
+	broken  int                  // the number of polls in a row that an error of the Store has ended
+	quiet   map[string]time.Time // until when each host asks to be left alone
+	held    map[string]time.Time // until when each of these feeds is not polled, due or not
+	look    time.Time            // when to look for feeds that are due
 	scan    time.Time            // when to look at all feeds
-	rest    time.Time            // no poll begins before that
+	rest    time.Time            // no poll begins before this time
 }
 
 // Polled is the outcome of a poll.
@@ -56,17 +57,17 @@ type Polled struct {
 	// Changes are the result of Mirror.Update; nil if the poll did not get that far.
 	Changes *Changes
 
-	// Err is the error of Mirror.Update: ErrConflict if another mirror is at work on the
-	// feed, ErrNotFound if the feed was removed before its turn came, the context's
-	// if the poll was interrupted, else the Store's.
+	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
+	// work on the feed, ErrNotFound if the feed was removed before its turn
+	// came, the context's error if the poll was interrupted, else the Store's.
 	Err error
 }
 
 const (
-	lookEvery  = 5 * time.Second // for feeds that another process has added, or asks for
-	scanEvery  = time.Hour       // for feeds that are due though their time has not come
-	holdFor    = time.Minute     // a feed that another mirror is at work on, or all if the Store fails
-	mostToLook = 10_000          // feeds that a look has wait
+	lookEvery  = 5 * time.Second // time between looks for feeds that another process has added or made due
+	scanEvery  = time.Hour       // time between looks at all feeds, for those that are due before their Next
+	holdFor    = time.Minute     // how long a feed waits that another mirror is at work on, and how long all wait if the Store fails
+	mostToLook = 10_000          // the maximum number of feeds to enqueue in one look
 )
 
 func (p *Poller) setUp() {
@@ -75,14 +76,14 @@ func (p *Poller) setUp() {
 	p.quiet, p.held = map[string]time.Time{}, map[string]time.Time{}
 }
 
-// lock locks the Poller, which is ready from then on.
+// lock locks the Poller and, the first time, initializes it.
 func (p *Poller) lock() {
 	p.once.Do(p.setUp)
 	p.mu.Lock()
 }
 
-// Add puts a feed into the queue, due or not, unless it is there already or is
-// being polled.
+// Add puts a feed into the queue, whether it is due or not, unless it is there
+// already or is being polled.
 func (p *Poller) Add(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -90,9 +91,10 @@ func (p *Poller) Add(f *Feed) {
 	p.rouse()
 }
 
-// AddAll puts the feeds of the Store that accept returns true for into the queue,
-// those first that have been due for longest. A nil accept accepts the feeds that
-// are due. AddAll returns how many feeds wait now. The error is the Store's.
+// AddAll puts the feeds of the Store for which accept returns true into the
+// queue, those that have been due for longest first. A nil accept accepts the
+// feeds that are due. AddAll returns the number of feeds that wait now. The
+// error is the Store's.
 func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool) (waiting int, err error) {
 	now := time.Now()
 	var feeds []candidate
@@ -116,7 +118,7 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	return p.queue.waiting, nil
 }
 
-// Hurry has a feed polled at once: before all that wait, and without a pause.
+// Hurry polls a feed at once: ahead of all that wait, and without a pause.
 func (p *Poller) Hurry(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -126,7 +128,8 @@ func (p *Poller) Hurry(f *Feed) {
 	p.rouse()
 }
 
-// Forget ends what is under way with a feed, and takes it out of the queue.
+// Forget ends a poll of the feed that is under way, and takes the feed out of
+// the queue.
 func (p *Poller) Forget(url string) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -140,7 +143,8 @@ func (p *Poller) Forget(url string) {
 	}
 }
 
-// State reports whether a feed waits for its turn, or is being polled.
+// State reports whether a feed waits for its turn, and whether it is being
+// polled.
 func (p *Poller) State(url string) (waits, runs bool) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -148,19 +152,21 @@ func (p *Poller) State(url string) (waits, runs bool) {
 	return t != nil && t.cancel == nil, t != nil && t.cancel != nil
 }
 
-// Waiting returns how many feeds wait for their turn.
+// Waiting returns the number of feeds that wait for their turn.
 func (p *Poller) Waiting() int {
 	p.lock()
 	defer p.mu.Unlock()
 	return p.queue.waiting
 }
 
-// Run polls the feeds that wait, and those of the Store as they fall due, until the
-// context ends. The polls under way then come to a proper end.
+// Run polls the feeds that wait, and those of the Store as they fall due, until
+// the context ends. It then ends the polls under way properly before it
+// returns.
 func (p *Poller) Run(ctx context.Context) { _ = p.run(ctx, true) }
 
-// Drain polls the feeds that wait, until none does or the context ends. The polls
-// under way then come to a proper end. The error is the Store's, which ends Drain.
+// Drain polls the feeds that wait until none is left or the context ends. It
+// then ends the polls under way properly before it returns. An error of the
+// Store ends Drain, which returns it.
 func (p *Poller) Drain(ctx context.Context) error { return p.run(ctx, false) }
 
 func (p *Poller) rouse() {

@@ -17,7 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A polls notes when which feed is polled, each poll taking two seconds.
+// A polls notes which feeds are polled and when. Each poll takes two seconds.
 type polls struct {
 	mu    sync.Mutex
 	began time.Time
@@ -50,8 +50,8 @@ func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
 	}, log
 }
 
-// Whoever is in a hurry comes first, and does not wait for its host's pause; but
-// of one host one feed is polled at a time.
+// A feed in a hurry comes first, and does not wait for its host's pause. Still
+// only one feed of a host is polled at a time.
 func TestPollerHurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://a/2"}, &mirror.Feed{URL: "http://a/3"}, &mirror.Feed{URL: "http://b/1"})
@@ -67,7 +67,8 @@ func TestPollerHurry(t *testing.T) {
 	})
 }
 
-// What is forgotten is not polled, and a poll of it ends; the others go on.
+// A forgotten feed is not polled, and a poll of it ends. Other feeds are not
+// affected.
 func TestPollerForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://a/2"}, &mirror.Feed{URL: "http://a/3"})
@@ -88,7 +89,8 @@ func TestPollerForget(t *testing.T) {
 	})
 }
 
-// A host that asks to be left alone is, for all its feeds, until then.
+// A host that asks to be left alone is left alone for that time, for all its
+// feeds.
 func TestPollerLeavesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := time.Now().Add(90 * time.Minute)
@@ -111,7 +113,7 @@ func TestPollerLeavesAlone(t *testing.T) {
 	})
 }
 
-// One feed that the store cannot take does not stop the others.
+// A feed that the store cannot take does not stop the others.
 func TestPollerOneIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, log := newPoller(t, &mirror.Feed{URL: "http://a/1"}, &mirror.Feed{URL: "http://b/1"})
@@ -131,7 +133,7 @@ func TestPollerOneIsBroken(t *testing.T) {
 	})
 }
 
-// A poller with nothing but a mirror polls what is due.
+// A Poller with only a Mirror polls the feeds that are due.
 func ExamplePoller() {
 	site := &host{answer: map[string]http.HandlerFunc{aURL: document("", "1", "2")}}
 	p := &mirror.Poller{
@@ -153,7 +155,7 @@ func ExamplePoller() {
 		fmt.Println(err)
 	}
 	p.Add(feed)
-	if err := p.Drain(ctx); err != nil { // or p.Run(ctx), which goes on
+	if err := p.Drain(ctx); err != nil { // or p.Run(ctx), which does not end
 		fmt.Println(err)
 	}
 	// Output: http://a.example/feed: 2 new, window

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A polling is a poll that has ended.
+// A polling is a poll that has ended, with its turn.
 type polling struct {
 	Polled
 	turn *turn
 }
 
-// run polls what waits and, if it goes on, what falls due.
+// run polls the feeds that wait and, if goesOn, those that fall due.
 func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 	p.lock()
 	p.mu.Unlock()
@@ -59,8 +59,8 @@ func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 	return err
 }
 
-// rests does what can wait until no feed is polled. The error is the Store's; where
-// the Poller goes on, that is only told.
+// rests does work that can wait until no feed is being polled. If goesOn, it
+// passes an error of the Store to Trouble; otherwise it returns the error.
 func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 	if !p.added {
 		return nil
@@ -73,7 +73,7 @@ func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 	err := indexer.Index(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil // the first search will do it
+		return nil // the first search will index
 	case err != nil && goesOn:
 		p.trouble(err)
 		return nil
@@ -87,7 +87,8 @@ func (p *Poller) trouble(err error) {
 	}
 }
 
-// alarm rings when there may be something to do though no poll has ended.
+// alarm returns a channel that fires when there may be something to do even
+// though no poll has ended.
 func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +106,8 @@ func (p *Poller) alarm(goesOn bool) <-chan time.Time {
 	return time.After(max(at.Sub(now), time.Millisecond))
 }
 
-// next returns the turn of the feed to poll now, with the poll's context; nil if
-// there is none.
+// next returns the turn of the feed to poll now, with the context for the poll.
+// The turn is nil if there is no such feed.
 func (p *Poller) next(ctx context.Context) (*turn, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,14 +122,15 @@ func (p *Poller) next(ctx context.Context) (*turn, context.Context) {
 	return t, ctx
 }
 
-// never is when a feed is due that is not: another look finds out when it is.
+// never is the due time of a feed that is not due. A later look finds out when
+// it is.
 var never = time.Unix(1<<40, 0)
 
-// A candidate is a feed that may have to wait for its turn.
+// A candidate is a feed that is due, or will be.
 type candidate struct {
 	url, host  string
 	next, wait time.Time
-	at         time.Time // when it is to be polled: now, if it is not later
+	at         time.Time // when to poll it; a time that is not after now means now
 }
 
 func candidateOf(f *Feed, now time.Time) candidate {
@@ -139,7 +141,7 @@ func candidateOf(f *Feed, now time.Time) candidate {
 	return c
 }
 
-// due has the feeds wait that are due, and sets when to look again.
+// due enqueues the feeds that are due, and sets when to look again.
 func (p *Poller) due(ctx context.Context) {
 	now := time.Now()
 	query, ok := p.query(now)
@@ -164,7 +166,8 @@ func (p *Poller) due(ctx context.Context) {
 	p.enqueue(feeds, now)
 }
 
-// query returns what to ask the Store for, if it is time to look for what is due.
+// query returns what to ask the Store for; ok is false if it is not yet time to
+// look for feeds that are due.
 func (p *Poller) query(now time.Time) (FeedQuery, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +182,8 @@ func (p *Poller) query(now time.Time) (FeedQuery, bool) {
 	return FeedQuery{Due: p.look, Limit: mostToLook}, true
 }
 
-// enqueue has those feeds wait whose time has come, in the order of their times.
+// enqueue puts the feeds whose time has come into the queue, in the order of
+// their times.
 func (p *Poller) enqueue(feeds []candidate, now time.Time) {
 	slices.SortStableFunc(feeds, func(a, b candidate) int { return a.next.Compare(b.next) })
 	for _, c := range feeds {
@@ -195,8 +199,8 @@ func (p *Poller) enqueue(feeds []candidate, now time.Time) {
 	}
 }
 
-// dueAt returns when a feed is to be polled: now, if it is not later. What another
-// mirror seems to be at work on is left to it.
+// dueAt returns when to poll a feed; a time that is not after now means now. A
+// feed that another mirror seems to be at work on is left to that mirror.
 func (p *Poller) dueAt(ctx context.Context, f *Feed, now time.Time) time.Time {
 	switch {
 	case p.isLost(ctx, f, now):
@@ -211,8 +215,8 @@ func (p *Poller) dueAt(ctx context.Context, f *Feed, now time.Time) time.Time {
 	return f.Next
 }
 
-// isLost reports whether a feed is an alias of one that cannot stand for it any
-// more, as it was removed or fails.
+// isLost reports whether a feed is an alias of a feed that was removed or that
+// keeps failing, so that it must be polled itself again.
 func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 	if f.Alias == "" || f.Gone || f.Waits(now) || f.Failures > 0 && f.Next.After(now) {
 		return false
@@ -221,8 +225,8 @@ func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 	return errors.Is(err, ErrNotFound) || err == nil && !other.CanStandFor(f)
 }
 
-// wakeFor has the look come in time for a feed that is due then, but not at every
-// moment.
+// wakeFor makes the next look happen in time for a feed that is due then, but
+// at most once a second.
 func (p *Poller) wakeFor(next, now time.Time) {
 	if soon := now.Add(time.Second); next.Before(soon) {
 		next = soon
@@ -264,7 +268,8 @@ func (p *Poller) quietUntil(host string) time.Time {
 	return until
 }
 
-// leftAlone is what a poll comes to if a feed's host asks to be left alone.
+// leftAlone returns the result of a poll of a feed whose host asks to be left
+// alone.
 func (f *Feed) leftAlone(until time.Time) *Changes {
 	return &Changes{
 		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: later(f.Next, until), Gone: f.Gone,
@@ -272,7 +277,7 @@ func (f *Feed) leftAlone(until time.Time) *Changes {
 	}
 }
 
-// end takes what a poll came to. The error, the Store's, ends Drain.
+// end processes the result of a poll. The error is the Store's, and ends Drain.
 func (p *Poller) end(e polling, goesOn bool) error {
 	err := p.note(e, goesOn)
 	if p.Polled != nil {
@@ -303,20 +308,20 @@ func (p *Poller) note(e polling, goesOn bool) error {
 		return e.Err
 	default:
 		p.hold(e.URL, now)
-		if p.broken++; p.broken > 1 { // it is not that feed's own
+		if p.broken++; p.broken > 1 { // then the cause is not this feed alone
 			p.rest = now.Add(holdFor)
 		}
 	}
 	return nil
 }
 
-// hold has a feed wait for a minute, due or not.
+// hold makes a feed wait for a minute, due or not.
 func (p *Poller) hold(url string, now time.Time) {
 	p.held[url] = now.Add(holdFor)
 	p.wakeFor(p.held[url], now)
 }
 
-// pauseAll has no poll begin for a minute, as the Store cannot be read.
+// pauseAll starts no poll for a minute, because the Store cannot be read.
 func (p *Poller) pauseAll(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,37 +5,39 @@ import (
 	"time"
 )
 
-// A queue holds feeds that wait to be polled, in a lane for each host: of one host
-// one feed is polled at a time, with a pause between two.
+// A queue holds the feeds that wait to be polled, in a lane for each host. The
+// feeds of a host are polled one at a time, with a pause after each poll.
 type queue struct {
 	pause   time.Duration
 	hosts   map[string]*lane
-	ready   []*lane          // may go on; those that have waited longest come first
-	resting []*lane          // after a poll, by when their pause ends
-	turns   map[string]*turn // of the feeds that wait or are being polled
-	waiting int              // how many feeds wait
+	ready   []*lane          // lanes whose next feed may be polled, longest wait first
+	resting []*lane          // lanes in their pause after a poll, by the end of the pause
+	turns   map[string]*turn // the turns of all feeds that wait or are being polled
+	waiting int              // the number of feeds that wait
 }
 
-// A lane is ready, or resting, or one of its feeds is being polled.
+// A lane is the queue of one host. It is ready, or resting, or one of its feeds
+// is being polled.
 type lane struct {
 	host  string
 	turns []*turn
 	until time.Time // the end of its pause
-	hurry bool      // there is to be none, after the poll under way
+	hurry bool      // whether to skip the pause after the poll under way
 }
 
-// A turn is that of a feed.
+// A turn is a feed's place in a lane.
 type turn struct {
 	feed   string
 	lane   *lane
-	cancel func() // ends the poll; nil: it has not begun
+	cancel func() // ends the poll; nil if the poll has not begun
 }
 
 func newQueue(pause time.Duration) *queue {
 	return &queue{pause: pause, hosts: map[string]*lane{}, turns: map[string]*turn{}}
 }
 
-// add has a feed wait, unless it does already or is being polled.
+// add puts a feed into the queue, unless it is there already or is being
+// polled.
 func (q *queue) add(feed, host string) {
 	if q.turns[feed] != nil {
 		return
@@ -52,7 +54,7 @@ func (q *queue) add(feed, host string) {
 	q.waiting++
 }
 
-// hurry has a feed that waits be the next one, without a pause.
+// hurry makes a waiting feed the next one, without a pause.
 func (q *queue) hurry(feed string) {
 	t := q.turns[feed]
 	if t == nil || t.cancel != nil {
@@ -70,7 +72,7 @@ func (q *queue) hurry(feed string) {
 	t.lane.hurry = true
 }
 
-// next returns the turn of a feed that may be polled now; nil if there is none.
+// next returns the turn of a feed that may be polled now, or nil.
 func (q *queue) next(now time.Time) *turn {
 	for len(q.resting) > 0 && !q.resting[0].until.After(now) {
 		q.ready = append(q.ready, q.resting[0])
@@ -103,14 +105,14 @@ func (q *queue) done(t *turn, now time.Time) {
 	q.resting = append(q.resting, t.lane)
 }
 
-// drop takes a feed that waits out of the queue.
+// drop removes a waiting feed from the queue.
 func (q *queue) drop(t *turn) {
 	delete(q.turns, t.feed)
 	t.lane.turns = slices.DeleteFunc(t.lane.turns, func(other *turn) bool { return other == t })
 	q.waiting--
 }
 
-// wake is when the next pause ends; false if nobody waits for that.
+// wake returns when the next pause ends; ok is false if no feed waits for that.
 func (q *queue) wake() (time.Time, bool) {
 	if q.waiting == 0 || len(q.resting) == 0 {
 		return time.Time{}, false

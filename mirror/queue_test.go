@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A feed that waits or is polled is not added again, and hosts do not pile up.
+// A feed that waits or is being polled is not added again, and the list of
+// hosts does not grow for ever.
 func TestQueue(t *testing.T) {
 	q := newQueue(time.Second)
 	now := time.Unix(0, 0)

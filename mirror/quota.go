@@ -11,18 +11,19 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Quota bounds how much of a Store one feed may fill. A Mirror does not store
-// what no longer fits: that is a gap, until you raise the Quota. It goes on
-// updating the entries that it has, up to twice the Bytes.
+// A Quota limits how much of a Store one feed may fill. A Mirror does not store
+// what no longer fits. That is a gap, until you raise the Quota. The mirror
+// still updates the entries that it has, up to twice the Bytes.
 type Quota struct {
-	// Bytes is the maximum size of entries with their earlier versions, as they
-	// were published, and of the notes on archive documents. A store needs more,
-	// for example for indexes. Zero means 2 GiB, negative no bound.
+	// Bytes is the maximum size of the entries and their earlier versions, as
+	// published, plus the records of archive documents. A store needs more
+	// space than that, for example for indexes. Zero means 2 GiB, a negative
+	// number no limit.
 	Bytes int64 `json:"bytes"`
 
-	// Entries is the maximum number of entries, deleted ones included, of
-	// tombstones of entries that never came, and of archive documents. Zero means
-	// five million, negative no bound.
+	// Entries is the maximum number of entries (deleted ones included), of
+	// tombstones of entries that never came, and of archive documents. Zero
+	// means five million, a negative number no limit.
 	Entries int64 `json:"entries"`
 }
 
@@ -37,21 +38,21 @@ func (q Quota) withDefaults() Quota {
 	return q
 }
 
-// ErrQuota is among the errors of a Gap that the Quota has made.
+// ErrQuota is among the errors of a Gap that the Quota has caused.
 var ErrQuota = errors.New("the quota of the feed is used up")
 
-// A Usage is what a feed has filled of its Quota since there is one.
+// A Usage is how much of its Quota a feed has used, counted since quotas exist.
 type Usage struct {
-	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and of their earlier versions: the sum of Content.Size
-	Tombstones int64 `json:"tombstones,omitempty"` // of entries that never came
-	Refs       int64 `json:"refs,omitempty"`       // bytes of their IDs
-	Documents  int64 `json:"documents,omitempty"`  // bytes of what is noted of archive documents
+	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and their earlier versions: the sum of Content.Size
+	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of entries that never came
+	Refs       int64 `json:"refs,omitempty"`       // bytes of the IDs of those entries
+	Documents  int64 `json:"documents,omitempty"`  // bytes of the records of archive documents
 }
 
 func (u *Usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
 
-// fits reports whether there is room for so many more entries and bytes. If
-// there is not, nothing new fits any more until there is a larger Quota.
+// fits reports whether there is room for the given numbers of entries and
+// bytes. Once there is not, nothing new fits until the Quota is raised.
 func (p *poll) fits(entries, bytes int64) bool {
 	f := p.feed
 	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + p.entering
@@ -68,7 +69,8 @@ func (p *poll) fill() {
 	}
 }
 
-// fillsUp begins a poll: whether the quota that was used up still holds.
+// fillsUp determines, at the start of a poll, whether the quota is still used
+// up.
 func (p *poll) fillsUp() {
 	f := p.feed
 	p.quota = p.m.Quota.withDefaults()
@@ -78,9 +80,8 @@ func (p *poll) fillsUp() {
 	p.full = f.Full != Quota{}
 }
 
-// admit reports whether there is room for what a document did to a record, which
-// was another before, and counts it. Earlier versions that do not fit are left
-// out.
+// admit reports whether there is room for the change of a record from was to r,
+// and counts it. It drops an earlier version that does not fit.
 func (p *poll) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil
@@ -99,7 +100,7 @@ func (p *poll) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 			return false, nil
 		}
 		p.entering++
-		if isStored { // until now a tombstone was all that there was
+		if isStored { // until now only a tombstone was stored
 			u.Tombstones, u.Refs = max(0, u.Tombstones-1), max(0, u.Refs-int64(len(r.ID)))
 		}
 	case did.version != nil && growth > 0 && (p.full || growth > p.quota.Bytes-u.bytes()):
@@ -113,8 +114,8 @@ func (p *poll) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	return true, nil
 }
 
-// entomb reports whether there is room for a tombstone of an entry of which
-// nothing is known, and counts it.
+// entomb reports whether there is room for a tombstone of an unknown entry, and
+// counts it.
 func (p *poll) entomb(id string) bool {
 	if !p.fits(1, int64(len(id))) {
 		return false
@@ -124,9 +125,9 @@ func (p *poll) entomb(id string) bool {
 	return true
 }
 
-// growth returns by how many bytes the entry and its earlier versions grow, when
-// a record replaces what it was, and a version is added. It does as Change says
-// that a store does.
+// growth returns by how many bytes an entry and its earlier versions grow when
+// r replaces was and a version is added. It follows the rules for stores in
+// Change.
 func (p *poll) growth(was, r *Record, added *Version) (int64, error) {
 	var before, after int64
 	var kept []*Version
@@ -157,8 +158,8 @@ func (p *poll) growth(was, r *Record, added *Version) (int64, error) {
 	return after - before + r.Content.Size - was.Content.Size, nil
 }
 
-// files reports whether there is room for what is noted of a document, and
-// counts it. It takes the place of another, unless that is nil.
+// files reports whether there is room for the record of a document, and counts
+// it. It replaces the record of other, unless that is nil.
 func (p *poll) files(d, other *Document) bool {
 	growth, entries := d.size(), int64(1)
 	if other != nil {
@@ -172,7 +173,7 @@ func (p *poll) files(d, other *Document) bool {
 	return true
 }
 
-// size is what is noted of a document, in bytes.
+// size returns the size of a document's record in bytes.
 func (d *Document) size() int64 {
 	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
 		len(d.Known.Digest) + len(d.Known.Older)
@@ -182,8 +183,8 @@ func (d *Document) size() int64 {
 	return int64(n)
 }
 
-// refuse leaves a document to be read when there is a larger Quota, and ends the
-// walk: what is older would not fit either.
+// refuse leaves a document pending until the Quota is raised, and ends the
+// walk, because older documents would not fit either.
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
 	g := p.quotaGap(doc, refused)
 	g.URL, g.From = doc.Response.Requested, doc.URL
@@ -195,11 +196,11 @@ func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bo
 	return errEnded
 }
 
-// quotaGap is the gap of a document of which not all has been stored.
+// quotaGap returns the gap for a document that has not been stored entirely.
 func (p *poll) quotaGap(doc *feedhistory.Document, refused int) Gap {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
-		what = "the document is not noted"
+		what = "the document is not recorded"
 	}
 	return Gap{
 		URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Poll: p.feed.Polls,
@@ -207,6 +208,6 @@ func (p *poll) quotaGap(doc *feedhistory.Document, refused int) Gap {
 	}
 }
 
-// isShort reports whether a gap says that the Quota has refused entries of the
+// isShort reports whether a gap says that the Quota left out entries of the
 // subscription document.
 func isShort(g Gap) bool { return g.Quota && !strings.HasPrefix(g.From, sourceGap) }

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// testUsage checks what a feed's state says that it has filled of its quota.
+// testUsage checks the usage of the quota in a feed's state.
 func testUsage(t *testing.T, store mirror.Store, url string, story string) {
 	t.Helper()
 	feed := feedOf(t, store, url)
@@ -33,7 +33,7 @@ func testUsage(t *testing.T, store mirror.Store, url string, story string) {
 		require.NoError(t, err)
 		want.Documents += mirror.DocumentSize(d)
 	}
-	var ids []string // that the model may use
+	var ids []string // the IDs that the model may use
 	for n := range 1000 {
 		ids = append(ids, fmt.Sprint("urn:x:", n))
 	}
@@ -48,11 +48,11 @@ func testUsage(t *testing.T, store mirror.Store, url string, story string) {
 	require.Equal(t, want, feed.Usage, story)
 }
 
-// bytesOf is what a feed has filled.
+// bytesOf returns how many bytes of its quota a feed has used.
 func bytesOf(f *mirror.Feed) int64 { return f.Usage.Contents + f.Usage.Refs + f.Usage.Documents }
 
-// A feed that brings fresh entries, tombstones, archives or edits at each poll
-// does not fill more than its quota, and says so once.
+// A feed that brings new entries, tombstones, archives or edits at each poll
+// does not exceed its quota, and the mirror says so once.
 func TestQuotaIsKept(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for name, head := range map[string]func(n int) string{
@@ -84,7 +84,7 @@ func TestQuotaIsKept(t *testing.T) {
 				require.Less(t, bytesOf(f), int64(40_001))
 				require.LessOrEqual(t, f.Entries+f.Deleted+f.Usage.Tombstones+f.Documents, int64(50))
 				require.Equal(t, "100", held(t, store, aURL)["known"], "what is known goes on being updated")
-				if name == "versions" { // they are dropped, as they are when there are too many
+				if name == "versions" { // they are dropped, as are those that exceed Versions
 					require.Less(t, bytesOf(f), int64(20_001))
 					return
 				}
@@ -102,8 +102,8 @@ func TestQuotaIsKept(t *testing.T) {
 	}
 }
 
-// A history that does not fit is read on when there is a larger quota; until
-// then it costs no request at each poll, and is partial.
+// With a larger quota, the mirror reads the rest of a history that did not fit.
+// Until then the rest costs no requests, and the verdict is partial.
 func TestLargerQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
@@ -117,13 +117,13 @@ func TestLargerQuota(t *testing.T) {
 			require.NoError(t, changes.Failure)
 			return changes, h.requests()
 		}
-		changes, _ := update(3) // two entries, and an archive
+		changes, _ := update(3) // the quota has room for two entries and an archive
 		require.Equal(t, feedhistory.Partial, changes.Verdict)
 		require.Len(t, changes.Gaps, 1)
 		require.Equal(t, feedhistory.ReasonLimit, changes.Gaps[0].Reason)
 		require.Equal(t, "http://a.example/2", changes.Gaps[0].URL)
 		require.Len(t, held(t, store, aURL), 2)
-		for _, quota := range []int64{3, 2, 3} { // a smaller one helps nobody
+		for _, quota := range []int64{3, 2, 3} { // a smaller quota does not help
 			changes, asked := update(quota)
 			require.Equal(t, []string{aURL}, asked)
 			require.Equal(t, feedhistory.Partial, changes.Verdict)
@@ -143,8 +143,8 @@ func TestLargerQuota(t *testing.T) {
 	})
 }
 
-// Entries of a subscription document that did not fit are read again though it
-// has not changed, and those that have gone meanwhile are a gap.
+// Entries of a subscription document that did not fit are read again even if it
+// has not changed. Those that have gone meanwhile are a gap.
 func TestLargerQuotaForAWindow(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 	}
 }
 
-// An archive that is known, and was altered, is not taken for read while what is
-// new in it does not fit.
+// A known archive that was altered does not count as read while its new entries
+// do not fit.
 func TestQuotaAndAnAlteredArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, h := &mirror.Memory{}, archives()
@@ -211,7 +211,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 	})
 }
 
-// What a source brings has to fit, too; until it does, its mark is not stored.
+// What a source brings must fit, too. Until it does, its mark is not stored.
 func TestQuotaOfASource(t *testing.T) {
 	store := &mirror.Memory{}
 	merge := func(entries int64) *mirror.Changes {
@@ -251,7 +251,7 @@ func TestQuotaOfASource(t *testing.T) {
 	require.NotEmpty(t, feedOf(t, store, aURL).Mark)
 }
 
-// A quota that is negative bounds nothing.
+// A negative quota sets no limit.
 func TestNoQuota(t *testing.T) {
 	store := &mirror.Memory{}
 	m := newMirror(store, archives())
@@ -262,7 +262,7 @@ func TestNoQuota(t *testing.T) {
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 }
 
-// Links to documents that are not there do not pile up without end.
+// Links to documents that do not exist do not pile up without limit.
 func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, n := &mirror.Memory{}, 0

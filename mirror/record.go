@@ -13,42 +13,46 @@ type State string
 
 // The states of an entry.
 const (
-	Live    State = "live"    // it is part of the feed
-	Deleted State = "deleted" // a tombstone deleted it (RFC 6721)
-	Absent  State = "absent"  // a complete feed no longer has it (5005#1)
-	Unseen  State = "unseen"  // a tombstone is all that is known of it
-	Erased  State = "erased"  // Mirror.Erase has taken it out: nothing is kept of it, nor will be
+	Live    State = "live"    // the entry is part of the feed
+	Deleted State = "deleted" // a tombstone deleted the entry (RFC 6721)
+	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1)
+	Unseen  State = "unseen"  // only a tombstone of the entry is known
+	Erased  State = "erased"  // Mirror.Erase has erased the entry: only its ID is kept, and it is never stored again
 )
 
-// A Record is what is known of one entry.
+// A Record is what a Store keeps about one entry.
 type Record struct {
-	Feed  string // the feed's URL
-	ID    string // the entry's
+	Feed  string // the URL of the feed
+	ID    string // the ID of the entry
 	State State
 
-	Copy    Copy    // the one that counts; zero if Unseen
-	Content Content // of that copy
+	Copy    Copy    // the copy of the entry that counts; zero if the State is Unseen
+	Content Content // the content of that copy
 
-	// Archived says that an archive document has this copy, or one as new.
+	// Archived says whether an archive document has this copy, or one just as
+	// new.
 	Archived bool
 
-	// Tombstone is the latest of those that name the entry; zero if none does.
+	// Tombstone is the latest tombstone that names the entry; zero if there is
+	// none.
 	Tombstone Tombstone
 
-	// Absence is the Place of the complete document that lacks the entry; zero
-	// if the last complete document had it, or there was none.
+	// Absence is the Place of the complete document that lacked the entry; zero
+	// if the last complete document had it, or there never was one.
 	Absence int64
 
-	// First and Change are the versions of the feed at which the entry was first
-	// stored with contents, and last changed, in content or State. Zero: not yet.
+	// First is the version of the feed at which the entry was first stored with
+	// content, Change the version at which it last changed, in content or
+	// State. Zero means that this has not happened yet.
 	First, Change int64
 
-	// Added and Changed are when that was, by the mirror's clock.
+	// Added and Changed are the times of First and Change, by the mirror's
+	// clock.
 	Added, Changed time.Time
 }
 
-// Time returns what a record is sorted by: when the entry was updated, else
-// when it was published, else when it was added.
+// Time returns the time that records are sorted by: when the entry was updated,
+// or else published, or else added.
 func (r *Record) Time() time.Time {
 	switch {
 	case !r.Content.Updated.IsZero():
@@ -59,42 +63,43 @@ func (r *Record) Time() time.Time {
 	return r.Added
 }
 
-// Place returns the record's place in a query's order.
+// Place returns the record's place in the order of a Query.
 func (r *Record) Place() *Place {
 	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
 }
 
-// Entry returns the entry as it was published. The error is a
-// *feedhistory.ParseError if what is stored is damaged.
+// Entry returns the entry as it was published. If the stored content is
+// damaged, the error is a *feedhistory.ParseError.
 func (r *Record) Entry() (*feedhistory.Entry, error) { return r.Content.entry(r.ID) }
 
 // A Version is an earlier version of an entry.
 type Version struct {
-	ID      string // the entry's
+	ID      string // the ID of the entry
 	Copy    Copy
 	Content Content
 }
 
-// Entry returns the version as it was published. See Record.Entry.
+// Entry returns the version as it was published; see Record.Entry.
 func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v.ID) }
 
-// A Content is an entry's own words, and what is often asked of them.
+// A Content is the entry as published, together with the fields that are often
+// queried.
 type Content struct {
-	Format feedhistory.Format // zero: there is no content
-	Data   string             // the entry as published, standing by itself: XML, or JSON
-	Base   string             // what references in JSON resolve against; XML has its own
-	WeakID bool               // the entry has no id of its own; see feedhistory.Entry
+	Format feedhistory.Format // the format of Data; zero means that there is no content
+	Data   string             // the entry as published, as XML or JSON that can be read on its own
+	Base   string             // the URL that relative references in JSON resolve against; XML contains its own
+	WeakID bool               // whether the entry has no ID of its own; see feedhistory.Entry
 
-	Title              string    // as plain characters
-	Link               string    // its alternate; "" if there is none
-	Updated, Published time.Time // zero if it says none
+	Title              string    // the title as plain text
+	Link               string    // the URL of the alternate link; "" if there is none
+	Updated, Published time.Time // when the entry was updated and published; zero if it does not say
 
-	Size int64 // in bytes, as it counts for the Quota; zero if it was stored before there was one
+	Size int64 // the size in bytes that counts for the Quota; zero if it was stored before quotas existed
 }
 
-// ContentOf returns what is stored of an entry.
+// ContentOf returns the content to store for an entry.
 func ContentOf(e *feedhistory.Entry) Content {
-	e = e.Signed() // its document will not be there to ask
+	e = e.Signed() // its document, which its signature may need, is not stored
 	c := Content{
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
 		Updated: e.Updated, Published: e.Published,
@@ -114,7 +119,7 @@ func ContentOf(e *feedhistory.Entry) Content {
 
 func (c *Content) entry(id string) (*feedhistory.Entry, error) {
 	if c.Format == 0 {
-		return nil, fmt.Errorf("mirror: nothing but its deletion is known of %s", id)
+		return nil, fmt.Errorf("mirror: %s has no content", id)
 	}
 	e, err := feedhistory.ReadEntry(c.Format, c.Data, c.Base)
 	if err != nil {
@@ -124,33 +129,33 @@ func (c *Content) entry(id string) (*feedhistory.Entry, error) {
 	return e, nil
 }
 
-// A Rank says how recently a document was updated (5005#21).
+// A Rank says how recent a document is (5005#21).
 type Rank struct {
-	Time  time.Time // its own; else that of its newer neighbour
-	Place int64     // in the chain, over all polls: the larger is the newer
+	Time  time.Time // when the document was updated; if unknown, the Time of its newer neighbour
+	Place int64     // the place in the chain, counted over all polls; newer documents have larger numbers
 }
 
-// Compare orders ranks, the older first.
+// Compare orders ranks, older first.
 func (r Rank) Compare(other Rank) int {
 	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Place, other.Place))
 }
 
 // A Copy is one appearance of an entry in a document.
 type Copy struct {
-	At     time.Time // the entry's update time; that of the document's Rank, if it has none
-	Rank   Rank      // of the document
-	Digest string    // of the entry; see feedhistory.Entry.Digest
+	At     time.Time // when the entry was updated; if unknown, the Time of Rank
+	Rank   Rank      // the rank of the document
+	Digest string    // the digest of the entry; see feedhistory.Entry.Digest
 }
 
-// Compare orders the copies of an entry, the older first (5005#20, 5005#21).
+// Compare orders the copies of an entry, older first (5005#20, 5005#21).
 func (c Copy) Compare(other Copy) int {
 	return cmp.Or(c.At.Compare(other.At), c.Rank.Compare(other.Rank))
 }
 
 // A Tombstone says that an entry was deleted.
 type Tombstone struct {
-	When time.Time // zero if it does not say
-	Rank Rank      // the newest of the documents that have a tombstone for the entry
+	When time.Time // when the entry was deleted; zero if the tombstone does not say
+	Rank Rank      // the rank of the newest document that has a tombstone for the entry
 }
 
 // IsZero reports whether there is no tombstone.

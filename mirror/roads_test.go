@@ -10,16 +10,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// Roads lead to a model: its feed is at one of three hosts, and the others
-// redirect to it, for good or not, or have lost it; the first one, which is where
-// it was subscribed to, never for good. Now and then a host asks to be left alone
-// for a while.
+// Roads lead to a model. Its feed is at one of three hosts; the others redirect
+// to it, permanently or not, or have lost it. The first host, to which one
+// subscribed, never redirects permanently. Now and then a host asks to be left
+// alone for a while.
 type roads struct {
 	model  *feedtest.Model
 	at     int
 	others [3]string // what a host does that does not have the feed
 
-	mu       sync.Mutex // of what follows: a walk requests documents ahead
+	mu       sync.Mutex // protects the fields below: a walk requests documents ahead
 	random   *rand.Rand
 	quiet    [3]time.Time
 	impolite []string // requests to hosts that had asked to be left alone
@@ -43,21 +43,22 @@ func (r *roads) move() string {
 	return fmt.Sprintf("moved to %s, others %v", roadHosts[r.at], r.others)
 }
 
-// settle lets the feed be where it is, and found from where it was. Archives
-// whose links were read at a host that has lost everything since are not.
+// settle leaves the feed where it is, so that it can be found from where it
+// was. Archives whose links were read at a host that has lost everything since
+// cannot be found.
 func (r *roads) settle() {
 	r.others, r.random = [3]string{"301", "301", "301"}, nil
 }
 
-// quieten notes a request, and returns for how long its host wants to be left
-// alone from now on, if it does.
+// quieten notes a request, and returns for how long its host asks to be left
+// alone from then on; zero if it does not ask.
 func (r *roads) quieten(host int, q *http.Request) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.quiet[host].After(time.Now()) {
 		r.impolite = append(r.impolite, fmt.Sprint(q.Host, q.URL))
 	}
-	again := r.asked[q.Host+q.URL.String()] // whose failure a walk does not tell
+	again := r.asked[q.Host+q.URL.String()] // the walk does not report the failure of a repeated request
 	r.asked[q.Host+q.URL.String()] = true
 	if r.random != nil && !again && r.random.IntN(100) == 0 {
 		wait = time.Duration(1+r.random.IntN(5)) * time.Hour

@@ -8,204 +8,205 @@ import (
 )
 
 var (
-	// ErrNotFound says that a Store does not have the feed, or the document.
+	// ErrNotFound says that a Store does not have the feed or the document.
 	ErrNotFound = errors.New("not in the store")
-	// ErrConflict says that another mirror has changed, made or removed the
+	// ErrConflict says that another mirror has changed, added or removed the
 	// feed since it was read. Nothing was committed.
-	ErrConflict = errors.New("the feed has been changed by another mirror")
+	ErrConflict = errors.New("another mirror has changed the feed")
 )
 
-// A Store holds feeds: the state of each, its entries and documents. It decides
-// nothing; what is to be stored comes out of a Mirror.
+// A Store holds feeds: for each feed its state, its entries and its documents.
+// A Store makes no decisions; a Mirror decides what to store.
 //
-// All methods may be called at the same time, also by other processes with a
-// store over the same data. None of them ever sees a part of a Change. A
-// context that ends, ends the call, with the context's error.
+// All methods may be called at the same time, even by other processes with a
+// store over the same data. None of them ever sees part of a Change. When its
+// context ends, a call returns the context's error.
 //
-// Sequences may be ranged over again, and then start afresh. While one is ranged
-// over, other methods may be called by the same goroutine, Commit too. A sequence
-// may be read in portions: of changes that are committed meanwhile, the rest of
-// it may show some effects and lack others, and what moves in its order may come
-// twice or not at all. An error ends a sequence.
+// A sequence may be ranged over several times, and begins again each time.
+// During a range, the same goroutine may call other methods, Commit included. A
+// store may read a sequence in portions: the rest of it may then show some
+// effects of changes that are committed meanwhile and lack others, and a record
+// that moves in the order may come twice or not at all. An error ends a
+// sequence.
 //
-// Of a feed that a Store does not have, there are no records, documents, entries
-// or versions, which is no error.
+// If a Store does not have a feed, the feed has no records, documents, entries
+// or versions; asking for them is not an error.
 //
-// Text is UTF-8, and may have any character, NUL too. Times are kept as instants,
-// to the nanosecond, from year 1 to 9999; JSON as a value. Empty lists may come
-// back as nil. What a Store is given, and what it returns, stays the caller's.
+// Text is UTF-8 and may contain any character, NUL included. A store keeps
+// times as instants, to the nanosecond, from year 1 to 9999, and JSON as a
+// value. Empty lists may come back as nil. The caller owns what it passes to a
+// Store, and what a Store returns.
 //
-// Package storetest proves an implementation.
+// Package storetest tests an implementation.
 type Store interface {
-	// Feed returns the state of a feed. The error matches ErrNotFound if there
-	// is none with this URL.
+	// Feed returns the state of a feed. The error matches ErrNotFound if the
+	// Store has no feed with this URL.
 	Feed(ctx context.Context, url string) (*Feed, error)
 
-	// Feeds yields the feeds that a query asks for.
+	// Feeds yields the feeds that a query selects.
 	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 
-	// Records returns what is known of entries, by their IDs, those included
-	// that are not live. IDs that are not known are missing in the result. Of
-	// their contents only Format, Updated, Published and Size are there.
+	// Records returns what is stored about entries, by ID, whatever their
+	// State. Unknown IDs are missing from the result. Of each Content only
+	// Format, Updated, Published and Size are set.
 	Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error)
 
-	// Document returns the document that has a URL among its Names. The error
+	// Document returns the document that has the URL among its Names. The error
 	// matches ErrNotFound if there is none.
 	Document(ctx context.Context, feed, url string) (*Document, error)
 
-	// Documents yields all documents of a feed, by Rank, the newest first.
+	// Documents yields all documents of a feed by Rank, newest first.
 	Documents(ctx context.Context, feed string) iter.Seq2[*Document, error]
 
-	// Commit stores a change, all of it or nothing. It is durable: what Commit
-	// has returned nil for survives a loss of power. After an error either may
-	// be the case, unless it matches ErrConflict: then nothing is stored.
+	// Commit stores a change, either all of it or nothing. The change is
+	// durable: once Commit has returned nil, it survives a loss of power. After
+	// an error the change may or may not be stored, unless the error matches
+	// ErrConflict: then nothing is stored.
 	//
-	// The change is made only if the store has the feed at the version which
-	// Change.Feed has; at zero, only if it does not have the feed. What is
-	// stored has the next version, or Change.Version, and so has Change.Feed
-	// afterwards.
+	// Commit stores the change only if the feed's stored version is the one in
+	// Change.Feed; if that is zero, only if the store does not have the feed.
+	// Afterwards the version, both stored and in Change.Feed, is the next one,
+	// or Change.Version if that is set.
 	//
-	// While a Commit is under way a Mirror goes on reading the feed: what is known
-	// of entries and documents that are not in the change. A change may be that of
-	// several documents.
+	// While a Commit is under way, a Mirror goes on reading the feed's entries
+	// and documents that are not in the change. A change may combine several
+	// documents.
 	Commit(ctx context.Context, c *Change) error
 
-	// Entries yields the records that a query asks for, with their contents.
-	// Text that cannot be searched for is an error which matches
-	// errors.ErrUnsupported.
+	// Entries yields the records that a query selects, with their contents. If
+	// the query's Search has no words that can be searched for, the error
+	// matches errors.ErrUnsupported.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
-	// Versions yields the earlier versions of an entry that are kept, the newest
-	// first. The current one is not among them.
+	// Versions yields the earlier versions of an entry that are kept, newest
+	// first, without the current one.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
 
-	// Remove removes a feed with all that belongs to it. The error matches
-	// ErrNotFound if there is none.
+	// Remove removes a feed and everything that belongs to it. The error
+	// matches ErrNotFound if there is no such feed.
 	Remove(ctx context.Context, url string) error
 }
 
-// An Indexer is a Store that makes what was committed ready to be searched
-// afterwards, so that commits need not wait for it. A search does so, too: Index
-// saves it the time.
+// An Indexer is a Store that can index committed entries for searching later,
+// so that commits need not wait for it. A search also indexes what is missing;
+// calling Index first saves it that time.
 type Indexer interface {
 	Store
 
-	// Index indexes what is not indexed yet.
+	// Index indexes everything that is not indexed yet.
 	Index(ctx context.Context) error
 }
 
-// A Calendar is a Store that counts entries by month.
+// A Calendar is a Store that can count entries by month.
 type Calendar interface {
 	Store
 
-	// Months returns the months that have entries which a query asks for, the
-	// oldest first. Of the query, Feed, which must be set, Search, Prefix, Deleted
+	// Months returns the months in which the query selects entries, oldest
+	// first. Feed must be set; of the other fields only Search, Prefix, Deleted
 	// and Gone count. Entries without any time are left out.
 	Months(ctx context.Context, q Query) ([]Month, error)
 }
 
-// A Month says how many entries fall into a calendar month.
+// A Month is the number of entries in a calendar month.
 type Month struct {
-	Start   time.Time // its first instant, in UTC
-	Entries int64     // by Record.Time
+	Start   time.Time // the first instant of the month, in UTC
+	Entries int64     // the number of entries, by Record.Time
 }
 
-// A Change is what one commit changes of one feed.
+// A Change is what one commit changes in one feed.
 type Change struct {
-	// Feed is its new state, but for Version, which is that of the state it
-	// was made from.
+	// Feed is the new state of the feed, except that its Version is the version
+	// that the change was made from.
 	Feed *Feed
 
-	// Version is that of what is stored, for a feed that comes from another store.
-	// Zero: the next one.
+	// Version is the version to store, for a feed that is copied from another
+	// store. Zero means the next version.
 	Version int64
 
-	// Put are records with contents, new or changed. What they replace becomes
-	// a version, if it has contents, its Digest is another, and Keep allows. An
-	// ID stands at most once in Put and Touch together.
+	// Put are records with content, new or changed. The content that a record
+	// replaces becomes a version, if its Digest differs and Keep allows. Put
+	// and Touch together contain each ID at most once.
 	Put []*Record
 
-	// Touch are records whose content stays as it is stored, or that have none.
-	// Their Content is disregarded.
+	// Touch are records whose stored content does not change, or that have
+	// none. Their Content is ignored.
 	Touch []*Record
 
-	// Versions are earlier versions of entries. One with an entry's ID and a
-	// Digest that is among the versions already, or the current one's, is left
-	// out.
+	// Versions are earlier versions of entries to add. A version is ignored if
+	// the entry has a version with the same Digest, the current one included.
 	Versions []*Version
 
-	// Keep is how many versions of an entry are kept: of the entries that the
-	// change touches, the oldest by Copy.Compare beyond that are dropped. Zero:
-	// none are kept.
+	// Keep is the maximum number of versions to keep of each entry that the
+	// change touches; the oldest by Copy.Compare are dropped. Zero means none.
 	Keep int
 
 	// Documents are documents that have been processed. A document replaces the
-	// one with the same URL. If several have a name, it is that of the last one
-	// that was committed with it.
+	// stored one with the same URL. If several documents share a name, the name
+	// belongs to the one committed last.
 	Documents []*Document
 
 	// Forget drops all documents that were stored before this change.
 	Forget bool
 }
 
-// A FeedQuery says which feeds are asked for. The zero value asks for all, in
-// the order of their URLs, by bytes.
+// A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte
+// by byte.
 type FeedQuery struct {
-	// Due, if not zero, leaves out feeds that are Gone or an Alias and those whose
-	// Next is later, and orders by Next, then URL.
+	// Due, if not zero, leaves out feeds that are Gone or an Alias and feeds
+	// whose Next is later than Due; the order is by Next, then URL.
 	Due time.Time
 
-	// After, if not "", begins after this URL. It goes with the order by URL
-	// only: a query with both Due and After is an error.
+	// After, if not "", selects the feeds whose URL follows this one. A query
+	// with both Due and After is an error.
 	After string
 
-	Limit int // how many at most; zero: all
+	Limit int // Limit is the maximum number of feeds; zero means all.
 }
 
-// A Query says which entries are asked for. The zero value asks for all that
-// are live, of all feeds, the newest first: by Record.Time, then Feed, then ID,
-// all descending.
+// A Query selects entries. The zero value selects all live entries of all
+// feeds, newest first: by Record.Time, then Feed, then ID, all descending.
 type Query struct {
 	Feed string // Feed is the URL of one feed; "" means all feeds.
 
 	Since time.Time // Since is the earliest Record.Time; zero means any.
 	Until time.Time // Until is the Record.Time at which the query ends, exclusive; zero means any.
 
-	// Search, if not "", selects entries whose title or content has all of its
-	// words, in any case of letters. The database decides what a word is. No
+	// Search, if not "", selects entries whose title or content contains all of
+	// its words; case does not matter. The database decides what a word is. No
 	// character of Search is an operator.
 	Search string
 
-	// Prefix makes the last word of Search match all words that begin with it, as
-	// for somebody who is still typing.
+	// Prefix makes the last word of Search match all words that begin with it,
+	// for searching while somebody types.
 	Prefix bool
 
-	// Changes, if not nil, selects what changed after the given Version of the
-	// feed, in the order of Record.Change and then ID, both ascending. Feed must
+	// Changes, if not nil, selects the entries that changed after this Version
+	// of the feed, ordered by Record.Change, then ID, both ascending. Feed must
 	// be set.
 	Changes *int64
 
-	// Beyond, if not nil, selects what lies beyond a place: older entries, with
-	// Oldest newer ones, and with Changes those that changed after it.
+	// Beyond, if not nil, selects only entries that follow this place in the
+	// order: older ones, or newer ones with Oldest, or later changes with
+	// Changes.
 	Beyond *Place
 
-	// Oldest puts the oldest entries first. Changes have their own order.
+	// Oldest puts the oldest entries first. It has no effect with Changes.
 	Oldest bool
 
-	Deleted bool // Deleted adds entries that are not live, but have a Content.
-	Gone    bool // Gone selects only entries that are not live, but have a Content.
+	Deleted bool // Deleted includes entries that are not live but have a Content.
+	Gone    bool // Gone selects only entries that are not live but have a Content.
 	Limit   int  // Limit is the maximum number of entries; zero means all.
 
-	// Bare selects instead the entries that are not live and have no Content: those
-	// of which only a tombstone is known, and those that were erased. Search finds
+	// Bare selects instead the entries that are not live and have no Content:
+	// entries of which only a tombstone is known, and erased ones. Search finds
 	// none of them.
 	Bare bool
 }
 
-// A Place is where a Record is in a Query's order.
+// A Place is where a Record is in the order of a Query.
 type Place struct {
-	Time   time.Time // Record.Time; not used with Query.Changes
-	Feed   string    // likewise
-	Change int64     // Record.Change; used with Query.Changes only
+	Time   time.Time // the Record.Time; not used with Query.Changes
+	Feed   string    // the Record.Feed; not used with Query.Changes
+	Change int64     // the Record.Change; used only with Query.Changes
 	ID     string
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// subscription takes the subscription document, or a second copy of it, which
-// is newer than the first.
+// subscription processes the subscription document, or a second copy of it,
+// which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind, known := p.feed, doc.Kind(), p.feed.Known.URL != ""
 	rank := p.rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
-	if p.read { // as an archive is not there: the chain may have moved
+	if p.read { // the chain may have moved: an archive was not there
 		rank.Place += 1 << 31
 		if i := f.pending(p.linked); i >= 0 {
 			f.Pending[i].Missing = true
@@ -30,7 +30,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	f.clearGaps(doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
-		if len(doc.Missing(feedhistory.Plain)) == 0 { // else what it lacks may have been there
+		if len(doc.Missing(feedhistory.Plain)) == 0 { // otherwise the entries that it lacks may have been in the missing part
 			err = p.complete(m)
 		}
 	case feedhistory.Archived:
@@ -65,14 +65,15 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
-// short notes that not all of a subscription document has been stored.
+// short notes that some of a subscription document has not been stored.
 func (p *poll) short(doc *feedhistory.Document, m *merged) {
 	if m.refused > 0 {
 		p.feed.addGap(p.quotaGap(doc, m.refused))
 	}
 }
 
-// HeadOf returns a document's head section as Atom.
+// HeadOf returns a document's head section as Atom, or "" if it cannot be
+// written.
 func HeadOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
@@ -83,8 +84,9 @@ func HeadOf(doc *feedhistory.Document) string {
 	return b.String()
 }
 
-// complete makes the document all there is (5005#1). What links led to before
-// is forgotten: if the feed becomes an archived one again it is read again.
+// complete makes the document replace everything else (5005#1). It forgets what
+// links led to before: if the feed becomes an archived one again, the chain is
+// read again.
 func (p *poll) complete(m *merged) error {
 	f := p.feed
 	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
@@ -95,7 +97,7 @@ func (p *poll) complete(m *merged) error {
 			live++
 		}
 	}
-	if live == f.Entries { // nothing else is
+	if live == f.Entries { // no other entry is live
 		return nil
 	}
 	for r, err := range p.store.Entries(p.ctx, Query{Feed: f.URL}) {
@@ -116,12 +118,13 @@ func (p *poll) complete(m *merged) error {
 	return nil
 }
 
-// shownLimit is how many entries of a subscription document are remembered.
+// shownLimit is the maximum number of entries of a subscription document to
+// remember.
 const shownLimit = 10_000
 
-// seek looks for entries that have left the subscription document, and stand in
-// no archive that is known: in those that will be read, and if they are not
-// there, in those that are known (5005#9).
+// seek finds entries that have left the subscription document and are in no
+// known archive, so that the walk looks for them: first in documents that are
+// still to be read, then in known ones (5005#9).
 func (p *poll) seek(doc *feedhistory.Document) error {
 	f := p.feed
 	shown := make(map[string]bool, len(doc.Entries))
@@ -154,9 +157,9 @@ func (p *poll) seek(doc *feedhistory.Document) error {
 	return nil
 }
 
-// overlaps reports whether a window still reaches back to what is known: a
-// known entry follows all new ones. One that is pinned before them does not
-// count, unless the entries are in no order at all.
+// overlaps reports whether a window still reaches back to known entries: a
+// known entry comes after all new ones. A known entry that is pinned before
+// them does not count, unless the entries are in no order at all.
 func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	isKnown := func(e *feedhistory.Entry) bool { return known[e.ID] }
 	entries := doc.Entries
@@ -175,13 +178,13 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	switch {
 	case 2*min(rising, falling) > max(rising, falling):
 		return slices.ContainsFunc(entries, isKnown)
-	case rising > falling: // the oldest come first
+	case rising > falling: // the oldest entries come first
 		return isKnown(entries[0])
 	}
 	return isKnown(entries[len(entries)-1])
 }
 
-// timeOf is what feeds are usually in the order of.
+// timeOf returns the time that feeds are usually ordered by.
 func timeOf(e *feedhistory.Entry) time.Time {
 	if e.Published.IsZero() {
 		return e.Updated
@@ -192,7 +195,7 @@ func timeOf(e *feedhistory.Entry) time.Time {
 func missedWindow(doc *feedhistory.Document, p *poll) Gap {
 	return Gap{
 		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
-		Message: fmt.Sprintf("none of its %d entries follows on those known before: others may have come and gone since the last poll",
+		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),
 	}
 }

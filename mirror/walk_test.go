@@ -24,9 +24,9 @@ func glob(t testing.TB, pattern string) []string {
 	return names
 }
 
-// Of every site that does not change, a mirror has what a single walk finds,
-// and says the same of it: after one poll, and after many with a budget of four
-// documents each.
+// Of every site that does not change, a mirror has the same entries and the
+// same verdict as a single walk: after one poll, and after many polls with a
+// budget of four documents each.
 func TestMirrorIsWhatAWalkFinds(t *testing.T) {
 	for _, file := range glob(t, "../conformance/cases/walk/*.txtar") {
 		text, err := os.ReadFile(file)

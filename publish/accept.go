@@ -9,16 +9,16 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A change is what one call is to publish.
+// A change is what one call publishes.
 type change struct {
 	entries    []*feedhistory.Entry // oldest first
 	deleted    []feedhistory.Tombstone
-	lenient    bool // leave out what is older than what is published, do not refuse it
-	correction bool // refuse what is not published in another version
+	lenient    bool // leave out entries that are older than the published ones, instead of refusing them
+	correction bool // refuse entries that are not yet published in another version
 }
 
-// accept returns the items of a change that are to be published: those that
-// are newer than what is there. What is the very same is left out.
+// accept returns the items of a change that are to be published: those that are
+// newer than what is published. Items that are published already are left out.
 func (p *Publisher) accept(s *state, c change) ([]item, error) {
 	given, err := p.items(c)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Publisher) accept(s *state, c change) ([]item, error) {
 	return accepted, errors.Join(refused...)
 }
 
-// items returns a change's entries, normalized, and deletions.
+// items returns the normalized entries and the deletions of a change.
 func (p *Publisher) items(c change) ([]item, error) {
 	given := make([]item, 0, len(c.entries)+len(c.deleted))
 	for _, e := range c.entries {
@@ -65,9 +65,9 @@ func (p *Publisher) items(c change) ([]item, error) {
 	return given, nil
 }
 
-// follows says why an item cannot come after what is published; nil if it can.
-// An entry without a time counts as changed when its document was (5005#21),
-// and so is newer than anything before.
+// follows returns why an item cannot come after an old one of the same id, or
+// nil if it can. An entry without a time counts as changed when its document
+// was (5005#21), so it is newer than anything before.
 func (it item) follows(old item) error {
 	switch {
 	case it.entry != nil && it.time.IsZero():
@@ -75,24 +75,24 @@ func (it item) follows(old item) error {
 	case it.time.Before(old.time):
 		return ErrStale
 	case !it.time.Equal(old.time), it.entry == nil && old.entry != nil:
-		return nil // a deletion holds against an entry of the same time (RFC 6721 §2)
+		return nil // a deletion also applies to an entry of the same time (RFC 6721 §2)
 	case old.entry == nil:
 		return ErrStale
 	}
 	return ErrSameTime
 }
 
-// same reports whether an item is what is published already.
+// same reports whether an item is published already, as old.
 func (it item) same(old item) bool {
 	if it.entry == nil || old.entry == nil {
 		return it.entry == old.entry && it.time.Equal(old.time)
 	}
 	return it.entry.Updated.Equal(old.entry.Updated) && (bytes.Equal(it.entry.XML(), old.entry.XML()) ||
-		bytes.Equal(it.entry.Signed().XML(), old.entry.XML())) // its feed had other authors than ours
+		bytes.Equal(it.entry.Signed().XML(), old.entry.XML())) // the authors of the entry's own feed were not ours
 }
 
-// known returns what is published of the given items' ids, as far as that could
-// matter.
+// known returns what is published under the ids of the given items, as far as
+// it can matter.
 func (p *Publisher) known(s *state, given []item, c change) (map[string]item, error) {
 	known := make(map[string]item, len(s.log)+len(s.recent))
 	for _, it := range s.items() {
@@ -121,8 +121,8 @@ func (p *Publisher) known(s *state, given []item, c change) (map[string]item, er
 	return known, p.find(s, want, known)
 }
 
-// items returns what the subscription document has, of one id the newest first.
-// An entry without a time counts as updated when the document was.
+// items returns the items of the subscription document, the newest of each id
+// first. An entry without a time counts as updated when the document was.
 func (s *state) items() []item {
 	items := slices.Clone(s.log)
 	slices.Reverse(items)
@@ -137,10 +137,11 @@ func (s *state) items() []item {
 	return items
 }
 
-// find looks up ids in the archives, the newest first, each back to where
-// everything is older than the time it comes with. Within the chain the first
-// that is found is the newest: versions are published in the order of their
-// times. Where an archive has been taken away (5005#18), the chain ends.
+// find looks up ids in the archives, newest first. It looks for each id back to
+// the first archive in which everything is older than the time given with the
+// id. The first version found is the newest, because versions are published in
+// the order of their times. The chain ends at an archive that was removed
+// (5005#18).
 func (p *Publisher) find(s *state, want map[string]time.Time, found map[string]item) error {
 	for name := s.prev; name != "" && len(want) > 0; {
 		a, err := p.archive(name)
@@ -166,8 +167,8 @@ func (p *Publisher) find(s *state, want map[string]time.Time, found map[string]i
 	return nil
 }
 
-// items returns what an archive has. An entry without a time counts as updated
-// when the archive was.
+// items returns the items of an archive. An entry without a time counts as
+// updated when the archive was.
 func (a *archive) items() []item {
 	var items []item
 	for _, e := range a.doc.Entries {

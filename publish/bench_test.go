@@ -68,7 +68,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// counting counts the bytes that go to a directory.
+// counting counts the bytes that are written to a directory.
 type counting struct {
 	Dir
 	m *memory
@@ -109,8 +109,7 @@ func (n nowhere) Put(name string, data []byte) error {
 	return n.memory.Put(name, data)
 }
 
-// peakOf returns how many bytes of heap f takes at most, beyond what is there
-// already.
+// peakOf returns the maximum of additional heap bytes while f runs.
 func peakOf(f func()) (peak uint64) {
 	var before, now runtime.MemStats
 	runtime.GC()

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// publish carries out a change.
+// publish publishes a change.
 func (p *Publisher) publish(c change) error {
 	return p.exclusively(func(s *state) error {
 		accepted, err := p.accept(s, c)
@@ -24,7 +24,7 @@ func (p *Publisher) publish(c change) error {
 	})
 }
 
-// exclusively calls f with what is published, as the only writer.
+// exclusively calls f with what is published, while it is the only writer.
 func (p *Publisher) exclusively(f func(*state) error) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -46,7 +46,8 @@ func (p *Publisher) exclusively(f func(*state) error) (err error) {
 	return f(s)
 }
 
-// build publishes items, the oldest first, on top of what is there, at a time.
+// build publishes items, oldest first, after what is published. Now is the time
+// of the call.
 func (p *Publisher) build(s *state, items []item, now time.Time) error {
 	if err := p.late(s, items); err != nil {
 		return err
@@ -69,8 +70,8 @@ func (p *Publisher) build(s *state, items []item, now time.Time) error {
 	return b.commit(open, recent)
 }
 
-// late refuses what is older than the newest published, where the order of time
-// is kept.
+// late returns an error if the publisher is Chronological and an item is older
+// than the newest published one.
 func (p *Publisher) late(s *state, items []item) (err error) {
 	if !p.Chronological || len(s.log) == 0 {
 		return nil
@@ -85,8 +86,8 @@ func (p *Publisher) late(s *state, items []item) (err error) {
 }
 
 // supersede adds new items to the log. What they replace leaves the
-// subscription document: of one id there is one version in it, or a deletion,
-// unless all versions are kept.
+// subscription document: unless all versions are kept, the document has one
+// version, or one deletion, of each id.
 func (p *Publisher) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
 	last := make(map[string]int, len(items))
 	for i, it := range items {
@@ -125,7 +126,7 @@ func entriesOf(items []item) (entries []*feedhistory.Entry) {
 	return entries
 }
 
-// deletionsOf returns the deletions among items, likewise.
+// deletionsOf returns the deletions among items in the same order.
 func deletionsOf(items []item) (deleted []feedhistory.Tombstone) {
 	for _, it := range slices.Backward(items) {
 		if it.entry == nil {
@@ -135,7 +136,7 @@ func deletionsOf(items []item) (deleted []feedhistory.Tombstone) {
 	return deleted
 }
 
-// head returns what describes the feed.
+// head returns the head section that describes the feed.
 func (p *Publisher) head(s *state) *feedhistory.Document {
 	head := feedhistory.Document{Title: p.Base}
 	switch {
@@ -148,29 +149,29 @@ func (p *Publisher) head(s *state) *feedhistory.Document {
 		head.ID = s.doc.ID
 	}
 	if head.ID == "" {
-		head.ID = p.URL() // all documents of a feed have the same
+		head.ID = p.URL() // all documents of a feed have the same id
 	}
 	if _, ok := head.Links.Rel(feedhistory.RelAlternate); !ok && p.format() == feedhistory.RSS {
-		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.URL()}) // RSS must have one, and this is there
+		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: feedhistory.RelAlternate, Href: p.URL()}) // RSS requires such a link, and this URL exists
 	}
 	return &head
 }
 
-// A part is what makes up one archive.
+// A part is the content of one archive.
 type part struct {
 	name  string
 	items []item // oldest first
 }
 
-// The most that goes into one archive, whatever Split says: readers refuse
+// The limits for one archive, whatever Split says, because readers refuse
 // documents beyond some size.
 const (
 	mostItems = 10_000
 	mostBytes = 8 << 20
 )
 
-// cut cuts a log into archives to be closed, and what stays open. archives is
-// how many there are already: those split by size are numbered.
+// cut cuts a log into archives to be closed and the items that stay open. The
+// archives so far are needed to number those that are split by size.
 func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
 	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
 	for _, chunk := range chunks {
@@ -179,12 +180,12 @@ func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part,
 		log = log[n:]
 	}
 	if last := len(closed) - 1; p.Chronological && len(rest) == 0 && last >= 0 {
-		return p.number(closed[:last], archives), closed[last].items // it shows nothing else
+		return p.number(closed[:last], archives), closed[last].items // the last part stays open, because the subscription document would be empty otherwise
 	}
 	if open = log; len(rest) == 0 || !isLarge(open) {
 		return p.number(closed, archives), open
 	}
-	portion := portions(part{p.periodOf(open, now), open}) // a period too long to wait for its end
+	portion := portions(part{p.periodOf(open, now), open}) // the period is too large to wait for its end
 	last := len(portion) - 1
 	return p.number(append(closed, portion[:last]...), archives), portion[last].items
 }
@@ -199,7 +200,7 @@ func (p *Publisher) number(parts []part, archives int) []part {
 	return parts
 }
 
-// periodOf names the period that a log belongs to, as if it had ended.
+// periodOf names the period of a log as if it had ended.
 func (p *Publisher) periodOf(log []item, now time.Time) string {
 	if p.Split.Period == 0 {
 		return ""
@@ -208,10 +209,10 @@ func (p *Publisher) periodOf(log []item, now time.Time) string {
 	return chunks[0].Name
 }
 
-// standIns returns entries in the place of items, as a Split counts them:
-// deletions move into archives as entries do. What is dated in the future belongs
-// where it stands, to the period of what comes before it, or else after: by its
-// own no other period would ever end.
+// standIns returns an entry for each item, for Split to count: deletions move
+// into archives as entries do. An item that is dated in the future counts with
+// the time of the item before it, or else of the first one after it that is
+// not: with its own time no other period would ever end.
 func standIns(log []item, now time.Time) []*feedhistory.Entry {
 	at := now
 	if i := slices.IndexFunc(log, func(it item) bool { return !it.change().After(now) }); i >= 0 {
@@ -231,7 +232,7 @@ func standIns(log []item, now time.Time) []*feedhistory.Entry {
 	return entries
 }
 
-// portions cuts what is too large for one document.
+// portions divides a part that is too large for one document.
 func portions(whole part) (parts []part) {
 	from, size := 0, 0
 	for i, it := range whole.items {
@@ -247,7 +248,7 @@ func portions(whole part) (parts []part) {
 
 func isLarge(items []item) bool { return len(portions(part{items: items})) > 1 }
 
-// size is how many bytes an item has, roughly.
+// size returns the approximate size of an item in bytes.
 func (it item) size() int {
 	if it.entry == nil {
 		return len(it.id) + 150

@@ -8,23 +8,24 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A builder writes the documents of one call.
+// A builder writes the documents of a call.
 type builder struct {
 	p       *Publisher
 	s       *state // what is published
 	head    *feedhistory.Document
 	ledger  ledger    // of the next subscription document
 	updated time.Time // when the feed last changed
-	written []string  // archives that were not there before, and nothing refers to yet
+	written []string  // new archives, which nothing refers to yet
 
-	name, text string // an archive that waits for the name of its successor
-	waiting    []file // archives that are to be written
-	held       int    // bytes of these
+	name, text string // the archive that waits for the name of its successor
+	waiting    []file // archives that are still to be written
+	held       int    // their size in bytes
 }
 
 // advance takes the times of new items into account. The feed's time is never
-// earlier than that of anything in it. Readers go by it where entries have none
-// (5005#21): then it is later than it was.
+// earlier than the time of anything in it. If an item has no time, the feed's
+// time becomes later than it was, because readers use it for entries without a
+// time (5005#21).
 func (b *builder) advance(items []item) {
 	timeless := false
 	for _, it := range items {
@@ -34,13 +35,13 @@ func (b *builder) advance(items []item) {
 	if was := b.s.updated(); timeless && !b.updated.After(was) {
 		b.updated = later(was.Add(time.Second), epoch)
 	}
-	if b.updated.IsZero() { // an empty feed's
+	if b.updated.IsZero() { // the feed is empty
 		b.updated = epoch
 	}
 	b.updated = b.p.resolution(b.updated)
 }
 
-// change is when an item came about, as well as is known.
+// change returns when an item was changed, as far as is known.
 func (it item) change() time.Time {
 	if it.time.IsZero() && it.entry != nil {
 		return it.entry.Published
@@ -48,8 +49,8 @@ func (it item) change() time.Time {
 	return it.time
 }
 
-// resolution returns a time as documents can have it, and not before t: those
-// of RSS have whole seconds.
+// resolution rounds a time up to one that documents can express; RSS has whole
+// seconds.
 func (p *Publisher) resolution(t time.Time) time.Time {
 	t = t.UTC()
 	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
@@ -73,7 +74,8 @@ func (b *builder) close(part part) error {
 	return nil
 }
 
-// add renders an archive. It is written when its successor's name is known.
+// add renders an archive, which is written when the name of its successor is
+// known.
 func (b *builder) add(stem string, head *feedhistory.Document, items []item, updated time.Time) error {
 	name, text, err := b.p.renderArchive(stem, b.ledger.prev, head, items, updated)
 	if err != nil {
@@ -102,7 +104,7 @@ func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string
 	}
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
-	// As it is, as yet (5005#2): readers can tell that nothing is missing.
+	// for now (5005#2), so that readers can tell that nothing is missing
 	d.Complete = b.ledger.prev == "" && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // checkChain checks what Fetch does not look at: that every link of every
-// document which can be reached leads to a document that links back. Between a
-// crash and the next call an archive may have its new successor already.
+// reachable document leads to a document that links back. Between a crash and
+// the next call, an archive may already have its new successor.
 func checkChain(t require.TestingT, out fs.FS, p *Publisher) {
 	if _, err := fs.Stat(out, p.name()); isNotExist(err) {
 		return
@@ -44,7 +44,7 @@ func checkChain(t require.TestingT, out fs.FS, p *Publisher) {
 	}
 }
 
-// readOnly is an output that is only read.
+// readOnly is an output that refuses writes.
 type readOnly struct {
 	fs.FS
 	Output

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// Everything that is published and served is free of findings but for notes:
-// at each step of a feed's life, in both formats, the whole chain.
+// At each step of a feed's life, in both formats, check finds nothing but notes
+// in the whole chain as it is published and served.
 func TestPublishedIsClean(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		t.Run(format.String(), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// chainOf returns the documents of what is published, the newest first.
+// chainOf returns the published documents, newest first.
 func chainOf(t require.TestingT, p *Publisher) (docs []*feedhistory.Document) {
 	s, err := p.load()
 	require.NoError(t, err)
@@ -25,10 +25,10 @@ func chainOf(t require.TestingT, p *Publisher) (docs []*feedhistory.Document) {
 	return docs
 }
 
-// A chronological feed keeps the order of time through all its documents, however
-// its entries come and are cut, many of them with one time: no archive is newer
-// than an entry after it, no document is older than what it has, and the
-// subscription document has the newest entry. What is older than that is refused.
+// A chronological feed keeps the order of time through all its documents,
+// however its entries come and are cut, even if many have the same time: no
+// archive is newer than a later entry, no document is older than its content,
+// and the subscription document has the newest entry. Older items are refused.
 func TestChronological(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		out := newMemory()
@@ -82,8 +82,8 @@ func inOrder(t require.TestingT, docs []*feedhistory.Document) {
 	}
 }
 
-// Whether the subscription document is marked as complete can be decided by what
-// it has.
+// A function can decide, from the subscription document, whether it is marked
+// as complete.
 func TestCompleteIsAsked(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
@@ -94,7 +94,7 @@ func TestCompleteIsAsked(t *testing.T) {
 	}
 }
 
-// The version that counts is the latest, also where older ones stand beside it.
+// The latest version counts, even if older ones are in the same document.
 func TestVersionsAreKnown(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)

@@ -9,9 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// commit publishes what the builder has written. If an older archive is to
-// link to a new one, there are two documents to change: a note says so first,
-// and with it the call is decided. Otherwise the subscription document decides.
+// commit publishes what the builder has written. If an older archive gains a
+// link to a new one, two documents must change: then a note says so first, and
+// the call takes effect with the note. Otherwise it takes effect with the
+// subscription document.
 func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	text, err := b.subscription(open, recent)
 	if err != nil {
@@ -39,13 +40,14 @@ func (b *builder) commit(open []item, recent []*feedhistory.Entry) error {
 	return b.unlist()
 }
 
-// noteName is where the note stands: hidden, beside the subscription document.
+// noteName returns the name of the note, a hidden file next to the subscription
+// document.
 func (p *Publisher) noteName() string {
 	dir, base := path.Split(p.name())
 	return dir + "." + base + ".next"
 }
 
-// note decides on a call, and carries it out.
+// note makes a call take effect, and then does what the note says.
 func (p *Publisher) note(text string) error {
 	if err := p.Output.Put(p.noteName(), []byte(text)); err != nil {
 		return err
@@ -53,12 +55,13 @@ func (p *Publisher) note(text string) error {
 	return p.resume()
 }
 
-// resume carries out what a note says, if there is one. Each step may be done
-// already: then it is done again with the same outcome.
+// resume does what the note says, if there is one. A step may have been done
+// already; doing it again has the same result.
 //
-// The archive that gains a next-archive comes before the subscription document,
-// so nobody finds an archive by prev-archive whose predecessor does not link to
-// it (5005#12). When archives are replaced it comes after, for the same reason.
+// The archive that gains a next-archive is written before the subscription
+// document, so that nobody finds by prev-archive an archive whose predecessor
+// does not link to it (5005#12). When archives are replaced it is written
+// after, for the same reason.
 func (p *Publisher) resume() error {
 	text, err := p.read(p.noteName())
 	if isNotExist(err) {
@@ -87,7 +90,7 @@ func (p *Publisher) resume() error {
 	return p.Output.Remove(p.noteName())
 }
 
-// link gives an archive its next-archive. One that has been taken away
+// link adds the next-archive to an archive. An archive that was removed
 // (5005#18) needs none.
 func (p *Publisher) link(before, next string) error {
 	if before == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// What a feed says of how much it has is handed on by its subscription document,
-// and stays there when it is published again; archives, which never change, have
-// nothing of it.
+// The subscription document passes on what a feed says about its coverage, and
+// keeps it when it is published again. Archives, which never change, do not
+// have it.
 func TestCoverageIsHandedOn(t *testing.T) {
 	coverage := &feedhistory.Coverage{Of: "http://example.org/feed", Kind: feedhistory.Plain, Verdict: feedhistory.Window}
 	out := Dir{Path: t.TempDir()}
@@ -23,7 +23,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 		Head: &feedhistory.Document{ID: "urn:feed", Title: "A", Coverage: coverage},
 	}
 	require.NoError(t, p.Append(entries(t, 1, 5)...))
-	p = &Publisher{Output: out, Base: p.Base, Split: p.Split} // which takes the head that is published
+	p = &Publisher{Output: out, Base: p.Base, Split: p.Split} // this one takes the published head
 	require.NoError(t, p.Append(entries(t, 6, 1)...))
 
 	documents := 0

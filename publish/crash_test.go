@@ -23,11 +23,11 @@ import (
 
 var kills = flag.Int("kills", 15, "how often TestKill kills a publishing process")
 
-// victim names the variable that makes the test binary a publishing process:
-// its value is the directory.
+// victim is the variable that makes the test binary a publishing process; its
+// value is the directory.
 const victim = "FEEDHISTORY_PUBLISH_DIR"
 
-// TestMain publishes instead of testing in a process that is to be killed.
+// TestMain publishes instead of testing if the process is one to be killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(victim); dir != "" {
 		if err := publishForever(dir, os.Stdout); err != nil {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// publishForever appends, deletes and erases, each with a word on w before and
-// after.
+// publishForever appends, deletes and erases, and writes a word to w before and
+// after each call.
 func publishForever(dir string, w io.Writer) error {
 	p := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}
 	for {
@@ -74,9 +74,9 @@ func publishForever(dir string, w io.Writer) error {
 	}
 }
 
-// TestKill kills a publishing process at random points, again and again. After
-// each time the directory is a valid archived feed, nothing that was
-// acknowledged is missing, no link dangles, and the next process goes on.
+// TestKill kills a publishing process at random points, again and again. Each
+// time the directory is a valid archived feed, nothing that was acknowledged is
+// missing, no link dangles, and the next process continues.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	states := map[string]string{} // by id, the last verb that was acknowledged
@@ -92,7 +92,7 @@ func TestKill(t *testing.T) {
 		found := facts(fetch(t, d, p.URL()))
 		for id, state := range states {
 			switch deleted := strings.HasSuffix(found[id], " deleted"); {
-			case begun[id] != "": // either may be
+			case begun[id] != "": // the call may have taken effect or not
 			case state == "append":
 				require.Contains(t, found, id, "after kill %d", kill)
 				require.False(t, deleted)
@@ -107,14 +107,15 @@ func TestKill(t *testing.T) {
 			require.NotEmpty(t, begun[id], "published, but nobody wanted that: %s", id)
 		}
 		for id := range begun {
-			states[id] = "unknown" // the next process may still carry it out
+			states[id] = "unknown" // the next process may still do it
 		}
 	}
 	t.Logf("%d kills, %d entries", *kills, len(states))
 }
 
-// publishUntilKilled runs a publishing process for a while. It returns what was
-// begun and not acknowledged, and adds to states what was.
+// publishUntilKilled runs a publishing process for a while. It returns the
+// calls that were begun but not acknowledged, and adds those that were to
+// states.
 func publishUntilKilled(t *testing.T, dir string, states map[string]string) (begun map[string]string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victim+"="+dir)

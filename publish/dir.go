@@ -9,10 +9,11 @@ import (
 )
 
 // A Dir is an Output in a directory of the file system, which any web server
-// can serve. Names that begin with a dot are not for readers: the lock, files
-// that are being written, and what a Publisher has still to do after a crash.
+// can serve. Files whose names begin with a dot are not for readers: the lock,
+// files that are being written, and notes about what a Publisher must finish
+// after a crash.
 type Dir struct {
-	Path string // of the directory, which is made if it is not there; zero: the current one
+	Path string // the directory, which is created if it does not exist; "" means the current one
 }
 
 const lockName = ".lock"
@@ -20,14 +21,14 @@ const lockName = ".lock"
 // Open implements fs.FS.
 func (d Dir) Open(name string) (fs.File, error) { return os.DirFS(d.path(".")).Open(name) }
 
-// path returns the file that a name stands for.
+// path returns the path of the file with a name.
 func (d Dir) path(name string) string {
 	return filepath.Join(cmp.Or(d.Path, "."), filepath.FromSlash(name))
 }
 
-// Put implements Output. The data goes to a file beside, which takes over the
-// name once it is on the disk. What a crash leaves behind is overwritten when
-// the same name is put again.
+// Put implements Output. It writes the data to a temporary file, which gets the
+// name once the data is on the disk. What a crash leaves behind is overwritten
+// when the same name is put again.
 func (d Dir) Put(name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
@@ -47,11 +48,11 @@ func (d Dir) Put(name string, data []byte) error {
 	return syncDir(dir)
 }
 
-// tempSuffix ends the names of files that are being written.
+// tempSuffix is the suffix of files that are being written.
 const tempSuffix = ".tmp"
 
-// writeDurably writes a file, and waits until it is on the disk: before a
-// rename, or else a crash could leave the new name with nothing in it.
+// writeDurably writes a file, and waits until it is on the disk. If it did not
+// wait, a crash after the rename could leave an empty file under the new name.
 func writeDurably(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -63,7 +64,7 @@ func writeDurably(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeDir makes a directory and its parents, each durable in its own.
+// makeDir creates a directory and its parents, each durably in its own parent.
 func makeDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -80,8 +81,8 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// Remove implements Output. What a crash has left half-written under that name
-// goes as well.
+// Remove implements Output. It also removes what a crash has left half-written
+// under the name.
 func (d Dir) Remove(name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
@@ -107,9 +108,9 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// Lock implements Output. The operating system holds the lock, and drops it
-// when the process ends, however that happens. The lock's file, .lock, is there only
-// as long, or until the next lock after a crash.
+// Lock implements Output. The operating system holds the lock, and releases it
+// when the process ends, however that happens. The lock's file, .lock, exists
+// only while the lock is held or, after a crash, until the next Lock.
 func (d Dir) Lock() (unlock func() error, err error) {
 	if err := makeDir(d.path(".")); err != nil {
 		return nil, err

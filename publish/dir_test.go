@@ -21,7 +21,8 @@ func TestDirIsServed(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o444), info.Mode()&0o444, "a web server can read it")
 }
 
-// TestDirPutFails: the old data stays, and nothing is left over.
+// TestDirPutFails checks that the old data stays, and that nothing else is
+// left.
 func TestDirPutFails(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	require.NoError(t, d.Put("x/y", []byte("one")))
@@ -37,7 +38,8 @@ func TestDirPutFails(t *testing.T) {
 	require.Equal(t, "one", string(data))
 }
 
-// TestDirPutAfterCrash: a file that a crash left half-written is no obstacle.
+// TestDirPutAfterCrash checks that a file which a crash left half-written does
+// no harm.
 func TestDirPutAfterCrash(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	require.NoError(t, os.WriteFile(filepath.Join(d.Path, ".x.tmp"), []byte("half of somethi"), 0o666))
@@ -50,8 +52,8 @@ func TestDirPutAfterCrash(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
-// However many come at the same time, one has the lock, and in the end there is no
-// file of it.
+// However many try at the same time, one gets the lock, and in the end its file
+// is gone.
 func TestDirLockIsOnes(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	var holders, had atomic.Int64

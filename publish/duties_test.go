@@ -16,9 +16,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// The duties of a publisher (RFC 5005), each met by default, in Atom and RSS.
+// These tests check the duties of a publisher (RFC 5005), each met by default,
+// in Atom and RSS.
 
-// published returns what a Publisher with its default settings has made of 350
+// published returns what a Publisher with default settings makes of 350
 // entries, appended a few at a time.
 func published(t *testing.T, format feedhistory.Format) (*memory, *Publisher) {
 	out := newMemory()
@@ -58,7 +59,8 @@ func TestDuties(t *testing.T) {
 	}
 }
 
-// duty2: the feed is complete as long as there is no archive (5005#26).
+// duty2 checks that the feed is complete as long as there is no archive
+// (5005#26).
 func duty2(t *testing.T, out *memory, p *Publisher) {
 	require.NotContains(t, string(out.files[p.name()]), "complete", "there are archives")
 	young := newMemory()
@@ -95,7 +97,8 @@ func duty8(t *testing.T, out *memory, p *Publisher) {
 	require.False(t, s.doc.Updated.Before(s.doc.Entries[0].Updated))
 }
 
-// duty9: nor does anything else, except that next-archive comes once.
+// duty9 checks that nothing else changes, except that next-archive is added
+// once.
 func duty9(t *testing.T, out *memory, p *Publisher) {
 	before := archives(t, p)
 	require.Len(t, before, 3)
@@ -173,8 +176,8 @@ func duty14(t *testing.T, out *memory, p *Publisher) {
 	require.NotContains(t, string(out.files[p.name()]), "fh:archive")
 }
 
-// duty15: what next-archive leads to is there before the link is, with all its
-// entries: the memory panics if they ever change.
+// duty15 checks that the target of next-archive exists before the link does,
+// with all its entries. The memory panics if they ever change.
 func duty15(t *testing.T, out *memory, p *Publisher) {
 	links := 0
 	out.Fail = func(string) feedtest.Failure { // called before each operation
@@ -199,7 +202,7 @@ func duty15(t *testing.T, out *memory, p *Publisher) {
 }
 
 func duty16(t *testing.T, out *memory, p *Publisher) {
-	for _, id := range []string{"e1", "e350"} { // in an archive, and not
+	for _, id := range []string{"e1", "e350"} { // one in an archive, one not
 		old := fetch(t, out, p.URL()).Entries
 		at := old[0].Updated
 		for _, e := range old {
@@ -247,8 +250,8 @@ func duty18(t *testing.T, out *memory, p *Publisher) {
 	require.Len(t, fetch(t, out, p.URL()).Entries, 349)
 }
 
-// TestPagedDuties: 5005#5, a page has at least one of four links, and 5005#6, as
-// many as is practical.
+// TestPagedDuties checks 5005#5, that a page has at least one of the four
+// links, and 5005#6, that it has as many as is practical.
 func TestPagedDuties(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 11, 35} {
 		log := entries(t, 1, n)

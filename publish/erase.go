@@ -10,17 +10,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Erase removes all versions of entries, as if they had never been published:
-// for when the law wants it, as nothing else should. Archives that have one of
-// them are replaced under new names, and so are all that follow, as their
-// links change; the old ones are removed, and their URLs answer 404 (5005#18),
-// upon which readers begin again at the subscription document.
+// Erase removes all versions of entries as if they had never been published.
+// Use it where the law demands it, and for nothing else. Archives that contain
+// one of the entries are replaced under new names, and so are all later ones,
+// because their links change. The old archives are removed and their URLs
+// answer 404 (5005#18), which makes readers begin again at the subscription
+// document.
 //
-// Copies elsewhere stay, and nobody is told. Delete an entry first to tell
-// those who keep copies; deletions stay.
+// Copies elsewhere remain, and nobody is told. To tell those who keep copies,
+// delete the entry first: deletions stay.
 //
-// All archives are read. An *EntryError says which id is not there; nothing is
-// erased then.
+// Erase reads all archives. If an id is not there, an *EntryError says which,
+// and nothing is erased.
 func (p *Publisher) Erase(ids ...string) error {
 	return p.exclusively(func(s *state) error {
 		chain, err := p.chain(s)
@@ -35,8 +36,8 @@ func (p *Publisher) Erase(ids ...string) error {
 	})
 }
 
-// chain returns the archives' names, oldest first. All must be there: what is
-// beyond a missing one could not be erased from.
+// chain returns the names of the archives, oldest first. All of them must
+// exist: nothing can be erased beyond a missing one.
 func (p *Publisher) chain(s *state) (names []string, err error) {
 	for name := s.prev; name != ""; {
 		a, err := p.archive(name)
@@ -50,7 +51,8 @@ func (p *Publisher) chain(s *state) (names []string, err error) {
 	return names, nil
 }
 
-// affected returns the index of the oldest archive that has any of the ids.
+// affected returns the index of the oldest archive that contains one of the
+// ids.
 func (p *Publisher) affected(s *state, chain, ids []string) (first int, err error) {
 	missing := map[string]bool{}
 	for _, id := range ids {
@@ -80,7 +82,7 @@ func (p *Publisher) affected(s *state, chain, ids []string) (first int, err erro
 	return first, nil
 }
 
-// erase writes the archives from the first affected one on anew.
+// erase rewrites the archives from the first affected one on.
 func (p *Publisher) erase(s *state, chain []string, first int, ids []string) error {
 	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger, updated: s.updated()}
 	b.ledger.before, b.ledger.next, b.ledger.erase = "", "", true
@@ -105,8 +107,8 @@ func (p *Publisher) erase(s *state, chain []string, first int, ids []string) err
 	return b.commit(open, recent)
 }
 
-// replace writes an archive anew, without the ids; not at all, if nothing is
-// left: a reader would give up on many in a row that bring nothing.
+// replace rewrites an archive without the ids. It writes none if nothing is
+// left, because readers give up after many archives in a row without entries.
 func (b *builder) replace(name string, ids []string) error {
 	a, err := b.p.archive(name)
 	if err != nil {
@@ -123,8 +125,8 @@ func (b *builder) replace(name string, ids []string) error {
 	return b.add(stem, a.doc, merge(entries, a.doc.Deleted), a.doc.Updated)
 }
 
-// sweep removes the archives that the chain from the newest on does not have,
-// and what a crash has left of such.
+// sweep removes the archives that are not in the chain that begins at the
+// newest, and what a crash has left of such archives.
 func (p *Publisher) sweep(newest string) error {
 	chain, err := p.chain(&state{ledger: ledger{prev: newest}})
 	if err != nil {

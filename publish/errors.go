@@ -6,35 +6,39 @@ import (
 	"time"
 )
 
-// Why an entry is refused: what the error of an *EntryError matches.
+// The reasons for refusing an entry. The error of an *EntryError matches one of
+// them.
 var (
-	// ErrSameTime: another version with the same update time is published, so
-	// nobody could tell which is the newer (5005#16).
+	// ErrSameTime says that another version with the same update time is
+	// published, so nobody could tell which is newer (5005#16).
 	ErrSameTime = errors.New("another version with this update time is published already")
-	// ErrStale: a version, or a deletion, with a later time is published.
+	// ErrStale says that a version, or a deletion, with a later time is
+	// published.
 	ErrStale = errors.New("what is published is newer")
-	// ErrLate: another entry is newer, and the feed is Chronological.
-	ErrLate = errors.New("the feed is newer")
-	// ErrNotPublished: there is no entry with this id that could be corrected,
-	// or erased.
+	// ErrLate says that a newer entry is published and the feed is
+	// Chronological.
+	ErrLate = errors.New("the feed has newer entries")
+	// ErrNotPublished says that there is no entry with this id to correct or
+	// erase.
 	ErrNotPublished = errors.New("no such entry is published")
-	// ErrUnpublishable: the entry would not be read as it was given, for
-	// instance because its id has characters that XML cannot have.
+	// ErrUnpublishable says that readers would not read the entry as it was
+	// given, for instance because its id contains characters that XML does not
+	// allow.
 	ErrUnpublishable = errors.New("the entry cannot be written so that it is read as it was meant")
 )
 
-// ErrForeign says that the file in the place of the subscription document was
-// not written by a Publisher. Its entries can be published by AppendHistory,
-// once it is out of the way.
+// ErrForeign says that the file with the name of the subscription document was
+// not written by a Publisher. Move it away; its entries can then be published
+// by AppendHistory.
 var ErrForeign = errors.New("not a subscription document that this package wrote")
 
-// An EntryError says which entry is refused, and why. Nothing of the call has
+// An EntryError says which entry was refused, and why. Nothing of the call has
 // been published then.
 type EntryError struct {
 	ID        string
-	Given     time.Time // the time it came with
-	Published time.Time // that of the version, or deletion, which is published; with ErrLate, that of the newest entry
-	Err       error     // ErrSameTime, ErrStale, ErrLate, ErrNotPublished or ErrUnpublishable, or wraps it
+	Given     time.Time // the update time of the entry
+	Published time.Time // the time of the published version or deletion; with ErrLate, of the newest published entry
+	Err       error     // matches ErrSameTime, ErrStale, ErrLate, ErrNotPublished or ErrUnpublishable
 }
 
 // Error returns the id, the reason and the times.

@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A site's build publishes all entries that there are. At the second time
-// there is nothing to do.
+// The build of a site publishes all entries. The second time there is nothing
+// to do.
 func ExamplePublisher_Update() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -56,7 +56,7 @@ func ExamplePublisher_Update() {
 	// 200 application/atom+xml
 }
 
-// A feed without end is served page by page, from a query.
+// An endless feed is served page by page, from a query.
 func ExamplePages() {
 	pages := &publish.Pages{
 		Head: &feedhistory.Document{ID: "urn:numbers", Title: "Numbers", Authors: []feedhistory.Person{{Name: "Ann"}}},

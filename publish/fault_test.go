@@ -14,15 +14,15 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A deed is one call on a Publisher, and what it should come to.
+// A deed is a call on a Publisher, with its expected result.
 type deed struct {
 	call func(*Publisher) error
 	into func(model)
 }
 
-// history is a short history in which everything happens that writes: the first
-// entry, closing the first archive, the second, two at once, a deletion, a
-// correction, erasures, another split.
+// history is a short history with everything that writes: the first entry,
+// closing the first archive, the second, two at once, a deletion, a correction,
+// erasures, another split.
 func history(t testing.TB) []deed {
 	add := func(from, n int) deed {
 		return deed{
@@ -61,10 +61,10 @@ func history(t testing.TB) []deed {
 	}
 }
 
-// TestEveryFault lets each operation of a history fail, in each way that there
-// is. Nothing that was acknowledged is missing afterwards, no link leads
-// nowhere, and what failed took place whole or not at all. Then it is repeated,
-// and the history goes on.
+// TestEveryFault makes each operation of a history fail, in every possible way.
+// Afterwards nothing that was acknowledged is missing, no link dangles, and the
+// failed call took effect either whole or not at all. Then the call is
+// repeated, and the history goes on.
 func TestEveryFault(t *testing.T) {
 	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0
@@ -76,7 +76,7 @@ func TestEveryFault(t *testing.T) {
 	}
 }
 
-// fault lets the nth operation fail, and reports whether there was one.
+// fault makes the nth operation fail, and reports whether there was one.
 func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	out, m := newMemory(), newModel()
 	p := newPublisher(out)
@@ -98,7 +98,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 				p = &Publisher{Output: out, Base: base, Recent: p.Recent, Split: p.Split}
 			}
 			err = d.call(p)
-			if !errors.Is(err, ErrNotPublished) { // what is erased already cannot be again
+			if !errors.Is(err, ErrNotPublished) { // what is already erased cannot be erased again
 				require.NoError(t, err)
 			}
 		}
@@ -110,8 +110,8 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	return hit
 }
 
-// recoverFrom checks what a fault leaves: all of before, or all of after, for
-// readers and for a new process.
+// recoverFrom checks the state after a fault, for readers and for a new
+// process: it is either that from before the call, or that from after it.
 func recoverFrom(t *testing.T, left *memory, p *Publisher, before, after model) {
 	out := left.clone()
 	checkChain(t, out, p)
@@ -130,8 +130,9 @@ func recoverFrom(t *testing.T, left *memory, p *Publisher, before, after model) 
 	}
 }
 
-// TestLeftovers: of what a killed call has left that is removed which nobody can
-// know: not an archive that was there before, be it in the chain or not.
+// TestLeftovers checks that what a killed call has left is removed if nobody
+// can know it, but never an archive that existed before, whether it is in the
+// chain or not.
 func TestLeftovers(t *testing.T) {
 	d := Dir{Path: t.TempDir()}
 	p := newPublisher(d)
@@ -165,7 +166,7 @@ func TestLeftovers(t *testing.T) {
 	checkChain(t, d, p)
 }
 
-// A killed output does nothing any more after so many files.
+// A killed output does nothing more after a number of files.
 type killed struct {
 	Dir
 	puts int
@@ -180,8 +181,8 @@ func (k *killed) Put(name string, data []byte) error {
 
 func (k *killed) Remove(string) error { return feedtest.ErrDisk }
 
-// TestUndo: what cannot be published leaves nothing behind, and neither does a
-// disk that is full.
+// TestUndo checks that neither a call that cannot be published nor a full disk
+// leaves anything behind.
 func TestUndo(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)

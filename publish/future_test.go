@@ -11,9 +11,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// An entry that is dated in the future ends no period and begins none: over many
-// rounds archives are closed as they would be without it, stay what they are but
-// for next-archive, and the subscription document does not grow.
+// An entry that is dated in the future neither ends a period nor begins one:
+// over many rounds archives are closed as they would be without it, do not
+// change except for next-archive, and the subscription document does not grow.
 func TestFuture(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"for ever": 50 * 365 * 24 * time.Hour, "for ten days": 10 * 24 * time.Hour} {
 		for _, split := range []feedhistory.Split{{Period: feedhistory.Day}, {Period: feedhistory.Month}, {Size: 10}} {

@@ -15,39 +15,38 @@ import (
 	"time"
 )
 
-// A Handler serves published documents over HTTP. It only serves files: what a
-// Publisher wrote is what clients get, byte for byte, from this handler as from
-// any other server of files.
+// A Handler serves published documents over HTTP. It serves the files byte for
+// byte as a Publisher wrote them, like any other server of files.
 //
 //	http.Handle("/feeds/", http.StripPrefix("/feeds", &publish.Handler{FS: publish.Dir{Path: "public/feeds"}}))
 //
-// What it adds to http.FileServerFS comes from the documents themselves: the
-// media type of their format, an ETag of their content, Cache-Control by their
-// place in the feed's history, Link headers with the relations that their heads
-// have, and gzip for those who ask for it. Directories are not listed, and
-// neither files that are hidden (a name beginning with a dot) nor temporary
-// ones and locks are served.
+// Beyond what http.FileServerFS does, a Handler uses the documents themselves:
+// it sends the media type of their format, an ETag of their content, a
+// Cache-Control that fits their place in the feed's history, Link headers with
+// the relations in their heads, and gzip to clients that accept it. It lists no
+// directories, and does not serve hidden files (names that begin with a dot),
+// temporary files and locks.
 //
-// An archive that has a next-archive does not change any more (5005#9), and its
-// name is not used for anything else (5005#10): caches may keep it for good.
-// The newest archive may still gain its next-archive (5005#12), and so may be
-// kept for no longer than a subscription document.
+// An archive that has a next-archive no longer changes (5005#9), and its name
+// is never reused (5005#10), so caches may keep it for good. The newest archive
+// may still gain its next-archive (5005#12), so caches may keep it no longer
+// than a subscription document.
 type Handler struct {
-	FS     fs.FS         // FS has the documents; files must be replaced, never written into.
-	MaxAge time.Duration // MaxAge is how long caches may keep what can still change; zero means 5 minutes.
-	Memory int64         // Memory is how many bytes of compressed documents to keep; zero means 64 MiB, negative no compression.
-	Logger *slog.Logger  // Logger gets files that cannot be read; nil means no logging.
+	FS     fs.FS         // FS contains the documents; files must be replaced, never modified in place.
+	MaxAge time.Duration // MaxAge is how long caches may keep documents that can still change; zero means 5 minutes.
+	Memory int64         // Memory is the maximum number of bytes of compressed documents to keep; zero means 64 MiB, a negative number no compression.
+	Logger *slog.Logger  // Logger logs files that cannot be read; nil means no logging.
 
 	once       sync.Once
 	known      cache[*described]  // by name
 	compressed cache[*compressed] // by the ETag of what was compressed
-	busy       chan struct{}      // holds those who read whole documents
+	busy       chan struct{}      // limits how many goroutines read whole documents at once
 }
 
 const (
 	defaultMaxAge = 5 * time.Minute
 	defaultMemory = 64 << 20
-	maxKnown      = 20_000 // documents, with half a kilobyte about each
+	maxKnown      = 20_000 // documents, of about half a kilobyte each
 )
 
 func (h *Handler) setUp() {
@@ -60,13 +59,13 @@ func (h *Handler) setUp() {
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 
-// ServeHTTP answers GET and HEAD requests for the document that the URL's path
-// names.
+// ServeHTTP answers GET and HEAD requests for the document that the path of the
+// URL names.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.setUp)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
 	}
 	name, ok := documentName(r.URL.Path)
@@ -79,8 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// documentName returns the name in an fs.FS that a URL's path stands for. There
-// is no other path for the same name, and none for what is not a document.
+// documentName returns the name in an fs.FS for the path of a URL. Each
+// document has exactly one path, and other files have none.
 func documentName(path string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(path, "/")
 	if !ok || name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
@@ -97,7 +96,8 @@ func documentName(path string) (name string, ok bool) {
 	return name, true
 }
 
-// serve answers with the named file. An error means that nothing has been sent.
+// serve answers with the named file. If it returns an error, it has sent
+// nothing.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) error {
 	f, err := h.FS.Open(name)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	header := w.Header()
 	d.setHeader(header)
-	if mayFail(r) { // a 412 would inherit it, and stay in caches for as long
+	if mayFail(r) { // a 412 would inherit the max-age, and stay in caches as long
 		header.Set("Cache-Control", "no-cache")
 	}
 	if d.compressible && h.Memory >= 0 {
@@ -140,9 +140,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 
 var varyEncoding = []string{"Accept-Encoding"}
 
-// reader returns the compressed document and adds what the header has to say of
-// it. ServeContent leaves the length of anything encoded to others; where it
-// may answer that a precondition failed, there must be none.
+// reader returns the compressed document, and adds its fields to the header.
+// ServeContent sets no Content-Length for encoded content, so reader sets it,
+// except where ServeContent may answer that a precondition failed.
 func (c *compressed) reader(r *http.Request, header http.Header) io.ReadSeeker {
 	header.Set("Content-Encoding", "gzip")
 	header.Set("Etag", c.tag)
@@ -158,7 +158,7 @@ func mayFail(r *http.Request) bool {
 	return r.Header.Get("If-Match") != "" || r.Header.Get("If-Unmodified-Since") != ""
 }
 
-// fail says that the document is not there, or cannot be read.
+// fail answers that the document does not exist or cannot be read.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
 	for _, name := range []string{"Cache-Control", "Content-Encoding", "Content-Type", "Etag", "Link"} {
 		w.Header().Del(name)
@@ -179,8 +179,9 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err 
 	}
 }
 
-// isEscape recognises what an os.Root says of a link that leads out of it, and
-// what systems say of a file taken for a directory: there is no such document.
+// isEscape recognises the errors of an os.Root for a link that leads out of it,
+// and those of operating systems for a file used as a directory: in both cases
+// there is no such document.
 func isEscape(err error) bool {
 	var path *fs.PathError
 	if !errors.As(err, &path) {
@@ -190,21 +191,21 @@ func isEscape(err error) bool {
 		strings.Contains(path.Err.Error(), "escapes") // package os has no name for it
 }
 
-// refuse answers with a status. What is missing now may be there a moment
-// later: caches, which may keep a 404 (RFC 9111 §4.2.2), are told to ask again.
+// refuse answers with a status. What is missing now may exist a moment later,
+// so caches, which may keep a 404 (RFC 9111 §4.2.2), are told to ask again.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Cache-Control", "no-cache")
 	http.Error(w, strconv.Itoa(status)+" "+http.StatusText(status), status)
 }
 
-// An openFile is a file, and what was found out about it when it was opened.
+// An openFile is an open file, with what was known when it was opened.
 type openFile struct {
 	fs.File
 	name string
 	info fs.FileInfo
 }
 
-// seeker returns the file's content; files need not be able to seek.
+// seeker returns the file's content, even of files that cannot seek.
 func (f *openFile) seeker() (io.ReadSeeker, error) {
 	if s, ok := f.File.(io.ReadSeeker); ok {
 		return s, nil
@@ -224,7 +225,7 @@ type readSeekFile struct {
 
 func (f readSeekFile) Read(b []byte) (int, error) { return f.Reader.Read(b) }
 
-// rewind returns the content from its start, for ServeContent to read it again.
+// rewind returns the content from its start, so that ServeContent can read it.
 func (f *openFile) rewind() (io.ReadSeeker, error) {
 	s, err := f.seeker()
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 
 var updateHandler = flag.Bool("update.handler", false, "write what handlers answer into testdata/handler")
 
-// Each text file has documents, whose names begin with a slash, and requests
-// with the responses that they get.
+// Each text file contains documents, whose names begin with a slash, and
+// requests with their responses.
 func TestHandler(t *testing.T) {
 	names, err := filepath.Glob("testdata/handler/*.txtar")
 	require.NoError(t, err)
@@ -68,10 +68,10 @@ func handlerDocuments(a *feedtest.Archive) fs.FS {
 }
 
 // A conversation is a sequence of requests and responses as text. The ETags of
-// compressed documents depend on the compressor, and have names in it.
+// compressed documents depend on the compressor, so they have names in it.
 type conversation struct {
 	handler http.Handler
-	names   []string // ETags and their names, in turn
+	names   []string // ETags and their names, alternating
 }
 
 var encoded = regexp.MustCompile(`(?m)^Content-Encoding: gzip$`)
@@ -98,7 +98,8 @@ func (c *conversation) ask(t *testing.T, request string) string {
 	return strings.NewReplacer(c.names...).Replace(answer)
 }
 
-// responseText writes a response's head, and of the body what can be read at once.
+// responseText returns a response's head, and as much of its body as can be
+// read at once.
 func responseText(w *httptest.ResponseRecorder) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// BenchmarkHandler serves the same files as http.FileServerFS beside it: an
-// archive of 200 KB, and a 304. Over a connection, its client reads as little
-// of the answer as it can; without one, only the handlers are measured.
+// BenchmarkHandler serves the same files as http.FileServerFS, for comparison:
+// an archive of 200 KB, and a 304. Over a connection, the client reads as
+// little of the answer as it can; without one, only the handlers are measured.
 func BenchmarkHandler(b *testing.B) {
 	dir := b.TempDir()
 	name := filepath.Join(dir, "1.atom")
@@ -93,7 +93,7 @@ func benchmarkServed(b *testing.B, h http.Handler, header string) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 }
 
-// exchange sends a request and passes over the answer.
+// exchange sends a request and skips the answer.
 func exchange(conn net.Conn, in *bufio.Reader, request string) error {
 	if _, err := io.WriteString(conn, request); err != nil {
 		return err

@@ -2,14 +2,15 @@ package publish
 
 import "sync"
 
-// A cache keeps the values that were used last, as far as they fit. There are
-// two generations: what is used moves to the young one, and when that has half
-// the room, it becomes the old one, whose values are forgotten.
+// A cache keeps the most recently used values, as far as they fit. It has two
+// generations: a value that is used moves to the young one. When the young one
+// has half the size, it becomes the old one, and the old one's values are
+// forgotten.
 type cache[V any] struct {
-	half int64 // of the room, in whatever unit sizes are
+	half int64 // half the maximum size, in whatever unit sizes have
 
 	mu         sync.Mutex
-	size       int64 // of the young ones
+	size       int64 // the size of the young generation
 	young, old map[string]sized[V]
 }
 
@@ -30,7 +31,7 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return v.value, ok
 }
 
-// put keeps a value, unless it would take all the room.
+// put keeps a value, unless it alone would fill the cache.
 func (c *cache[V]) put(key string, value V, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,14 +20,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// What a Handler knows of the documents that it serves, found out once.
+// This file finds out, once for each document, what a Handler needs to know
+// about it.
 
-// A described document is what the response's header says of it.
+// A described is a document's response headers, and what they depend on.
 type described struct {
 	size         int64
 	modified     time.Time
-	found        time.Time // when this was found out
-	constant     bool      // the file can never change
+	found        time.Time // when the document was read
+	constant     bool      // whether the file can never change
 	kind         []string  // Content-Type
 	tag          []string  // ETag
 	cacheControl []string
@@ -35,8 +36,8 @@ type described struct {
 	compressible bool
 }
 
-// setHeader sets the fields that do not depend on the request. The lists are
-// full, so that whoever adds to them gets a copy.
+// setHeader sets the fields that do not depend on the request. The lists have
+// no spare capacity, so that appending to them copies them.
 func (d *described) setHeader(h http.Header) {
 	h["Content-Type"] = d.kind
 	h["Etag"] = d.tag
@@ -49,12 +50,12 @@ func (d *described) setHeader(h http.Header) {
 
 var nosniff = []string{"nosniff"}
 
-// settling is how soon after a change a file may change once more without a
-// difference in its time: clocks of file systems tick in steps.
+// settling is how soon after a change a file may change again without a
+// different time: the clocks of file systems tick in steps.
 const settling = 2 * time.Second
 
-// settled reports whether the file's time was old enough to be known by. Without
-// a time it never is.
+// settled reports whether the file's time was old enough to identify its
+// content. A file without a time is never settled.
 func (d *described) settled() bool {
 	if d.modified.IsZero() {
 		return d.constant
@@ -63,8 +64,9 @@ func (d *described) settled() bool {
 	return age >= settling || age <= -settling
 }
 
-// lastModified is the file's time; zero while a change within the same second
-// could follow, as Last-Modified cannot tell the two apart (RFC 9110 §8.8.2.2).
+// lastModified returns the file's time, or zero while a change within the same
+// second could follow, because Last-Modified cannot tell the two apart (RFC
+// 9110 §8.8.2.2).
 func (d *described) lastModified() time.Time {
 	if !d.settled() {
 		return time.Time{}
@@ -72,14 +74,15 @@ func (d *described) lastModified() time.Time {
 	return d.modified
 }
 
-// describe returns what is known of an open file, or reads it to find out.
+// describe returns what is known about an open file, and reads the file if
+// necessary.
 func (h *Handler) describe(f *openFile) (*described, error) {
 	if d, ok := h.lookUp(f); ok {
 		return d, nil
 	}
 	h.busy <- struct{}{}
 	defer func() { <-h.busy }()
-	if d, ok := h.lookUp(f); ok { // somebody else has read it meanwhile
+	if d, ok := h.lookUp(f); ok { // another goroutine has read it meanwhile
 		return d, nil
 	}
 	d, err := h.read(f)
@@ -94,11 +97,11 @@ func (h *Handler) lookUp(f *openFile) (*described, bool) {
 	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
 }
 
-// maxDocument is the size of documents that are parsed and compressed. Those
-// beyond are served as they are.
+// maxDocument is the maximum size of documents that are parsed and compressed.
+// Larger ones are served as they are.
 const maxDocument = 32 << 20
 
-// read reads a file and describes it; afterwards it stands at its start.
+// read reads and describes a file, and then rewinds it.
 func (h *Handler) read(f *openFile) (*described, error) {
 	content, err := f.rewind()
 	if err != nil {
@@ -128,12 +131,13 @@ func (h *Handler) maxAge() time.Duration {
 
 func values(s string) []string { return []string{s} }
 
-// entityTag makes a strong ETag of a digest (RFC 9110 §8.8.3).
+// entityTag returns a strong ETag made from a digest (RFC 9110 §8.8.3).
 func entityTag(sum []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// classify finds out what kind of document the text is, and which place it has.
+// classify determines what kind of document the text is, and its place in the
+// feed.
 func (d *described) classify(name, text string, maxAge time.Duration) {
 	doc, err := parseHead(text)
 	served := serve(name, doc, err, maxAge)
@@ -146,15 +150,16 @@ func (d *described) classify(name, text string, maxAge time.Duration) {
 	d.links = linkFields(doc.Links)
 }
 
-// Served says how a document is to be served, with the same words as Handler's.
+// A Served says how to serve a document, in the same words that Handler uses.
 type Served struct {
 	Type         string // the media type
-	CacheControl string // an archive that has its successor's link is immutable (5005#12)
-	Archive      bool   // whether it is an archive (5005#14), with that link or without
+	CacheControl string // the Cache-Control header; an archive that has its successor's link is immutable (5005#12)
+	Archive      bool   // whether it is an archive (5005#14), with or without that link
 }
 
-// ServedAs says how a document is to be served by others than Handler. maxAge is
-// how long caches may keep what can still change; zero means 5 minutes.
+// ServedAs returns how servers other than Handler should serve a document.
+// maxAge is how long caches may keep documents that can still change; zero
+// means 5 minutes.
 func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 	text := ""
 	if len(data) <= maxDocument {
@@ -164,7 +169,7 @@ func ServedAs(name string, data []byte, maxAge time.Duration) Served {
 	return serve(name, doc, err, cmp.Or(maxAge, defaultMaxAge))
 }
 
-// serve does that for a document as parseHead has read it.
+// serve does the same for a document that parseHead has read.
 func serve(name string, doc *feedhistory.Document, err error, maxAge time.Duration) Served {
 	if doc == nil {
 		return Served{Type: typeByName(name), CacheControl: briefly(maxAge)}
@@ -176,8 +181,8 @@ func serve(name string, doc *feedhistory.Document, err error, maxAge time.Durati
 	return s
 }
 
-// typeByName guesses the media type of what is no feed, or not one that can be
-// read. What feeds are called does not depend on the system's tables.
+// typeByName guesses the media type of a file that is no feed, or of a feed
+// that cannot be read. The types of feeds do not depend on the system's tables.
 func typeByName(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".atom":
@@ -195,15 +200,15 @@ func briefly(maxAge time.Duration) string {
 	return "public, max-age=" + strconv.Itoa(int(max(maxAge, 0)/time.Second))
 }
 
-// isClosed reports whether a document is an archive that will never change: one
-// that has its successor's link (5005#12).
+// isClosed reports whether a document is an archive that will never change,
+// because it has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
 	_, ok := d.Links.Rel(feedhistory.RelNextArchive)
 	return ok && d.Archive && d.Kind() == feedhistory.Archived
 }
 
-// parseHead reads a feed document, with its links as they stand there; nil if
-// the text is something else.
+// parseHead reads a feed document, leaving its links unresolved. It returns nil
+// if the text is something else.
 func parseHead(text string) (*feedhistory.Document, error) {
 	start := strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")
 	if !strings.HasPrefix(start, "<") && !strings.HasPrefix(start, "{") {
@@ -213,8 +218,8 @@ func parseHead(text string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: limits}.Parse(strings.NewReader(text), "")
 }
 
-// mediaType is the format's. XML says its encoding itself, and a charset here
-// would override that (RFC 7303 §3).
+// mediaType returns the media type of a format. XML declares its encoding
+// itself, and a charset parameter would override that (RFC 7303 §3).
 func mediaType(f feedhistory.Format) string {
 	switch f {
 	case feedhistory.RSS:
@@ -230,9 +235,9 @@ func isTextType(kind string) bool {
 		strings.Contains(kind, "javascript")
 }
 
-// linkFields writes the relations that tie a feed's documents together as Link
-// header fields (RFC 8288). Relative references stay so: in both places they
-// resolve against the document's URL.
+// linkFields returns the relations between a feed's documents as Link header
+// fields (RFC 8288). Relative references stay relative, because they resolve
+// against the document's URL in both places.
 func linkFields(links feedhistory.Links) (fields []string) {
 	for _, l := range links {
 		switch l.Rel {
@@ -246,8 +251,8 @@ func linkFields(links feedhistory.Links) (fields []string) {
 	return fields
 }
 
-// headerURL percent-encodes what cannot stand between the angle brackets: Atom
-// has IRIs there, and anything else may have come from a file.
+// headerURL percent-encodes the characters that may not be between angle
+// brackets: Atom has IRIs, and anything else may come from a file.
 func headerURL(iri string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -261,9 +266,9 @@ func headerURL(iri string) string {
 	return b.String()
 }
 
-// A compressed document is the gzip variant of one; without data if there is
-// nothing to be gained. Its ETag is of its own bytes: another version of the
-// compressor may make others of the same document.
+// A compressed is the gzip variant of a document; its data is nil if
+// compression gains nothing. The ETag is of the compressed bytes, because
+// another version of the compressor may produce different ones.
 type compressed struct {
 	tag  string
 	data []byte
@@ -298,8 +303,8 @@ func (h *Handler) compress(d *described, f *openFile) (*compressed, error) {
 	return c, err
 }
 
-// gzipped compresses without a name or time, so that the result depends on the
-// content only.
+// gzipped compresses without a name or time, so that the result depends only on
+// the content.
 func gzipped(content io.Reader, level int) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, level)

@@ -36,11 +36,11 @@ func getPath(h http.Handler, path string, header ...string) *httptest.ResponseRe
 }
 
 // A file that is replaced by one of the same size, within the same tick of the
-// file system's clock, has another ETag; and it has no Last-Modified yet, as a
-// second's resolution could not tell the two apart.
+// file system's clock, gets a different ETag. It has no Last-Modified yet,
+// because a resolution of seconds could not tell the two apart.
 func TestHandlerSeesEveryChange(t *testing.T) {
 	testEveryChange(t, time.Now())
-	testEveryChange(t, time.Time{}) // an output that knows no times
+	testEveryChange(t, time.Time{}) // an output without times
 }
 
 func testEveryChange(t *testing.T, now time.Time) {
@@ -55,7 +55,7 @@ func testEveryChange(t *testing.T, now time.Time) {
 	assert.Equal(t, http.StatusNotModified, getPath(h, "/feed.atom", "If-None-Match", second.Header().Get("Etag")).Code)
 }
 
-// A settled file is read once to be described, and then only to be sent.
+// A settled file is read once to describe it, and after that only to send it.
 func TestHandlerDescribesOnce(t *testing.T) {
 	files := &countingFS{FS: fstest.MapFS{
 		"1.atom": {Data: []byte(archiveText(20)), ModTime: time.Unix(1e9, 0)},
@@ -116,8 +116,8 @@ func archiveText(n int) string {
 	return b.String()
 }
 
-// What is served compressed is the document, also when many ask at once, and
-// when the memory holds next to nothing.
+// A compressed answer contains the document, even if many ask at once, and if
+// the cache holds next to nothing.
 func TestHandlerCompresses(t *testing.T) {
 	files := fstest.MapFS{}
 	for i := range 10 {
@@ -197,7 +197,7 @@ func (brokenFS) Open(name string) (fs.File, error) {
 	return nil, errors.New("the disk is broken")
 }
 
-// A file that cannot seek is served all the same.
+// A file that cannot seek is served, too.
 func TestHandlerWithoutSeeking(t *testing.T) {
 	h := &Handler{FS: streamFS{fstest.MapFS{"1.atom": {Data: []byte(archiveText(3)), ModTime: time.Unix(1e9, 0)}}}}
 	for range 2 {
@@ -237,8 +237,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Readers walk the feed while it grows, edits and archives included: what they
-// find is always whole.
+// While the feed grows, its edits and archives included, readers walk it and
+// always find it whole.
 func TestHandlerBesidePublisher(t *testing.T) {
 	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.Atom)
 	appendOne := func(i int) {
@@ -263,7 +263,7 @@ func TestHandlerBesidePublisher(t *testing.T) {
 		default:
 		}
 		h := s.fetch(t)
-		for _, e := range h.Entries { // each of the entries before is there, too
+		for _, e := range h.Entries { // every earlier entry is there, too
 			var n int
 			_, err := fmt.Sscan(e.Title().Plain(), &n)
 			assert.NoError(t, err)

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// A ledger is what a subscription document says to the next Publisher, in a
-// processing instruction before the root element, which feed readers do not
-// look at. So all state is in the documents, and the archives need not be read
-// to go on.
+// A ledger is what a subscription document tells the next Publisher, in a
+// processing instruction before the root element, which feed readers ignore. So
+// all state is in the documents, and no archive need be read to continue.
 type ledger struct {
-	open     int       // how many entries, from the first, are not archived yet
-	archives int       // that were ever closed
-	latest   time.Time // what is archived is not newer
-	prev     string    // the newest archive's name; "" for none
+	open     int       // the number of entries, from the first, that are not archived yet
+	archives int       // the number of archives that were ever closed
+	latest   time.Time // archived items are not newer than this
+	prev     string    // the name of the newest archive; "" for none
 
 	// What is still to be done, in a note (see commit.go).
 	before string // the name of the archive whose successor is new; "" for none
-	next   string // that successor; "" for none
-	erase  bool   // and what is unreferenced is to be removed
+	next   string // the name of that successor; "" for none
+	erase  bool   // whether unreferenced archives are to be removed
 }
 
 const ledgerTarget = "<?feedhistory "
 
-// String returns the instruction.
+// String returns the processing instruction.
 func (m ledger) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `%sopen="%d" archives="%d"`, ledgerTarget, m.open, m.archives)
@@ -43,7 +42,7 @@ func (m ledger) String() string {
 	return b.String() + "?>\n"
 }
 
-// withLedger puts a ledger into a document, in the place of the one it has, if any.
+// withLedger puts a ledger into a document, replacing the one that it has.
 func withLedger(text string, m ledger) string {
 	if from, to := findLedger(text); to > 0 {
 		return text[:from] + m.String() + text[to:]
@@ -52,7 +51,7 @@ func withLedger(text string, m ledger) string {
 	return text[:declaration] + m.String() + text[declaration:]
 }
 
-// findLedger returns where a document's ledger is: after its first line.
+// findLedger returns the position of a document's ledger, after the first line.
 func findLedger(text string) (from, to int) {
 	from = strings.IndexByte(text, '\n') + 1
 	if !strings.HasPrefix(text[from:], ledgerTarget) {

@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// Archives are written before anything refers to them. So that what a killed call
-// has left can be removed, a list of them is written first. What was there before
-// the call is not on it: somebody may know it.
+// Archives are written before anything refers to them. Before that, a list of
+// them is written, so that what a killed call has left can be removed. The list
+// does not contain archives that existed before the call, because somebody may
+// know them.
 
-// listName is where the list stands: hidden, beside the subscription document.
+// listName returns the name of the list, a hidden file next to the subscription
+// document.
 func (p *Publisher) listName() string {
 	dir, base := path.Split(p.name())
 	return dir + "." + base + ".new"
@@ -20,13 +22,13 @@ func (p *Publisher) listName() string {
 // A file is an archive that is still to be written.
 type file struct{ name, text string }
 
-// The most that waits to be written, so that a list stands for many archives.
+// The maximum that waits to be written, so that one list serves many archives.
 const (
 	mostWaiting = 16
 	mostHeld    = 8 << 20
 )
 
-// flush has the archive whose successor is known now be written.
+// flush makes the archive whose successor is now known wait to be written.
 func (b *builder) flush() error {
 	if b.name == "" {
 		return nil
@@ -40,7 +42,7 @@ func (b *builder) flush() error {
 	return nil
 }
 
-// finish writes all archives that are left.
+// finish writes all remaining archives.
 func (b *builder) finish() error {
 	if err := b.flush(); err != nil {
 		return err
@@ -48,7 +50,7 @@ func (b *builder) finish() error {
 	return b.write()
 }
 
-// write writes the archives that wait, once they are on the list.
+// write adds the waiting archives to the list and writes them.
 func (b *builder) write() error {
 	waiting, listed := b.waiting, len(b.written)
 	b.waiting, b.held = nil, 0
@@ -72,7 +74,7 @@ func (b *builder) write() error {
 	return nil
 }
 
-// undo removes what nothing refers to.
+// undo removes the new archives, which nothing refers to.
 func (b *builder) undo() error {
 	for _, name := range slices.Backward(b.written) {
 		if err := b.p.Output.Remove(name); err != nil {
@@ -82,7 +84,7 @@ func (b *builder) undo() error {
 	return b.unlist()
 }
 
-// unlist removes the list, once nothing on it is left over.
+// unlist removes the list when nothing on it is left over.
 func (b *builder) unlist() error {
 	if len(b.written) == 0 {
 		return nil
@@ -91,8 +93,8 @@ func (b *builder) unlist() error {
 }
 
 // clean removes what a killed call has left: the archives on its list that are
-// not in the chain. They never were, so nobody knows them. Where the chain is
-// broken, they stay.
+// not in the chain. They were never published, so nobody knows them. If the
+// chain is broken, they stay.
 func (p *Publisher) clean(s *state) error {
 	text, err := p.read(p.listName())
 	if isNotExist(err) {

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// lockFile takes the lock that a file stands for. There is no lock here that a
-// crash would drop: a person has to remove the file after one.
+// lockFile takes the lock of a file. This system has no lock that a crash would
+// release, so after a crash a person must remove the file.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -22,5 +22,5 @@ func lockFile(path string) (unlock func() error, err error) {
 	return func() error { return errors.Join(f.Close(), os.Remove(path)) }, nil
 }
 
-// syncDir does nothing: not every system can.
+// syncDir does nothing, because not every system can sync directories.
 func syncDir(string) error { return nil }

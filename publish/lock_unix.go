@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock that a file stands for. The file is there as long as the
-// lock is, or until the next writer comes after a crash: no site is to publish it,
-// and nobody to commit it.
+// lockFile takes the lock of a file. The file exists only while the lock is
+// held or, after a crash, until the next writer comes, so that no site
+// publishes it and nobody commits it.
 func lockFile(path string) (unlock func() error, err error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -26,9 +26,9 @@ func lockFile(path string) (unlock func() error, err error) {
 			return nil, errors.Join(err, f.Close())
 		}
 		if isAt(f, path) {
-			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil // which drops the lock
+			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil // Close releases the lock
 		}
-		if err := f.Close(); err != nil { // it was another's, who has just removed it
+		if err := f.Close(); err != nil { // the file was another writer's, who has just removed it
 			return nil, err
 		}
 	}
@@ -44,7 +44,7 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// syncDir waits until a directory's names are on the disk.
+// syncDir waits until the names in a directory are on the disk.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 // errSharing is ERROR_SHARING_VIOLATION: another process has the file open.
 const errSharing = syscall.Errno(32)
 
-// lockFile takes the lock that a file stands for, by opening it for nobody
-// else.
+// lockFile takes the lock of a file by opening it exclusively.
 func lockFile(path string) (unlock func() error, err error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
@@ -26,10 +25,10 @@ func lockFile(path string) (unlock func() error, err error) {
 	}
 	return func() error {
 		err := syscall.CloseHandle(h)
-		_ = syscall.DeleteFile(name) // fails where another has it already
+		_ = syscall.DeleteFile(name) // fails if another process has opened it already
 		return err
 	}, nil
 }
 
-// syncDir does nothing: NTFS has its own journal of names.
+// syncDir does nothing, because NTFS has its own journal of names.
 func syncDir(string) error { return nil }

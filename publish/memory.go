@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Memory is an Output in memory, which ends with the process: for tests, and for
-// feeds that are published again from what is stored elsewhere. The zero value
-// is empty and ready to use; it must not be copied.
+// A Memory is an Output in memory, which ends with the process. It is for
+// tests, and for feeds that are generated from data stored elsewhere. The zero
+// value is empty and ready to use. Do not copy a Memory.
 type Memory struct {
 	mu     sync.RWMutex
 	files  map[string][]byte
-	times  map[string]time.Time // when they were put
+	times  map[string]time.Time // when each was put
 	locked bool
 }
 
@@ -30,12 +30,12 @@ func (m *Memory) Names() []string {
 	return slices.Sorted(maps.Keys(m.files))
 }
 
-// Clone returns another Memory with the same documents, which nobody has locked:
-// what a crash of the writer would leave.
+// Clone returns another Memory with the same documents and no lock, like the
+// one that a crash of the writer would leave.
 func (m *Memory) Clone() *Memory {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &Memory{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in their place
+	return &Memory{files: maps.Clone(m.files), times: maps.Clone(m.times)} // Put never changes bytes in place
 }
 
 // ReadFile implements fs.ReadFileFS.
@@ -48,7 +48,7 @@ func (m *Memory) ReadFile(name string) ([]byte, error) {
 	return nil, m.missing("open", name)
 }
 
-// missing is the error about a name that no document has.
+// missing returns the error for a name that no document has.
 func (m *Memory) missing(op, name string) error {
 	err := fs.ErrNotExist
 	if !fs.ValidPath(name) {
@@ -57,8 +57,7 @@ func (m *Memory) missing(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// Open implements fs.FS. There are directories as well, for those who look for
-// what there is.
+// Open implements fs.FS. It also opens directories, so that they can be listed.
 func (m *Memory) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -76,7 +75,7 @@ func (m *Memory) info(name string) memoryInfo {
 	return memoryInfo{name: path.Base(name), size: int64(len(m.files[name])), time: m.times[name]}
 }
 
-// list returns what is in a directory, sorted.
+// list returns the entries of a directory, sorted.
 func (m *Memory) list(dir string) []fs.DirEntry {
 	found := map[string]memoryInfo{}
 	for name := range m.files {
@@ -139,7 +138,7 @@ func (m *Memory) Lock() (unlock func() error, err error) {
 	}, nil
 }
 
-// memoryInfo is what is to be known of a document, or a directory.
+// memoryInfo is the fs.FileInfo of a document or a directory.
 type memoryInfo struct {
 	name string
 	size int64
@@ -160,7 +159,7 @@ func (f memoryInfo) Mode() fs.FileMode {
 	return 0o444
 }
 
-// openMemory is an open document, or directory.
+// openMemory is an open document or directory.
 type openMemory struct {
 	info memoryInfo
 	*bytes.Reader

@@ -18,12 +18,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A memory is a Memory that can fail, and keeps an account of what it is asked to
-// do: "put NAME" or "remove NAME", in order.
+// A memory is a Memory that can fail, and that records its calls in order: "put
+// NAME" or "remove NAME".
 type memory struct {
 	Memory
 	feedtest.Faults
-	names   map[string]string // what stood under an archive's name, ever
+	names   map[string]string // what was ever stored under an archive's name
 	written int64             // bytes
 }
 
@@ -45,8 +45,8 @@ func (m *memory) Remove(name string) error {
 	return m.Change("remove "+name, func() error { return m.Memory.Remove(name) })
 }
 
-// remember panics if an archive's name is used for anything else than before,
-// other than that next-archive changes (5005#9, 5005#10).
+// remember panics if the name of an archive is used for different content,
+// except that next-archive may change (5005#9, 5005#10).
 func (m *memory) remember(name, text string) {
 	if !archiveName.MatchString(name) {
 		return
@@ -94,7 +94,7 @@ func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// fetch walks the feed that an output has, as any reader would.
+// fetch walks the feed in an output, as any reader would.
 func fetch(t require.TestingT, out fs.FS, url string) *feedhistory.History {
 	c := &feedhistory.Client{HTTP: &http.Client{Transport: site{out}}}
 	h, err := c.Fetch(context.Background(), url)
@@ -132,7 +132,7 @@ func newPublisher(out Output) *Publisher {
 	}
 }
 
-// facts returns what a history has: an entry's time and title by its id.
+// facts returns the content of a history: an entry's time and title by its id.
 func facts(h *feedhistory.History) map[string]string {
 	all := map[string]string{}
 	for _, e := range h.Entries {
@@ -144,7 +144,7 @@ func facts(h *feedhistory.History) map[string]string {
 	return all
 }
 
-// archives returns an output's archives, the newest first.
+// archives returns an output's archives, newest first.
 func archives(t testing.TB, p *Publisher) (all []*archive) {
 	s, err := p.load()
 	require.NoError(t, err)

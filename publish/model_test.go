@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A model is what should be published, as simply as that can be said.
+// A model is the expected content of the feed, expressed as simply as possible.
 type model struct {
 	entries map[string]string // id to time and text
 	deleted map[string]string // id to time
@@ -47,7 +47,7 @@ func (m model) erase(id string) {
 	m.erased[id] = true
 }
 
-// matches reports whether a reader has found just that.
+// matches reports whether a reader has found exactly the expected content.
 func (m model) matches(h *feedhistory.History) bool {
 	entries, deleted := map[string]string{}, map[string]string{}
 	for _, e := range h.Entries {
@@ -63,7 +63,7 @@ func (m model) matches(h *feedhistory.History) bool {
 
 func (m model) ids() []string { return slices.Sorted(maps.Keys(m.entries)) }
 
-// A machine drives a Publisher and its model side by side.
+// A machine drives a Publisher and its model in parallel.
 type machine struct {
 	out   *memory
 	p     *Publisher
@@ -73,7 +73,8 @@ type machine struct {
 }
 
 // TestModel drives a Publisher through random histories. After each step a
-// reader who walks the feed has exactly what was published, and knows it.
+// reader who walks the feed has exactly what was published, and knows that
+// nothing is missing.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{out: newMemory(), model: newModel(), now: day}
@@ -94,7 +95,7 @@ func (m *machine) tick(t *rapid.T) time.Time {
 	return m.now
 }
 
-// fresh returns an entry that was never there, dated as given.
+// fresh returns an entry that never existed, with the given date.
 func (m *machine) fresh(t *rapid.T, at time.Time, into model) *feedhistory.Entry {
 	m.count++
 	id, text := fmt.Sprintf("e%d", m.count), fmt.Sprintf("text %d & <b>", m.count)
@@ -102,7 +103,7 @@ func (m *machine) fresh(t *rapid.T, at time.Time, into model) *feedhistory.Entry
 	return entry(t, id, at, text)
 }
 
-// some draws the id of an entry that is published.
+// some draws the id of a published entry.
 func (m *machine) some(t *rapid.T) string {
 	ids := m.model.ids()
 	if len(ids) == 0 {
@@ -155,7 +156,7 @@ func (m *machine) erase(t *rapid.T) {
 	require.NoError(t, m.p.Erase(ids...))
 }
 
-// stale offers what is not newer than what is published.
+// stale offers items that are not newer than the published ones.
 func (m *machine) stale(t *rapid.T) {
 	id := m.some(t)
 	at, err := time.Parse(time.RFC3339Nano, m.model.entries[id][:len(m.model.entries[id])-len(text(m.model.entries[id]))-1])
@@ -188,7 +189,8 @@ func (m *machine) reopen(*rapid.T) {
 	m.p = &Publisher{Output: m.out, Base: base, Format: old.Format, Split: old.Split, Recent: old.Recent}
 }
 
-// crash ends a call at any of its operations. It has taken place, or has not.
+// crash interrupts a call at any of its operations. The call has either taken
+// effect or not.
 func (m *machine) crash(t *rapid.T) {
 	after := rapid.IntRange(0, 9).Draw(t, "operations")
 	how := rapid.SampledFrom([]feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed}).Draw(t, "how")
@@ -224,7 +226,7 @@ func (m *machine) crash(t *rapid.T) {
 		return
 	}
 	if require.NoError(t, m.p.Append()); len(m.out.files) > 0 && done.matches(m.fetch(t)) {
-		m.model = done // it was decided already
+		m.model = done // the call had taken effect already
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// What a request says that it can take (RFC 9110 §12.5): Accept and
-// Accept-Encoding, each with weights.
+// This file reads what a request accepts (RFC 9110 §12.5): Accept and
+// Accept-Encoding, with their weights.
 
-// weights reads the members of a list with their weights (RFC 9110 §12.4.2);
-// those whose weight is none are left out.
+// weights yields the members of a list with their weights (RFC 9110 §12.4.2),
+// except those whose weight is invalid.
 func weights(values []string) iter.Seq2[string, float64] {
 	return func(yield func(string, float64) bool) {
 		for _, value := range values {
@@ -30,7 +30,7 @@ func weights(values []string) iter.Seq2[string, float64] {
 	}
 }
 
-// weight finds q among the parameters; 1 if it is not there.
+// weight returns the q among the parameters, or 1 if there is none.
 func weight(params string) (q float64, ok bool) {
 	for params != "" {
 		var param string
@@ -45,9 +45,9 @@ func weight(params string) (q float64, ok bool) {
 	return 1, true
 }
 
-// acceptsGzip reports whether gzip is asked for, and not less than no coding at
-// all. A request without Accept-Encoding gets none: not all that could say so
-// can decode (RFC 9110 §12.5.3).
+// acceptsGzip reports whether gzip is accepted, with at least the weight of no
+// coding. A request without Accept-Encoding does not get gzip, because not
+// every client that omits the header can decode it (RFC 9110 §12.5.3).
 func acceptsGzip(h http.Header) bool {
 	gzip, rest, identity := -1.0, 0.0, -1.0
 	for coding, q := range weights(h["Accept-Encoding"]) {
@@ -66,9 +66,10 @@ func acceptsGzip(h http.Header) bool {
 	return gzip > 0 && gzip >= identity
 }
 
-// prefers returns the index of the media type that the request likes best; of
-// equals the first. If it likes none, that is the first too: a server may
-// disregard Accept (RFC 9110 §12.5.1), and a feed is better than a 406.
+// prefers returns the index of the media type that the request prefers; of
+// equals, the first. If it accepts none of them, that is the first, too: a
+// server may disregard Accept (RFC 9110 §12.5.1), and a feed is better than a
+// 406.
 func prefers(h http.Header, types ...string) (best int) {
 	top := 0.0
 	for i, kind := range types {
@@ -79,8 +80,8 @@ func prefers(h http.Header, types ...string) (best int) {
 	return best
 }
 
-// acceptance is the weight of a media type: that of the most specific range
-// that it is in.
+// acceptance returns the weight of a media type: that of the most specific
+// range that contains it.
 func acceptance(h http.Header, kind string) (q float64) {
 	major, _, _ := strings.Cut(kind, "/")
 	specific := 0

@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// normalize returns an entry in the form that it has from here on in whichever
-// document it stands: of the feed's format, with an identity of its own, in
-// Atom with an update time, and with a base if it depends on one.
+// normalize returns an entry in its permanent form, which it keeps in every
+// document: in the feed's format, with an id, in Atom with an update time, and
+// with a base if it depends on one.
 func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	format := p.format()
 	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
@@ -33,7 +33,8 @@ func (p *Publisher) normalize(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	return e, nil
 }
 
-// rewrite writes an entry and reads it again, at a base; nil if that fails.
+// rewrite writes an entry and reads it again, at a base. It returns nil if that
+// fails.
 func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, base string) *feedhistory.Entry {
 	head := &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}}
 	var b bytes.Buffer
@@ -48,8 +49,9 @@ func (p *Publisher) rewrite(e *feedhistory.Entry, format feedhistory.Format, bas
 	return doc.Entries[0]
 }
 
-// unsign takes from a document that was written here the author that WriteAtom
-// makes of its title or id where there is none: no entry is by that author.
+// unsign removes from a document that was written here the author that
+// WriteAtom derives from the title or id if there is none: no entry is by that
+// author.
 func unsign(doc *feedhistory.Document) {
 	if len(doc.Authors) != 1 || doc.Authors[0] != (feedhistory.Person{Name: cmp.Or(doc.Title, doc.ID, "unknown")}) {
 		return
@@ -59,9 +61,9 @@ func unsign(doc *feedhistory.Document) {
 	}
 }
 
-// identified gives an entry that has no id, or no update time, what serves as
-// such. The way leads over the other format: what is written in its own stays
-// as it is.
+// identified gives an entry without an id or an update time a substitute. It
+// converts through the other format, because an entry written in its own format
+// stays as it is.
 func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 	way := feedhistory.RSS
 	if formatOf(e) == feedhistory.RSS {
@@ -121,8 +123,8 @@ func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 	return strings.Contains(start, ` xml:base="`) || !isRelative(e, text)
 }
 
-// isRelative reports whether an entry has references that depend on where it
-// stands, or seems to: a base too many does no harm.
+// isRelative reports whether an entry has, or seems to have, references that
+// depend on its document. A superfluous base does no harm.
 func isRelative(e *feedhistory.Entry, text string) bool {
 	for _, l := range e.Links {
 		if !isAbsolute(l.Href) {
@@ -144,7 +146,8 @@ func isRelative(e *feedhistory.Entry, text string) bool {
 	return uri != "" && !isAbsolute(uri)
 }
 
-// unquote takes off what may stand before an attribute's value, escaped or not.
+// unquote removes the quote, escaped or not, that may precede an attribute's
+// value.
 func unquote(s string) string {
 	s = strings.TrimLeft(s, " \t\r\n")
 	for _, quote := range []string{`"`, "'", "&quot;", "&#34;", "&#39;", "&apos;"} {
@@ -155,8 +158,8 @@ func unquote(s string) string {
 	return s
 }
 
-// isReference reports whether text ends in the name of an attribute that has a
-// reference.
+// isReference reports whether text ends in the name of an attribute whose value
+// is a reference.
 func isReference(text string) bool {
 	tail := strings.ToLower(strings.TrimRight(text[max(0, len(text)-20):], " \t\r\n"))
 	for _, name := range []string{"href", "src", "srcset", "data", "cite", "poster", "action", "background", "codebase", "usemap"} {

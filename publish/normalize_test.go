@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// republished returns the entries of a feed as a reader finds them once they are
-// archived.
+// republished returns the entries of a feed as a reader finds them after they
+// are archived.
 func republished(t *testing.T, format feedhistory.Format, url, text string) (*feedhistory.History, *memory) {
 	doc, err := feedhistory.Parse(strings.NewReader(text), url)
 	require.NoError(t, err)
@@ -27,8 +27,8 @@ func republished(t *testing.T, format feedhistory.Format, url, text string) (*fe
 	return fetch(t, out, p.URL()), out
 }
 
-// TestForeignEntries: entries of other formats, without ids, times or absolute
-// references, mean the same wherever they come to stand.
+// TestForeignEntries checks that entries of other formats, without ids, times
+// or absolute references, mean the same in every document.
 func TestForeignEntries(t *testing.T) {
 	const there = "https://there.example/feeds/feed"
 	for name, text := range map[string]string{
@@ -76,8 +76,9 @@ func TestForeignEntries(t *testing.T) {
 	}
 }
 
-// TestDraftBase: references of an entry that was never anywhere else resolve
-// against the subscription document, also once the entry is archived.
+// TestDraftBase checks that references of an entry that was never in another
+// document resolve against the subscription document, even after the entry is
+// archived.
 func TestDraftBase(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		out := newMemory()
@@ -92,8 +93,8 @@ func TestDraftBase(t *testing.T) {
 	}
 }
 
-// TestNoBaseNeeded: an entry that does not depend on where it stands is written
-// as it is.
+// TestNoBaseNeeded checks that an entry that does not depend on its document is
+// written as it is.
 func TestNoBaseNeeded(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
@@ -106,8 +107,9 @@ func TestNoBaseNeeded(t *testing.T) {
 	require.Contains(t, string(out.files[p.name()]), "\n"+string(e.XML())+"\n")
 }
 
-// TestTimeless: an RSS item without update time counts as changed when it is
-// published, and so wins over all that was there, whatever its pubDate.
+// TestTimeless checks that an RSS item without update time counts as changed
+// when it is published, and so replaces everything that was there, whatever its
+// pubDate.
 func TestTimeless(t *testing.T) {
 	item := func(text string) *feedhistory.Entry {
 		doc, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><item><guid>e1</guid><title>`+text+
@@ -161,8 +163,9 @@ func TestIsRelative(t *testing.T) {
 	}
 }
 
-// Who has no author gets none: neither the name of a head that was made up on
-// the way, nor, once the title changes, the title that stood in for one.
+// An entry without an author gets none: neither the name of a head that was
+// made up during conversion nor, once the title changes, the title that was
+// used as the author's name.
 func TestNoInventedAuthors(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		out := newMemory()

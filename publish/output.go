@@ -5,48 +5,51 @@ import (
 	"io/fs"
 )
 
-// An Output is where documents are kept: a directory (Dir), an object store
-// (package publish/s3), memory (Memory). Package publish/outputtest proves that
-// an implementation keeps the contract that follows.
+// An Output is a place for documents: a directory (Dir), an object store
+// (package publish/s3), memory (Memory). Package publish/outputtest tests that
+// an implementation keeps the following contract.
 //
-// A name is a slash-separated path for which fs.ValidPath is true, and not ".";
-// Put and Remove refuse any other with an error that matches fs.ErrInvalid. Names
-// that have an element which begins with a dot are not for the feed's readers;
-// for the writer they are like any others. Nobody uses a name both for a document
-// and for a directory, nor the names ".lock" and ".*.tmp".
+// A name is a slash-separated path for which fs.ValidPath is true, except ".".
+// Put and Remove refuse other names with an error that matches fs.ErrInvalid.
+// Names with an element that begins with a dot are not for the feed's readers;
+// to the writer they are like any others. Nobody uses a name for both a
+// document and a directory, nor the names ".lock" and ".*.tmp".
 //
-// Anybody may read at any time, also while there is a writer. An error about a
-// name that does not exist matches fs.ErrNotExist; an error for any other reason,
-// such as a failing network, must not match it: a Publisher would take the feed
-// for an empty one. What Put or Remove has done is seen by all who begin to read
-// after it has returned. fs.ReadFile, fs.Stat, fs.ReadDir and fs.WalkDir work, by
-// Open or by methods of their own. A directory exists as long as there is
-// something in it, or longer.
+// Anybody may read at any time, even while there is a writer. An error about a
+// name that does not exist matches fs.ErrNotExist. An error for any other
+// reason, such as a failing network, must not match it, or a Publisher would
+// mistake the feed for an empty one. Once Put or Remove has returned, everybody
+// who begins to read sees its effect. fs.ReadFile, fs.Stat, fs.ReadDir and
+// fs.WalkDir work, through Open or through methods of their own. A directory
+// exists at least as long as it contains something.
 type Output interface {
 	fs.FS
 
 	// Put stores data under a name, and replaces what was there. It is atomic:
-	// at any time, and after any crash, a reader finds all of the old data, or all
-	// of the new, or that the name does not exist yet. It is durable: data for
-	// which Put has returned nil survives a loss of power. After an error the old
-	// data may be there, or the new; the new may even appear later, but not after
-	// another Put of the same name has returned nil. Put keeps no reference to
-	// data. It may be called at the same time for different names.
+	// at any time, and after any crash, a reader finds either all of the old
+	// data, or all of the new, or that the name does not exist yet. It is
+	// durable: data for which Put has returned nil survives a loss of power.
+	// After an error, either the old data or the new may be there; the new data
+	// may even appear later, but not after another Put of the same name has
+	// returned nil. Put keeps no reference to data. It may be called at the
+	// same time for different names.
 	Put(name string, data []byte) error
 
-	// Remove removes a name, as durably. It is no error if the name does not exist.
+	// Remove removes a name, as durably as Put. If the name does not exist,
+	// that is not an error.
 	Remove(name string) error
 
-	// Lock makes the caller the only writer until it calls unlock, or crashes: a
-	// lock that a crashed writer held becomes free by itself, at once or after
-	// some time. While there is another writer, here or in another process, Lock
-	// returns an error that matches ErrLocked, without waiting for it. An Output
-	// that takes the lock from a writer which only seemed to have crashed lets
-	// none of that writer's later calls of Put and Remove succeed.
+	// Lock makes the caller the only writer until it calls unlock, or crashes:
+	// the lock of a crashed writer becomes free by itself, at once or after
+	// some time. If there is another writer, here or in another process, Lock
+	// returns an error that matches ErrLocked without waiting. If an Output
+	// takes the lock from a writer that only seemed to have crashed, later
+	// calls of Put and Remove by that writer must fail.
 	//
-	// Only the holder of the lock may call Put and Remove. Reading needs no lock.
+	// Only the holder of the lock may call Put and Remove. Reading needs no
+	// lock.
 	Lock() (unlock func() error, err error)
 }
 
-// ErrLocked says that another writer is at work on an Output.
+// ErrLocked says that another writer holds the lock of an Output.
 var ErrLocked = errors.New("another writer is at work on this output")

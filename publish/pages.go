@@ -19,8 +19,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Pages serves a feed without end as a paged one (RFC 5005 §3): search results,
-// or a log that is never split into archives. The entries come from a query.
+// Pages serves an endless feed as a paged one (RFC 5005 §3): search results, or
+// a log that is never split into archives. The entries come from a query.
 //
 //	pages := &publish.Pages{
 //		Head: &feedhistory.Document{ID: "urn:example:log", Title: "Log"},
@@ -29,50 +29,50 @@ import (
 //		},
 //	}
 //
-// The first page has the feed's own URL. The URLs of others contain a token
-// that says after which entry they begin, not how many entries came before:
-// however many are added while pages are read in succession, none that was
-// there at the start is repeated or skipped. An entry that changes its place
-// meanwhile, because it is edited and thereby becomes the newest, is found on
-// the first page at the next reading; that much stays lossy (5005#4), and an
+// The first page has the feed's own URL. The URLs of the other pages contain a
+// token that says after which entry the page begins, not how many entries come
+// before it. So however many entries are added while somebody reads page after
+// page, no entry that was there at the start is repeated or skipped. An entry
+// that moves meanwhile, because it is edited and becomes the newest, is on the
+// first page at the next reading. In this respect pages stay lossy (5005#4); an
 // archived feed is the remedy.
 type Pages struct {
-	// Head describes the feed: ID, Title, Authors, Links … It must not be
-	// changed while it is in use.
+	// Head describes the feed: ID, Title, Authors, Links … Do not change it
+	// while it is in use.
 	Head *feedhistory.Document
 
 	// Older returns the newest entries that are older than a place, newest
-	// first, up to the limit, and whether there are more; of the zero Place,
-	// the newest of all. It is required.
+	// first, up to the limit, and whether there are more. For the zero Place it
+	// returns the newest entries of all. It is required.
 	Older Query
 
 	// Newer returns the oldest entries that are newer than a place, up to the
-	// limit, and whether there are more; these too newest first. Nil: pages
-	// have no link to the previous one.
+	// limit, also newest first, and whether there are more. If Newer is nil,
+	// pages have no link to the previous page.
 	Newer Query
 
 	Size   int                // Size is the number of entries of a page; zero means 50.
-	URL    string             // URL is the first page's; "" means the path of the request, as a relative reference.
-	Format feedhistory.Format // Format is Atom or RSS; zero means what the request's Accept prefers, or else Atom.
-	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute, negative not at all.
-	Logger *slog.Logger       // Logger gets queries that fail; nil means no logging.
+	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
+	Format feedhistory.Format // Format is Atom or RSS; zero means the one that the request's Accept prefers, or else Atom.
+	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute, a negative value not at all.
+	Logger *slog.Logger       // Logger logs queries that fail; nil means no logging.
 }
 
-// A Query finds entries on one side of a place, but not the entry at it. It is
-// called from many goroutines.
+// A Query returns entries on one side of a place, without the entry at the
+// place itself. Several goroutines may call it at the same time.
 type Query func(ctx context.Context, than Place, limit int) (entries []*feedhistory.Entry, more bool, err error)
 
-// The parameters of a page's URL. A page has one of them, or none.
+// The parameters of a page's URL. A page has at most one of them.
 const (
 	paramOlder = "before"
 	paramNewer = "after"
 )
 
-// ServeHTTP answers with the page that the URL's query names.
+// ServeHTTP answers with the page that the query of the URL names.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
 	}
 	at, err := p.request(r)
@@ -92,15 +92,15 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A pageRequest is the place that a request asks for.
+// A pageRequest says which page was requested.
 type pageRequest struct {
-	param string // "": the first page
+	param string // "" means the first page
 	place Place
 	base  string     // the feed's URL without its query
 	query url.Values // the other parameters, which all pages keep
 }
 
-// request reads a request's URL.
+// request reads the URL of a request.
 func (p *Pages) request(r *http.Request) (at pageRequest, err error) {
 	at.query = r.URL.Query()
 	older, newer := at.query[paramOlder], at.query[paramNewer]
@@ -130,8 +130,8 @@ func (p *Pages) request(r *http.Request) (at pageRequest, err error) {
 	return at, err
 }
 
-// requestPath returns the path that was asked for, before any http.StripPrefix.
-// Two slashes at its start would make it another host's address.
+// requestPath returns the requested path, before any http.StripPrefix. With two
+// slashes at its start it would be the address of another host.
 func requestPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
@@ -140,7 +140,7 @@ func requestPath(r *http.Request) string {
 	return "/" + strings.TrimLeft(path, "/\\")
 }
 
-// url returns a page's URL.
+// url returns the URL of a page.
 func (at pageRequest) url(param string, place Place) string {
 	query := at.query
 	if param != "" {
@@ -158,7 +158,7 @@ func (at pageRequest) url(param string, place Place) string {
 
 func (p *Pages) size() int { return cmp.Or(max(p.Size, 0), 50) }
 
-// page makes the page that is asked for; nil if that is now the first one.
+// page makes the requested page; nil if that is now the first page.
 func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document, error) {
 	query := p.Older
 	if at.param == paramNewer {
@@ -189,8 +189,8 @@ func (p *Pages) head() *feedhistory.Document {
 	return p.Head
 }
 
-// links finds a page's neighbours (5005#5, 5005#6). The last page is known only
-// where it has been reached.
+// links returns the neighbours of a page (5005#5, 5005#6). The last page is
+// known only once it has been reached.
 func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) feedhistory.Page {
 	links := feedhistory.Page{Self: at.url(at.param, at.place), First: at.url("", Place{})}
 	if len(entries) == 0 {
@@ -198,7 +198,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 		return links
 	}
 	newest, oldest := positionOf(entries[0]), positionOf(entries[len(entries)-1])
-	if at.param == paramNewer || more { // what is newer than something has that after it
+	if at.param == paramNewer || more { // a page with newer entries has entries after it
 		links.Next = at.url(paramOlder, oldest)
 	} else {
 		links.Last = links.Self
@@ -211,7 +211,7 @@ func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) f
 
 func positionOf(e *feedhistory.Entry) Place { return Place{e.Updated, e.ID} }
 
-// write renders the page and serves it: the ETag is that of its bytes, so an
+// write renders the page and serves it. The ETag is of its bytes, so an
 // unchanged page is not sent twice.
 func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.Document) {
 	format, header := p.Format, w.Header()
@@ -261,7 +261,7 @@ func writeFormat(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Fo
 	return fmt.Errorf("feeds are not written as %v", format)
 }
 
-// fail says that the page cannot be made; not to somebody who has gone.
+// fail answers that the page cannot be made, unless the client has gone.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return

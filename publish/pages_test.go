@@ -21,7 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A shelf is a feed without end: entries in the order of a Query.
+// A shelf is an endless feed: entries in the order of a Query.
 type shelf struct{ entries []*feedhistory.Entry }
 
 func newestFirst(a, b Place) int {
@@ -81,8 +81,8 @@ func pageIDs(entries []*feedhistory.Entry) (list []string) {
 	return list
 }
 
-// Entries are added while pages are walked, forth and back: of those that were
-// there at the start none is repeated and none is skipped.
+// Entries are added while pages are read forwards and backwards. None of those
+// that were there at the start is repeated or skipped.
 func TestPagesWhileEntriesAreAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &shelf{}
@@ -109,7 +109,7 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 				got, last = append(got, page...), target
 				for range rapid.IntRange(0, 3).Draw(t, "added") {
 					if next > 60 {
-						break // or the way back may have no end
+						break // otherwise the way back might not end
 					}
 					add(rapid.IntRange(11, 20).Draw(t, "newer"))
 				}
@@ -122,7 +122,7 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 		require.Equal(t, last, cmp.Or(followLink(readPage(t, h, last), feedhistory.RelLast), last))
 
 		if last == "/log" {
-			return // the first page, which shows something else by now
+			return // the first page, which has changed since
 		}
 		// Back again, with everything that has been added since.
 		back, _ := walk(last, feedhistory.RelPrevious)
@@ -163,7 +163,7 @@ func TestPagesLinks(t *testing.T) {
 	assert.Empty(t, followLink(back, feedhistory.RelPrevious))
 	assert.Equal(t, followLink(first, feedhistory.RelNext), followLink(back, feedhistory.RelNext))
 
-	// All that was newer has been deleted: the first page is the previous one.
+	// Everything newer has been deleted: the previous page is the first one.
 	s.entries = s.entries[2:]
 	w := getPath(h, followLink(second, feedhistory.RelPrevious))
 	assert.Equal(t, http.StatusTemporaryRedirect, w.Code)
@@ -174,8 +174,8 @@ func TestPagesLinks(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, getPath(h, followLink(second, feedhistory.RelPrevious)).Code)
 }
 
-// The URL is the configured one, or else the path that was requested, which
-// can never be another host's.
+// The URL is the configured one, or else the requested path, which can never be
+// another host's address.
 func TestPagesURL(t *testing.T) {
 	s := &shelf{}
 	self := func(h http.Handler, target string) string {
@@ -253,7 +253,7 @@ func TestPagesFormats(t *testing.T) {
 	assert.Equal(t, http.StatusInternalServerError, getPath(h, "/log").Code)
 }
 
-// A query that returns more than it was asked for does no harm.
+// A query that returns more than the limit does no harm.
 func TestPagesOfAGenerousQuery(t *testing.T) {
 	s := &shelf{}
 	for i := range 7 {

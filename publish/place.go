@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Place lies between entries: next to the one that it names, in
+// A Place is a position between entries: just after the entry that it names, in
 // the order of a Query. The zero value is the newest end.
 //
-// In SQL, entries beyond it are those WHERE (updated, id) < (?, ?), ORDER BY
-// updated DESC, id DESC. A log with an order of its own can look its place up
+// In SQL, the entries beyond it are WHERE (updated, id) < (?, ?) ORDER BY
+// updated DESC, id DESC. A log with a different order can look its position up
 // by the ID.
 type Place struct {
 	Updated time.Time
@@ -22,17 +22,18 @@ type Place struct {
 // IsZero reports whether the place is the newest end.
 func (c Place) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
 
-// errToken is what is wrong with a token, for whoever asked.
+// errToken is the answer to a request with an invalid token.
 var errToken = errors.New("this is not the address of a page; begin with the first one")
 
 const tokenVersion = 1
 
-// maxToken bounds what is decoded: an id of 4 KiB, and what surrounds it.
+// maxToken is the maximum size to decode: an id of 4 KiB, and what surrounds
+// it.
 const maxToken = 6 << 10
 
-// token writes a place for a URL: a version, seconds, nanoseconds and the id,
-// with a checksum by which addresses show that were cut or mistyped. It is no
-// secret, and gives access to nothing.
+// token encodes a place for a URL: a version, seconds, nanoseconds and the id,
+// with a checksum that reveals addresses which were cut or mistyped. A token is
+// no secret, and gives access to nothing.
 func (c Place) token() string {
 	b := []byte{tokenVersion}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Updated.Unix()))
@@ -42,7 +43,7 @@ func (c Place) token() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken reads what token wrote.
+// parseToken decodes what token encoded.
 func parseToken(token string) (c Place, err error) {
 	if len(token) > maxToken {
 		return c, errToken

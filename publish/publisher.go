@@ -17,84 +17,87 @@ import (
 // A Publisher publishes a growing log of entries as an archived feed. Output
 // and Base must be set.
 //
-// Its methods may be called at the same time, and take turns. Each takes the
-// Output's lock while it works; where another process has it, they return
-// ErrLocked. What they did is durable when they return nil. After an error
-// nothing of the call is published; if it is one of the Output's, the call may
-// have been carried out, or will be when the next begins. To repeat it is
-// always safe.
+// Its methods may be called at the same time; they take turns. Each holds the
+// Output's lock while it works; if another process has the lock, the error
+// matches ErrLocked. When a method returns nil, its effect is durable. After an
+// error, nothing of the call is published; except that after an error of the
+// Output the call may have taken effect, or will when the next call begins. It
+// is always safe to repeat a call.
 type Publisher struct {
 	Output Output
 	Base   string // Base is the URL under which the output is served; names are appended to it.
 
-	// Head describes the feed: its title, id, authors, links … Nil means as
-	// published; for a new feed, with Base as its title. Without an ID the feed
-	// keeps the one it has; the ID of a new feed is the URL of its subscription
-	// document. A new Head does not change archives.
+	// Head describes the feed: its title, id, authors, links … Nil means the
+	// published head, or Base as the title of a new feed. If Head has no ID,
+	// the feed keeps its ID; the ID of a new feed is the URL of its
+	// subscription document. A new Head does not change archives.
 	Head *feedhistory.Document
 
 	// Format is Atom or RSS. Zero means Atom.
 	Format feedhistory.Format
 
 	// Name is the name of the subscription document. "" means "feed.atom" or
-	// "feed.rss". Archives are in the directory of the same name, without its
+	// "feed.rss". Archives are in a directory of the same name without the
 	// extension. Two feeds in one output need different names.
 	Name string
 
-	// Split says where to cut the log into archives. Zero means every 100 entries.
-	// You may change it at any time: what is published stays where it is.
+	// Split says where to cut the log into archives. Zero means every 100
+	// entries. You may change it at any time; existing archives stay as they
+	// are.
 	Split feedhistory.Split
 
-	// Recent is the least number of entries that the subscription document shows,
-	// including some that an archive has already: ordinary readers know no other
-	// document. Zero means 10, negative only those that are not archived.
+	// Recent is the minimum number of entries in the subscription document,
+	// including some that are already in an archive, because ordinary readers
+	// know no other document. Zero means 10, a negative number only the entries
+	// that are not archived.
 	Recent int
 
-	// Chronological keeps entries in the order of their update times, through all
-	// documents: no archive is newer than an entry of a document after it, so a
-	// consumer that has read everything until some time need not look there again
-	// (Atom-PMH). The Publisher then refuses an entry, or deletion, that is older
-	// than the newest published one (ErrLate), does not repeat archived entries for
-	// Recent, and publishes an empty feed, too. Set it from a feed's beginning on.
+	// Chronological keeps entries in the order of their update times through
+	// all documents: no archive is newer than an entry of a later document, so
+	// a consumer that has read everything up to some time need not look there
+	// again (Atom-PMH). The Publisher then refuses an entry, or a deletion,
+	// that is older than the newest published one (ErrLate), does not repeat
+	// archived entries for Recent, and publishes an empty feed, too. Set it
+	// from the feed's first entry on.
 	Chronological bool
 
-	// Versions keeps all versions of an entry. Otherwise a new version replaces the
-	// one before, unless that is archived.
+	// Versions keeps all versions of an entry. Otherwise a new version replaces
+	// the previous one, unless that is archived.
 	Versions bool
 
 	// Complete reports whether to mark the subscription document as complete
-	// (5005#2) while it has everything. Nil means to mark it.
+	// (5005#2) while it contains everything. Nil means yes.
 	Complete func(*feedhistory.Document) bool
 
 	mu    sync.Mutex
-	cache *state // as of the last call; it counts if the output still has it
+	cache *state // the result of the last call; valid if the output still has it
 }
 
-// URL returns that of the subscription document: what readers subscribe to.
+// URL returns the URL of the subscription document, to which readers subscribe.
 func (p *Publisher) URL() string { return p.url(p.name()) }
 
-// Append publishes entries in the given order, the oldest first: new ones, and
-// new versions of old ones, which have the same ID and a later update time. It
-// is all or nothing.
+// Append publishes entries in the given order, oldest first: new entries, and
+// new versions of published ones, which have the same ID and a later update
+// time. It publishes either all of them or none.
 //
-// A version whose time is not later than that of the published one is refused
-// by an *EntryError, unless it is the very same, which is left out: so a whole
-// site may be appended again at every build. Times are compared with those of
-// the subscription document and, where the entry is not newer than everything
-// archived, with those of the archives, back to the first in which all is
-// older. So it costs the same however long the history is, except where
-// entries have an old date, or archived ones had a date in the future: such
-// entries are best published together.
+// Append refuses a version whose time is not later than that of the published
+// one with an *EntryError. If the two versions are equal, it leaves the entry
+// out instead: so you may append a whole site at every build. Append compares
+// times with those in the subscription document and, if the entry is not newer
+// than everything archived, with those in the archives, back to the first one
+// in which everything is older. So the cost does not depend on the length of
+// the history, except for entries with an old date, and after archived entries
+// that had a date in the future; publish many such entries in one call.
 //
-// An entry without update time, as RSS has them, counts as new or changed
-// unless the subscription document has the same.
+// An entry without an update time, as in RSS, counts as new or changed unless
+// the subscription document has the same entry.
 func (p *Publisher) Append(entries ...*feedhistory.Entry) error {
 	return p.publish(change{entries: entries})
 }
 
-// AppendHistory publishes what another feed has: a history as Client.Fetch
-// returns it, its deletions included. Entries of which this or a later version
-// is published already are left out, whatever that costs to find out.
+// AppendHistory publishes the history of another feed, as Client.Fetch returns
+// it, its deletions included. It leaves out entries of which this version or a
+// later one is published, however many archives it must read to know that.
 func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
@@ -112,7 +115,8 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	return p.publish(change{entries: entries, deleted: deleted, lenient: true})
 }
 
-// sortTime is when an entry was published in this version, as well as is known.
+// sortTime returns when this version of an entry was published, as far as is
+// known.
 func sortTime(e *feedhistory.Entry) time.Time {
 	if e.Updated.IsZero() {
 		return e.Published
@@ -121,22 +125,23 @@ func sortTime(e *feedhistory.Entry) time.Time {
 }
 
 // Delete publishes that an entry is no longer part of the feed (RFC 6721). Its
-// archived copies stay, and those who know of deletions disregard them; see
-// Erase. A later version may bring it back. Whether there is such an entry is
-// not checked, but it is an *EntryError if what is published is newer.
+// archived copies remain, and readers that support deletions ignore them; see
+// Erase. A later version may bring the entry back. Delete does not check
+// whether the entry exists, but returns an *EntryError if what is published is
+// newer.
 func (p *Publisher) Delete(id string, when time.Time) error {
 	return p.publish(change{deleted: []feedhistory.Tombstone{{Ref: id, When: when}}})
 }
 
-// Correct publishes a new version of an entry (5005#17): as Append does, but
-// the entry must be there. To see that, the archives are read, back to the one
-// that has it.
+// Correct publishes a new version of an entry (5005#17). It does what Append
+// does, but the entry must be published. To check that, it reads the archives,
+// back to the one that contains the entry.
 func (p *Publisher) Correct(e *feedhistory.Entry) error {
 	return p.publish(change{entries: []*feedhistory.Entry{e}, correction: true})
 }
 
-// Archives are found by the links to them, never by how they are called; but
-// what Erase sweeps away is what is called like one.
+// Archives are found by the links to them, never by their names. But Erase
+// removes only files whose names match archiveName.
 var archiveName = regexp.MustCompile(`^(.+)-[0-9a-f]{16}(\.atom|\.rss)$`)
 
 func (p *Publisher) format() feedhistory.Format {
@@ -146,7 +151,8 @@ func (p *Publisher) format() feedhistory.Format {
 	return p.Format
 }
 
-// extension is that of archives; servers derive the media type from it.
+// extension returns the extension of archives; servers derive the media type
+// from it.
 func (p *Publisher) extension() string { return "." + p.format().String() }
 
 func (p *Publisher) name() string {
@@ -156,7 +162,7 @@ func (p *Publisher) name() string {
 	return p.Name
 }
 
-// dir is where the archives are.
+// dir returns the directory of the archives.
 func (p *Publisher) dir() string { return strings.TrimSuffix(p.name(), path.Ext(p.name())) }
 
 func (p *Publisher) url(name string) string {
@@ -178,7 +184,7 @@ func (p *Publisher) recent() int {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// check refuses settings that cannot work.
+// check returns an error for settings that cannot work.
 func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
@@ -189,7 +195,7 @@ func (p *Publisher) check() error {
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
 		return fmt.Errorf("publish: the base is not the URL of a directory: %q", p.Base)
 	case p.format() != feedhistory.Atom && p.format() != feedhistory.RSS:
-		return fmt.Errorf("publish: archives can be written as Atom and RSS only, not as %v", p.Format)
+		return fmt.Errorf("publish: archives can be Atom or RSS, not %v", p.Format)
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}

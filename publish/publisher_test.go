@@ -177,7 +177,7 @@ func TestErasedFromMissingArchive(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	require.NoError(t, p.Append(entries(t, 1, 10)...))
-	delete(out.files, archives(t, p)[1].name) // as 5005#18 allows
+	delete(out.files, archives(t, p)[1].name) // 5005#18 allows that
 	before := out.clone()
 	require.ErrorContains(t, p.Erase("e9"), "not exist")
 	require.Equal(t, before.files, out.files)

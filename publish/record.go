@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Record is an entry as one line of JSON: the one that the command prints, and
-// reads again to publish or to import. Only the id is needed:
+// A Record is an entry as one line of JSON, which the command prints, and reads
+// to publish or import. Only the id is required:
 //
 //	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
 //	 "links": [{"rel": "alternate", "href": "https://example.org/1"}],
@@ -23,14 +23,14 @@ import (
 //	 "extensions": [{"name": "itunes:duration", "space": "http://www.itunes.com/dtds/podcast-1.0.dtd", "value": "42:00"}]}
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
 //
-// What else a line has is disregarded.
+// Other members of a line are ignored.
 type Record struct {
-	Type       string            `json:"type,omitempty"` // "entry", or absent; lines of other types are no entries: see Records
+	Type       string            `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see Records
 	Feed       string            `json:"feed,omitempty"` // the URL of the feed that has the entry
 	ID         string            `json:"id"`
-	WeakID     bool              `json:"weak_id,omitempty"`   // the feed gives none: see feedhistory.Entry
-	Updated    string            `json:"updated,omitempty"`   // RFC 3339, or a date; absent: see Publisher.Update
-	Published  string            `json:"published,omitempty"` // likewise
+	WeakID     bool              `json:"weak_id,omitempty"`   // the feed gives the entry no id: see feedhistory.Entry
+	Updated    string            `json:"updated,omitempty"`   // RFC 3339, or a date; if absent, see Publisher.Update
+	Published  string            `json:"published,omitempty"` // RFC 3339, or a date
 	Title      RecordText        `json:"title,omitzero"`
 	Summary    RecordText        `json:"summary,omitzero"`
 	Content    RecordText        `json:"content,omitzero"`
@@ -42,18 +42,18 @@ type Record struct {
 	Raw        *RecordRaw        `json:"raw,omitempty"`
 }
 
-// A RecordText is a text with its type: text, html, xhtml, or content's media
-// type. A string in its place is plain text.
+// A RecordText is a text with its type: text, html, xhtml or, for content, a
+// media type. In JSON, a string means plain text.
 type RecordText struct {
 	Type   string `json:"type,omitempty"`
 	Body   string `json:"body,omitempty"`
-	Base64 []byte `json:"base64,omitempty"` // the body, where it is not text
-	Src    string `json:"src,omitempty"`    // where content is that stands elsewhere
-	Base   string `json:"base,omitempty"`   // what relative references in the body resolve against
+	Base64 []byte `json:"base64,omitempty"` // the body if it is not text
+	Src    string `json:"src,omitempty"`    // where content is that is not in the feed
+	Base   string `json:"base,omitempty"`   // the base of relative references in the body
 	Lang   string `json:"lang,omitempty"`
 }
 
-// A RecordLink is a link; one without rel is alternate.
+// A RecordLink is a link. Without a rel it is "alternate".
 type RecordLink struct {
 	Rel      string `json:"rel,omitempty"`
 	Href     string `json:"href"`
@@ -63,28 +63,28 @@ type RecordLink struct {
 	Length   string `json:"length,omitempty"`
 }
 
-// A RecordAuthor is an author. A string in its place is the name.
+// A RecordAuthor is an author. In JSON, a string means the name.
 type RecordAuthor struct {
 	Name  string `json:"name"`
 	URI   string `json:"uri,omitempty"`
 	Email string `json:"email,omitempty"`
 }
 
-// A RecordCategory is a category. A string in its place is the term.
+// A RecordCategory is a category. In JSON, a string means the term.
 type RecordCategory struct {
 	Term   string `json:"term"`
 	Scheme string `json:"scheme,omitempty"`
 	Label  string `json:"label,omitempty"`
 }
 
-// A RecordDeletion is when an entry was deleted. In its place, true is a time
-// that is not known, false or null that it was not.
+// A RecordDeletion says whether and when an entry was deleted. In JSON, true
+// means an unknown time; false and null mean that it was not deleted.
 type RecordDeletion struct {
 	Deleted bool
-	When    time.Time // zero: not known
+	When    time.Time // zero if the time is unknown
 }
 
-// short reads a value that may stand for an object: a string.
+// short reads a string that is an abbreviation of an object.
 func short(data []byte, s *string, object any) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, s)
@@ -107,8 +107,8 @@ func (t RecordText) MarshalJSON() ([]byte, error) {
 	return unescaped(plain(t))
 }
 
-// unescaped is JSON in which markup stands as it is; who writes lines decides about
-// that.
+// unescaped returns JSON in which markup is not escaped; the encoder of the
+// whole line decides about that.
 func unescaped(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -151,9 +151,9 @@ func (d RecordDeletion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d.When)
 }
 
-// Records reads entries from lines of JSON. Lines of another type, such as those
-// about feeds that the command exports, are passed over. An error, which says in
-// which line it is, ends the sequence.
+// Records reads entries from lines of JSON. It skips lines of other types, such
+// as those about feeds that the command exports. An error, which says in which
+// line it occurred, ends the sequence.
 func Records(r io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		lines, seen := bufio.NewScanner(r), map[string]int{}
@@ -169,7 +169,7 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 				continue
 			}
 			if err == nil && seen[record.ID] > 0 {
-				err = fmt.Errorf("the id %s stands in line %d already", record.ID, seen[record.ID])
+				err = fmt.Errorf("the id %s is already in line %d", record.ID, seen[record.ID])
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("line %d: %w", n, err))
@@ -186,7 +186,7 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
-// readRecord reads a line; nil if it is not about an entry.
+// readRecord reads a line; nil if the line is not an entry.
 func readRecord(line []byte) (*Record, error) {
 	record := new(Record)
 	err := json.Unmarshal(line, record)
@@ -203,8 +203,8 @@ func readRecord(line []byte) (*Record, error) {
 	return record, nil
 }
 
-// isOther reports whether a line is of another type, and so may have what a Record
-// has in another form.
+// isOther reports whether a line is of another type, so that its members may
+// not have the form that they have in a Record.
 func isOther(line []byte) bool {
 	var other struct {
 		Type string `json:"type"`
@@ -214,9 +214,9 @@ func isOther(line []byte) bool {
 
 func (r *Record) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// Entry returns the entry that the record describes. One without update time
-// has that of its publication, or else the epoch's: so Publisher.Update knows
-// that it has none.
+// Entry returns the entry that the record describes. If it has no update time,
+// it gets its publication time or else the epoch, so that Publisher.Update
+// knows that it has none.
 func (r *Record) Entry() (*feedhistory.Entry, error) {
 	d := feedhistory.Draft{
 		ID: r.ID, Title: r.Title.text(), Summary: r.Summary.text(), Content: r.Content.text(),
@@ -265,7 +265,7 @@ func (t RecordText) text() feedhistory.Text {
 	return feedhistory.Text{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
 }
 
-// recordTime reads a time: RFC 3339, or a date, whose time is midnight in UTC.
+// recordTime reads a time: RFC 3339, or a date, which means midnight UTC.
 func recordTime(what, value string) (t time.Time, err error) {
 	if value == "" {
 		return t, nil

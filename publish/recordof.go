@@ -15,8 +15,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// NewRecord describes an entry. What Record.Entry makes of it says the same.
-// Times are in UTC, with the fraction of a second that the entry gives.
+// NewRecord returns the Record of an entry. Record.Entry turns it back into an
+// equal entry. Times are in UTC, with the fraction of a second that the entry
+// gives.
 func NewRecord(e *feedhistory.Entry) *Record {
 	d := e.Draft()
 	r := &Record{
@@ -38,7 +39,8 @@ func NewRecord(e *feedhistory.Entry) *Record {
 	return r
 }
 
-// recordTimeText writes a time; "" for one that RFC 3339 cannot express.
+// recordTimeText returns a time as text; "" for one that RFC 3339 cannot
+// express.
 func recordTimeText(t time.Time) string {
 	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""
@@ -54,17 +56,17 @@ func recordText(t feedhistory.Text) RecordText {
 	return r
 }
 
-// A RecordRaw is an entry as it was published, from which feedhistory.ReadEntry
-// makes the same again.
+// A RecordRaw is an entry as it was published. feedhistory.ReadEntry makes the
+// same entry from it.
 type RecordRaw struct {
 	Format feedhistory.Format `json:"format"`
-	Data   string             `json:"data"`             // an element that stands by itself, or an object in JSON
-	Base   string             `json:"base,omitempty"`   // what references in JSON resolve against
-	Digest string             `json:"digest,omitempty"` // of the entry as it stood in its document: feedhistory.Entry.Digest
+	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object
+	Base   string             `json:"base,omitempty"`   // the base of references in JSON
+	Digest string             `json:"digest,omitempty"` // the digest of the entry in its document: feedhistory.Entry.Digest
 }
 
-// NewRaw returns an entry as it was published, with its feed's authors if it has
-// none.
+// NewRaw returns an entry as it was published, with its feed's authors if it
+// has none.
 func NewRaw(e *feedhistory.Entry) *RecordRaw {
 	raw := &RecordRaw{Digest: e.Digest(), Format: feedhistory.Atom}
 	if e.Source != nil {
@@ -76,18 +78,19 @@ func NewRaw(e *feedhistory.Entry) *RecordRaw {
 	return raw
 }
 
-// A RecordExtension is an element of another vocabulary, such as iTunes or Media
-// RSS. One that has elements in it, or attributes with a namespace, is all in XML.
+// A RecordExtension is an element of another vocabulary, such as iTunes or
+// Media RSS. An element with child elements, or with attributes in a namespace,
+// is in XML only.
 type RecordExtension struct {
-	Name  string            `json:"name"`            // with the vocabulary's usual prefix: "itunes:duration"
-	Space string            `json:"space,omitempty"` // the vocabulary's namespace
+	Name  string            `json:"name"`            // the name with the vocabulary's usual prefix: "itunes:duration"
+	Space string            `json:"space,omitempty"` // the namespace of the vocabulary
 	Value string            `json:"value,omitempty"`
 	Attrs map[string]string `json:"attrs,omitempty"`
-	XML   string            `json:"xml,omitempty"` // the element itself, which counts where it is given
+	XML   string            `json:"xml,omitempty"` // the element itself, which takes precedence
 }
 
-// usualPrefixes are what an extension is called by, whatever prefix its document
-// has.
+// usualPrefixes are the prefixes of extensions, whatever prefix a document
+// uses.
 var usualPrefixes = map[string]string{
 	"http://www.itunes.com/dtds/podcast-1.0.dtd":           "itunes",
 	"https://podcastindex.org/namespace/1.0":               "podcast",
@@ -131,7 +134,7 @@ func recordExtension(element string) RecordExtension {
 	return x
 }
 
-// element returns the element that stands by itself.
+// element returns the element with its namespace declarations.
 func (x RecordExtension) element() (string, error) {
 	if x.XML != "" {
 		return x.XML, nil
@@ -163,6 +166,6 @@ func (x RecordExtension) element() (string, error) {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder does not fail
 	return b.String()
 }

@@ -21,7 +21,7 @@ const podcast = `<rss version="2.0" xmlns:it="http://www.itunes.com/dtds/podcast
 <podcast:person role="host">Jane &amp; "Joe"</podcast:person>
 <media:group><media:content url="https://example.org/v.mp4" medium="video"/></media:group></item></channel></rss>`
 
-// An entry that became a line and an entry again is the same line again.
+// An entry that is turned into a line and back gives the same line again.
 func TestRecordOfEntry(t *testing.T) {
 	const image = `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><title/><updated>2003-12-13T18:30:02.25Z</updated>` +
 		`<content type="image/png">/wAB/g==</content></entry></feed>`
@@ -37,7 +37,7 @@ func TestRecordOfEntry(t *testing.T) {
 			require.Equal(t, doc.Entries[0].Content().Body, e.Content().Body)
 			again := NewRecord(e)
 			if r.Updated == "" {
-				again.Updated = "" // Atom needs one
+				again.Updated = "" // Atom requires one
 			}
 			text, err := json.Marshal(again)
 			require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestRecordExtensionErrors(t *testing.T) {
 	}
 }
 
-// What a mirror exports has lines that are not about entries.
+// A mirror's export has lines that are not about entries.
 func TestRecordsOfOtherTypes(t *testing.T) {
 	n := 0
 	for r, err := range Records(strings.NewReader(`{"type":"feed","feed":"https://example.org/","id":7}

@@ -11,12 +11,13 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// placeholder stands for the digest while it is not known.
+// placeholder is used as the digest until the digest is known.
 const placeholder = "0000000000000000"
 
-// renderArchive returns an archive's name and text, without next-archive. The
-// name has a digest of everything else, so it never stands for other bytes; and
-// as the preceding archive's name is among that, it depends on all history.
+// renderArchive returns the name and the text of an archive without
+// next-archive. The name contains a digest of everything else, so a name is
+// never used for different bytes. As the name of the preceding archive is in
+// the text, the digest depends on the whole history.
 func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
 	name = stem + "-" + placeholder + p.extension()
 	d := feedhistory.NewArchive(head, entriesOf(items), feedhistory.ArchiveAt{
@@ -38,8 +39,8 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 	return stem + "-" + digest + p.extension(), text, nil
 }
 
-// render writes a document, and reads it again: what is published once is
-// there for good, so it has to be read as it was meant.
+// render writes a document, and reads it again to check it: what is published
+// stays for good, so readers must read what was meant.
 func (p *Publisher) render(d *feedhistory.Document) (string, error) {
 	var b bytes.Buffer
 	if err := write(&b, d, p.format()); err != nil {
@@ -66,14 +67,14 @@ func (p *Publisher) render(d *feedhistory.Document) (string, error) {
 	return text, nil
 }
 
-// setNext gives an archive's text another next-archive, or none, and changes
-// nothing else: no entry is rendered again (5005#9).
+// setNext sets or removes the next-archive in the text of an archive, and
+// changes nothing else: entries are not rendered again (5005#9).
 func setNext(text, url string, format feedhistory.Format) (string, error) {
 	element := "link"
 	if format == feedhistory.RSS {
 		element = "atom:link"
 	}
-	end := strings.Index(text, "<fh:archive ") // the links of the head end here
+	end := strings.Index(text, "<fh:archive ") // the links in the head end here
 	if end < 0 {
 		return "", fmt.Errorf("no archive: %w", ErrForeign)
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A lost archive is one that the chain leads to, and that is not there.
+// A lost archive is one that the chain leads to but that does not exist.
 type lost struct {
 	name  string
-	newer *archive // that leads to it; nil: the subscription document does
-	older *archive // that it led to, by what that says; nil: none is found
+	newer *archive // the archive that links to it; nil if the subscription document does
+	older *archive // the archive that it linked to, found by its next-archive; nil if there is none
 }
 
-// walk calls f with each archive, the newest first, and returns those that are
-// lost. It goes on beyond one if the archive before it, which links to it, is
-// there.
+// walk calls f with each archive, newest first, and returns the lost ones. It
+// goes on beyond a lost archive if it finds the archive before, whose
+// next-archive names the lost one.
 func (p *Publisher) walk(s *state, f func(*archive)) (missing []lost, err error) {
 	var newer *archive
 	for name := s.prev; name != ""; {
@@ -41,8 +41,8 @@ func (p *Publisher) walk(s *state, f func(*archive)) (missing []lost, err error)
 	return missing, nil
 }
 
-// before returns the archive whose next-archive is another; nil if there is
-// none. All archives are read.
+// before returns the archive whose next-archive is the given name; nil if there
+// is none. It reads all archives.
 func (p *Publisher) before(name string) (found *archive, err error) {
 	err = fs.WalkDir(p.Output, p.dir(), func(other string, entry fs.DirEntry, err error) error {
 		m := archiveName.FindStringSubmatch(other)
@@ -62,9 +62,9 @@ func (p *Publisher) before(name string) (found *archive, err error) {
 	return found, err
 }
 
-// restore writes a lost archive again, if the given entries make it up: then its
-// digest is the one that its name has. It returns what is in it; nothing, if they
-// do not.
+// restore writes a lost archive again if the given entries were its content,
+// which the digest in its name proves. It returns that content, or nil if they
+// were not.
 func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
 	m := archiveName.FindStringSubmatch(l.name)
 	if m == nil || m[2] != p.extension() {
@@ -88,7 +88,7 @@ func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
 			work += n
 			name, text, err := p.renderArchive(m[1], prev, head, given[:n], p.resolution(lastChange(updated, given[:n])))
 			if err != nil {
-				return nil, nil // it never was so
+				return nil, nil // it cannot have been the archive
 			}
 			if name != l.name {
 				continue
@@ -102,11 +102,11 @@ func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
 	return nil, nil
 }
 
-// mostWork is how many entries are rendered to find out which of the newest that
-// might be in a lost archive were not.
+// mostWork is the maximum number of entries to render to find out which of the
+// newest given ones were not in a lost archive.
 const mostWork = 50_000
 
-// lastChange returns the latest of a time and those of items.
+// lastChange returns the latest of a time and the times of items.
 func lastChange(t time.Time, items []item) time.Time {
 	for _, it := range items {
 		t = later(t, it.change())
@@ -114,8 +114,8 @@ func lastChange(t time.Time, items []item) time.Time {
 	return t
 }
 
-// restoreAll writes again what archives are lost and can be, from the entries of
-// a source that have no other place.
+// restoreAll writes lost archives again, as far as possible, from those entries
+// of a source that are in no other place.
 func (p *Publisher) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
 	if len(all.lost) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Any archive that is missing is written again, byte for byte, where the source
-// has what was in it: at each place of the chain, whatever else is new.
+// Any missing archive is written again, byte for byte, if the source has its
+// content: at each position in the chain, whatever else is new.
 func TestRestored(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		for _, split := range []feedhistory.Split{{Size: 3}, {Period: feedhistory.Day}} {
@@ -23,7 +23,7 @@ func TestRestored(t *testing.T) {
 				return p
 			}
 			all := entries(t, 1, 60)
-			for n := 5; n <= len(all); n += 5 { // bit by bit, as a site grows
+			for n := 5; n <= len(all); n += 5 { // step by step, as a site grows
 				_, err := publisher().Update(Update{Entries: all[:n]})
 				require.NoError(t, err)
 			}
@@ -41,7 +41,7 @@ func TestRestored(t *testing.T) {
 						require.Equal(t, []string{a.name}, report.Restored)
 						require.Empty(t, report.Lost)
 						require.Equal(t, more, report.New)
-						if i > 0 || more == 0 { // the newest may have got a successor
+						if i > 0 || more == 0 { // the newest one may have gained a successor
 							require.True(t, bytes.Equal(before.files[a.name], out.files[a.name]))
 						}
 						checkChain(t, out, p)
@@ -53,8 +53,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// An archive whose words are not known any more is reported; what is older is not
-// taken for new, and what the source has of it is published once more, once.
+// An archive whose content is no longer known is reported. Older entries do not
+// count as new, and those that the source has are published again, once.
 func TestLost(t *testing.T) {
 	out := newMemory()
 	all := entries(t, 1, 30)
@@ -84,7 +84,8 @@ func TestLost(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(out.files), names+1)
 
-	// What is taken away for good, with all that is older, is no more than said.
+	// An archive that was removed for good, with everything older, is only
+	// reported.
 	chain, err := newPublisher(out).published()
 	require.NoError(t, err)
 	for name := range out.files {

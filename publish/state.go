@@ -12,33 +12,34 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A state is what is published, as the subscription document has it. It does
-// not change; each call makes another.
+// A state is what is published, according to the subscription document. It does
+// not change; each call makes a new one.
 type state struct {
 	text string
-	doc  *feedhistory.Document // nil: nothing is published yet
+	doc  *feedhistory.Document // nil if nothing is published yet
 	ledger
-	log    []item               // what is not archived, the oldest first
-	recent []*feedhistory.Entry // what is, and is shown again, the newest first
+	log    []item               // items that are not archived, oldest first
+	recent []*feedhistory.Entry // archived entries that are shown again, newest first
 }
 
-// An item is what a log consists of: a version of an entry, or its deletion.
+// An item is an element of the log: a version of an entry, or its deletion.
 type item struct {
-	entry *feedhistory.Entry // nil in a deletion
+	entry *feedhistory.Entry // nil for a deletion
 	id    string
-	time  time.Time // of the update, or the deletion; zero if the entry has none
+	time  time.Time // when it was updated or deleted; zero if the entry has no time
 }
 
 func entryItem(e *feedhistory.Entry) item { return item{e, e.ID, e.Updated} }
 
-// unlimited are the limits for what was written here: memory is the bound.
+// unlimited are the limits for documents written here, which only memory
+// limits.
 var unlimited = feedhistory.Limits{
 	Bytes: math.MaxInt64 - 1, Depth: math.MaxInt32, Attributes: math.MaxInt32, Namespaces: math.MaxInt32,
 	Elements: math.MaxInt32, Entries: math.MaxInt32, HeadLinks: math.MaxInt32, ID: math.MaxInt32, URL: math.MaxInt32,
 }
 
-// parse reads a document of this feed. References stay as they are: an entry
-// whose meaning depends on where it stands has an xml:base.
+// parse reads a document of this feed, and leaves references as they are: an
+// entry whose meaning depends on its document has an xml:base.
 func parse(text string) (*feedhistory.Document, error) {
 	doc, err := feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(strings.NewReader(text), "")
 	if doc != nil {
@@ -65,8 +66,8 @@ func newState(text string) (*state, error) {
 	return s, nil
 }
 
-// merge makes one log, oldest first, of entries and deletions, newest first.
-// Entries keep their order, and deletions come where their time is.
+// merge merges entries and deletions, both newest first, into one log, oldest
+// first. Entries keep their order; deletions are placed by their time.
 func merge(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []item {
 	log := make([]item, 0, len(entries)+len(deleted))
 	i := len(deleted) - 1
@@ -85,8 +86,9 @@ func merge(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []item
 
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 
-// load returns what is published now, after it has carried out what an
-// interrupted call had decided on, and removed what another has left.
+// load returns what is published now. Before that it finishes an interrupted
+// call that had taken effect, and removes what other interrupted calls have
+// left.
 func (p *Publisher) load() (*state, error) {
 	if err := p.resume(); err != nil {
 		return nil, err
@@ -122,12 +124,12 @@ func (p *Publisher) read(name string) (string, error) {
 	return string(data), err
 }
 
-// An archive is one that was read back.
+// An archive is an archive that was read back.
 type archive struct {
 	name string
 	text string
 	doc  *feedhistory.Document
-	prev string // the preceding one's name; "" for none
+	prev string // the name of the preceding one; "" for none
 }
 
 // archive reads an archive.
@@ -144,7 +146,7 @@ func (p *Publisher) archive(name string) (*archive, error) {
 	self, _ := doc.Links.Rel(feedhistory.RelSelf)
 	base, ok := strings.CutSuffix(self.Href, "/"+name)
 	if prev, linked := doc.Links.Rel(feedhistory.RelPrevArchive); linked {
-		// Under the base of its time: it may have been another.
+		// the base may have changed since the archive was written
 		if a.prev, linked = strings.CutPrefix(prev.Href, base+"/"); !ok || !linked || !fs.ValidPath(a.prev) {
 			return nil, fmt.Errorf("%s: %w", name, ErrForeign)
 		}
@@ -152,7 +154,7 @@ func (p *Publisher) archive(name string) (*archive, error) {
 	return a, nil
 }
 
-// update is when the feed last changed.
+// updated returns when the feed last changed.
 func (s *state) updated() time.Time {
 	if s.doc == nil {
 		return time.Time{}

@@ -12,53 +12,55 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// An Update is what a source of entries has now: a directory of articles, a
+// An Update is the present content of a source: a directory of articles, a
 // database, another feed.
 type Update struct {
-	Entries []*feedhistory.Entry    // in any order, each id once
-	Deleted []feedhistory.Tombstone // what the source knows to be deleted; without a time: now
+	Entries []*feedhistory.Entry    // in any order, each ID once
+	Deleted []feedhistory.Tombstone // entries that the source knows to be deleted; a zero time means now
 
-	// DeleteMissing says that Entries are all that there is: what is published
-	// and not among them is deleted.
+	// DeleteMissing says that Entries is complete: published entries that are
+	// not among them are deleted.
 	DeleteMissing bool
 
-	// Now is the time of what the source gives no time, or not a newer one
-	// although it changed; what is dated later is dated in the future. Zero: the
-	// present, in whole seconds.
+	// Now is the time for entries that have no time, or that changed without a
+	// newer one. Entries with a later date are dated in the future. Zero means
+	// the present, in whole seconds.
 	Now time.Time
 
-	// Check, if not nil, is told what the update comes to, but for archives, before
-	// anything is published. Its error ends the update, and nothing is.
+	// Check, if not nil, is called with the result, except for archives, before
+	// anything is published. If it returns an error, nothing is published and
+	// Update returns the error.
 	Check func(Updated) error
 }
 
-// An Updated says what an Update came to.
+// Updated is the result of an Update.
 type Updated struct {
 	New       int
 	Changed   int
-	Dated     int // of these two, how many got the time of the update
-	Renamed   int // of the new ones, how many have the address of a published entry that the source has no more: under another id
+	Dated     int // how many of the new and changed ones got the time of the update
+	Renamed   int // how many of the new ones have the address of a published entry that is no longer in the source: they have a new id
 	Unchanged int
 	Deleted   int
 	Missing   int // published, but not in the source, and kept
-	Archives  int // that were closed
+	Archives  int // archives that were closed
 
-	// Restored are archives, by name, that were not there any more and have been
-	// written again, byte for byte, from the source's entries. Lost are those that
-	// could not be, as the source does not have what was in them: readers that
-	// begin now do not get beyond them.
+	// Restored are the names of archives that were missing and have been
+	// written again, byte for byte, from the source's entries. Lost are the
+	// names of those that could not be, because the source does not have their
+	// content; new readers cannot get beyond them.
 	Restored, Lost []string
 }
 
-// Update publishes what a source has and the feed has not, all or nothing. Of
-// what is published in the same words already nothing is written again, so it
-// may be called with everything at every build of a site.
+// Update publishes what a source has and the feed does not, either all of it or
+// nothing. It writes nothing for entries that are published with the same
+// content, so you may call it with everything at every build of a site.
 //
-// Unlike Append, it does not need times to be right: a version that differs
-// from the published one and is not newer gets the time of the update, as
-// readers keep the older one else (5005#16, 5005#20); so do new entries that
-// have no time at all. To know what is published it reads all archives; one that
-// is missing is written again, if the source still has just what was in it.
+// Unlike Append, Update does not require correct times. A version that differs
+// from the published one without being newer gets the time of the update,
+// because readers would otherwise keep the older one (5005#16, 5005#20); so do
+// new entries without any time. To know what is published, Update reads all
+// archives. It writes a missing archive again if the source still has exactly
+// what was in it.
 func (p *Publisher) Update(u Update) (*Updated, error) {
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
@@ -87,24 +89,24 @@ func (p *Publisher) Update(u Update) (*Updated, error) {
 	return &report, nil
 }
 
-// A version is what is known of the published version of an entry.
+// A version is what is known about the published version of an entry.
 type version struct {
 	time    time.Time
 	deleted bool
 	words   digest
-	link    string // its alternate
+	link    string // the URL of its alternate link
 }
 
 type digest = [sha256.Size]byte
 
-// A published set is what the chain has.
+// A publishedSet is the content of the chain.
 type publishedSet struct {
-	newest map[string]version // of each id: that which is found first, from the subscription document on
-	placed map[place]bool     // what has its place in the log, or in an archive that is there
+	newest map[string]version // by id; the version found first, beginning at the subscription document
+	placed map[place]bool     // what has its place in the log, or in an archive that exists
 	lost   []lost
 }
 
-// A place is a version in the log.
+// A place identifies a version in the log.
 type place struct {
 	id   string
 	time int64
@@ -112,7 +114,7 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads what is published.
+// versions reads everything that is published.
 func (p *Publisher) versions(s *state) (all *publishedSet, err error) {
 	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}}
 	if s.doc != nil {
@@ -146,7 +148,7 @@ func (all *publishedSet) add(items []item) {
 	}
 }
 
-// compare returns what an update is to publish, the oldest first.
+// compare returns the items that an update must publish, oldest first.
 func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error) {
 	all, err := p.versions(s)
 	if err == nil {
@@ -178,7 +180,8 @@ func (p *Publisher) compare(s *state, u Update, report *Updated) ([]item, error)
 	return items, nil
 }
 
-// revise returns what is to be published of an entry; no entry, if nothing is.
+// revise returns the item to publish for an entry; an empty one if there is
+// nothing to publish.
 func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Updated) (item, error) {
 	normal, err := p.normalize(e)
 	if err != nil {
@@ -207,8 +210,8 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 	return entryItem(normal), nil
 }
 
-// renamed counts the entries that are published under another id: what has their
-// address is there, and the source does not have it any more.
+// renamed returns the number of entries that were published under another id:
+// the published entry with their address is no longer in the source.
 func renamed(known map[string]version, given map[string]bool, u Update) (n int) {
 	links := map[string]bool{}
 	for id, v := range known {
@@ -225,11 +228,11 @@ func renamed(known map[string]version, given map[string]bool, u Update) (n int) 
 	return n
 }
 
-// isTimed reports whether an entry says when it was written. The epoch stands
-// for an unknown time, as Atom must have one.
+// isTimed reports whether an entry says when it was written. The epoch means an
+// unknown time, because Atom requires one.
 func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Published.After(epoch) }
 
-// deletions returns the deletions of an update.
+// deletions returns the deletions that an update publishes.
 func deletions(known map[string]version, given map[string]bool, u Update, report *Updated) (items []item) {
 	for _, t := range u.Deleted {
 		old, published := known[t.Ref]
@@ -237,7 +240,7 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 			continue
 		}
 		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
-			continue // it is published again since (RFC 6721 §2)
+			continue // the entry has been published again since (RFC 6721 §2)
 		}
 		items = append(items, item{id: t.Ref, time: later(cmp.Or(t.When, u.Now), old.time)})
 	}
@@ -255,7 +258,8 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 	return items
 }
 
-// words is a digest of all that an entry says, but for when it was updated.
+// words returns a digest of everything that an entry says, except its update
+// time.
 func words(element string) digest {
 	before, after := withoutUpdated(element)
 	return sha256.Sum256([]byte(before + after))
@@ -263,8 +267,8 @@ func words(element string) digest {
 
 const atomNamespace = "http://www.w3.org/2005/Atom"
 
-// withoutUpdated cuts an entry where its update time is, or belongs: Atom's
-// element, which says it in RSS too.
+// withoutUpdated cuts an entry at its update time, or at the place for one. The
+// update time is an Atom element, in RSS, too.
 func withoutUpdated(element string) (before, after string) {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
@@ -279,7 +283,7 @@ func withoutUpdated(element string) (before, after string) {
 	return element[:end], element[end:]
 }
 
-// dated returns an entry with another update time, and otherwise untouched.
+// dated returns an entry with another update time, otherwise unchanged.
 func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
 	before, after := withoutUpdated(string(e.XML()))
 	element := before + `<updated xmlns="` + atomNamespace + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after

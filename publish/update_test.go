@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// served publishes into an output that a Handler serves, and fetches what readers
-// get.
+// served publishes into an output that a Handler serves, and fetches what
+// readers get.
 type served struct{ *Publisher }
 
 func newServed(t testing.TB, out Output, format feedhistory.Format) *served {
@@ -103,12 +103,12 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 	update(Update{Entries: records(t, someRecords)}, Updated{New: 4, Dated: 1, Archives: 1})
 	assert.Equal(t, []string{"urn:3", "urn:4", "urn:2", "urn:1"}, pageIDs(s.fetch(t).Entries))
 
-	// The same again: not a byte is different.
+	// The same again does not change a byte.
 	before := s.files(t)
 	update(Update{Entries: records(t, someRecords), DeleteMissing: true}, Updated{Unchanged: 4})
 	assert.Equal(t, before, s.files(t))
 
-	// Edits whose author has set no newer time get one, so that readers notice.
+	// Edits without a newer time get one, so that readers notice.
 	edited := strings.NewReplacer("Two", "Zwei", "Three", "Drei").Replace(someRecords)
 	edited = strings.Replace(edited, `"2003-12-15"`, `"2003-12-16"`, 1)
 	update(Update{Entries: records(t, edited)}, Updated{Changed: 3, Dated: 2, Unchanged: 1, Archives: 1})
@@ -119,7 +119,8 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 	assert.Equal(t, now.Add(-time.Hour), find(h, "urn:3").Updated.UTC())
 	assert.Equal(t, "2003-12-16T00:00:00Z", find(h, "urn:4").Updated.Format(time.RFC3339))
 
-	// What has gone from the source is kept, unless it is to be deleted.
+	// Entries that are gone from the source are kept, unless they are to be
+	// deleted.
 	few := records(t, edited)[1:]
 	update(Update{Entries: few}, Updated{Unchanged: 3, Missing: 1})
 	update(Update{Entries: few, DeleteMissing: true}, Updated{Unchanged: 3, Deleted: 1})
@@ -128,7 +129,7 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 	assert.Len(t, h.Entries, 3)
 	assert.Equal(t, "urn:1", h.Deleted[0].Ref)
 
-	// It comes back, with a time after its deletion.
+	// An entry comes back, with a time after its deletion.
 	update(Update{Entries: records(t, edited)}, Updated{New: 1, Dated: 1, Unchanged: 3})
 	h = s.fetch(t)
 	assert.Len(t, h.Entries, 4)
@@ -182,7 +183,7 @@ func TestUpdateModel(t *testing.T) {
 	})
 }
 
-// Entries of another feed keep their own XML, but for a time that had to be
+// Entries of another feed keep their own XML, except for a time that must be
 // set: an RSS feed that a site's generator makes has no other sign of an edit.
 func TestUpdateFromFeed(t *testing.T) {
 	const text = `<rss version="2.0" xmlns:x="urn:x"><channel><title>Feed</title><lastBuildDate>%s</lastBuildDate>
@@ -238,7 +239,7 @@ func TestRecords(t *testing.T) {
 		`{"title": "One"}`:                 "line 3: the entry has no id",
 		`{"id": 1}`:                        "line 3: not an entry in JSON",
 		`{"id": "a"} {"id": "b"}`:          "line 3: not an entry in JSON",
-		`{"id": "0"}`:                      "line 3: the id 0 stands in line 1 already",
+		`{"id": "0"}`:                      "line 3: the id 0 is already in line 1",
 		strings.Repeat("x", maxDocument+1): "line 3: bufio.Scanner: token too long",
 	} {
 		var got error

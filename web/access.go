@@ -12,8 +12,9 @@ import (
 
 const cookieName = "feedhistory"
 
-// mayChange reports whether a request has shown the token, if there is one: as
-// a cookie or, from a program, as a bearer token (RFC 6750).
+// mayChange reports whether a request may change anything: it has shown the
+// token, as a cookie or, from a program, as a bearer token (RFC 6750), or no
+// token is needed.
 func (s *Server) mayChange(r *http.Request) bool {
 	if s.Token == "" {
 		return true
@@ -26,7 +27,7 @@ func (s *Server) mayChange(r *http.Request) bool {
 	return err == nil && same(cookie.Value, s.proof(s.Token))
 }
 
-// proof is what a cookie has in the place of the token.
+// proof returns what a cookie contains instead of the token.
 func (s *Server) proof(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("cookie of " + s.base()))
@@ -35,7 +36,7 @@ func (s *Server) proof(token string) string {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// change lets only those change anything who may.
+// change runs a page only if the request may change anything.
 func (s *Server) change(h page) page {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.mayChange(r) {
@@ -47,7 +48,7 @@ func (s *Server) change(h page) page {
 }
 
 type tokenView struct {
-	Next  string // the page to go on to
+	Next  string // the page to return to
 	Wrong bool
 }
 
@@ -56,7 +57,7 @@ func (s *Server) askToken(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "token", "Token", tokenView{Next: ownPath(r.URL.Query().Get("next"))})
 }
 
-// takeToken takes the token from that form.
+// takeToken reads the token from that form.
 func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	next, token := ownPath(r.FormValue("next")), r.FormValue("token")
@@ -71,7 +72,7 @@ func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// backTo is the page of this server that a request came from.
+// backTo returns the page of this server that a request came from.
 func backTo(r *http.Request) string {
 	from, err := url.Parse(r.Referer())
 	if err != nil || from.Host != r.Host {
@@ -80,7 +81,8 @@ func backTo(r *http.Request) string {
 	return ownPath(from.RequestURI())
 }
 
-// ownPath returns a path of this server; the first page for anything else.
+// ownPath returns a path of this server, or the first page for any other
+// address.
 func ownPath(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(path, "//") ||

@@ -12,7 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// What may be sent to the server, in bytes and in feeds.
+// The maximum size of a request in bytes, and the maximum number of feeds in
+// it.
 const (
 	mostUpload = 8 << 20
 	mostAdded  = 10_000
@@ -36,7 +37,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		defer file.Close()
 		outlines, err := opml.Read(file)
 		if err != nil {
-			return wrong("That is not an OPML file that can be read: " + err.Error() + ". Export it once more from where it comes from.")
+			return wrong("This OPML file cannot be read: " + err.Error() + ". Export it again.")
 		}
 		if len(outlines) > mostAdded {
 			return wrong("The file has more than " + count(mostAdded) + " feeds. Split it, and add one part after the other.")
@@ -58,7 +59,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.add(r.Context(), address); err != nil {
 		return err
 	}
-	if page := r.FormValue("instead"); page != "" { // of the page that has this feed
+	if page := r.FormValue("instead"); page != "" { // the name of the page that links to this feed
 		if err := s.dropPage(r.Context(), page, address); err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// dropPage removes a page that was added, as a feed of it was chosen.
+// dropPage removes a page that was added, because one of its feeds was chosen.
 func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
 	page, err := s.feeds.feed(ctx, name)
 	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
@@ -104,7 +105,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.
 	return nil
 }
 
-// add adds a feed to the store, where it is due at once.
+// add adds a feed to the store; it is due at once.
 func (s *Server) add(ctx context.Context, address string) (added bool, err error) {
 	if err := s.feeds.add(ctx, address); err != nil {
 		return false, err
@@ -120,9 +121,9 @@ func (s *Server) add(ctx context.Context, address string) (added bool, err error
 	return true, nil
 }
 
-// feedAddress returns the URL that somebody has typed, or what is wrong with it.
-// What the URL should have escaped is escaped, as it would be in a request.
-// Whether it may be asked for at all, is up to the Client.
+// feedAddress returns the URL that somebody has typed, or what is wrong with
+// it. It escapes characters as a request would. The Client decides whether the
+// URL may be requested at all.
 func feedAddress(typed string) (address, wrong string) {
 	typed, _, _ = strings.Cut(strings.TrimSpace(typed), "#")
 	if rest, ok := strings.CutPrefix(typed, "feed:"); ok {
@@ -147,7 +148,7 @@ func feedAddress(typed string) (address, wrong string) {
 	return u.String(), ""
 }
 
-// pollNow has a feed polled.
+// pollNow lets a feed be polled at once.
 func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
-// removeFeed removes a feed and what was published of it.
+// removeFeed removes a feed, and what was published of it.
 func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {

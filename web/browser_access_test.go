@@ -19,9 +19,9 @@ import (
 
 const axePackage = "axe-core@4.14.1"
 
-// axe returns the script of axe-core, "" if there is none. It is in node_modules
-// (npm install --no-save axe-core) or, with FEEDHISTORY_AXE=required, installed
-// for the test.
+// axe returns the script of axe-core, "" if there is none. The script is in
+// node_modules (npm install --no-save axe-core) or, with
+// FEEDHISTORY_AXE=required, is installed for the test.
 func axe(t *testing.T) string {
 	dir := "."
 	file := filepath.Join("node_modules", "axe-core", "axe.min.js")
@@ -39,22 +39,21 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// findings runs axe-core and lists what it finds. The scripts of the server's
-// own pages may not be inline; a debugger's may.
+// findings runs axe-core and lists its findings. The server's own pages may not
+// have inline scripts; a debugger may run them.
 const findings = `axe.run(document, {resultTypes: ["violations"], runOnly: %s}).then(r => r.violations.map(v =>
 	v.id + ": " + v.help + "\n  " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + n.failureSummary).join("\n  ")).join("\n"))`
 
-// widths are those of a phone, a tablet and a desk.
+// widths are those of a phone, a tablet and a desktop.
 var widths = []int64{360, 768, 1280}
 
-// resize has the window as wide as that.
+// resize sets the width of the window.
 func (b *tab) resize(width int64) { b.do(chromedp.EmulateViewport(width, 900)) }
 
-// A sight is a page that is looked at.
+// A sight is a page to look at.
 type sight struct{ name, path string }
 
-// sights makes a world with everything there is to be seen, and returns its
-// pages.
+// sights makes a world with everything that can be seen, and returns its pages.
 func (w *world) sights() []sight {
 	w.write(2003, 2016)
 	w.lose("feed/3-")
@@ -76,13 +75,13 @@ func (w *world) sights() []sight {
 }
 
 // byLook are the rules of axe-core whose findings depend on the theme or the
-// width. The others are about the markup, which is the same in all of them.
+// width. The other rules are about the markup, which is always the same.
 const byLook = `["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable"]`
 
-// Every page is looked at in both themes, on a phone, a tablet and a desk:
-// axe-core finds nothing, texts are neither faint nor small, and nothing is wider
-// than the window. Where a page is shown for the first time, and with -long
-// always, all rules of axe-core are tried.
+// Every page is looked at in both themes, on a phone, a tablet and a desktop:
+// axe-core finds nothing, texts are neither faint nor small, and nothing is
+// wider than the window. All rules of axe-core are tested when a page is shown
+// for the first time, and always with -long.
 func TestBrowserLook(t *testing.T) {
 	t.Parallel()
 	script := axe(t)
@@ -124,7 +123,7 @@ const small = `[...document.querySelectorAll("body *")].filter(e => e.checkVisib
 	.map(e => [parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement?.viewBox.baseVal?.width ? e.ownerSVGElement.getBoundingClientRect().width / 960 : 1), e.textContent.slice(0, 30)])
 	.filter(([size]) => size < 11.9).join("; ")`
 
-// requireNothingFound runs axe-core, which the page has, with some of its rules.
+// requireNothingFound runs some of axe-core's rules on the page.
 func (b *tab) requireNothingFound(what, rules string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -134,7 +133,7 @@ func (b *tab) requireNothingFound(what, rules string) {
 	require.Empty(b.t, found, what)
 }
 
-// Right to left: what is written so is set so, and the page around it is not.
+// Text that is written right to left is set so, and the page around it is not.
 func TestBrowserRightToLeft(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -148,8 +147,8 @@ func TestBrowserRightToLeft(t *testing.T) {
 	require.Contains(t, b.source(), `<bdi lang="he">שלום`)
 }
 
-// With colours of the reader's own, what is drawn has them, too; printed, a page
-// has nothing to press.
+// If the reader has set their own colours, drawings use them, too. A printed
+// page has nothing to press.
 func TestBrowserMedia(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -172,7 +171,7 @@ func TestBrowserMedia(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `[...document.querySelectorAll("button, .button, input, select, nav, .skip")].filter(e => e.checkVisibility()).length`))
 }
 
-// The keys that it takes to get to the search do not grow with the history.
+// The number of keys needed to reach the search does not grow with the history.
 func TestBrowserTabStops(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -188,7 +187,7 @@ func TestBrowserTabStops(t *testing.T) {
 	require.True(t, evaluate[bool](b, `document.querySelector(".timeline .skip").getBoundingClientRect().left > 0`))
 }
 
-// With a finger a first tap tells, and a second one goes there.
+// With a finger, the first tap describes a part, and the second one goes there.
 func TestBrowserTouch(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a newcomer does, from the empty server to an entry.
+// A newcomer goes from the empty server to an entry.
 func TestBrowser(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -37,8 +37,8 @@ func TestBrowser(t *testing.T) {
 	require.Greater(t, len(seen), 3, "the page tells how far the walk is: %v", seen)
 	w.slow.Store(0)
 
-	// The page has loaded itself again, with the timeline. Pointing at its parts,
-	// and moving through them with the Tab key, says what they are.
+	// The page has reloaded, with the timeline. Pointing at its parts, or
+	// moving through them with the Tab key, describes them.
 	b.waits(".timeline svg")
 	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".timeline rect.bar").length`), 50)
 	require.Equal(t, 1, evaluate[int](b, `document.querySelectorAll(".timeline .block.gap").length`))
@@ -59,7 +59,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, "#gap-1", evaluate[string](b, "location.hash"))
 	require.Contains(t, b.text("#gap-1"), "What to do: try again later")
 
-	// Search finds as one types, and the address follows.
+	// The search runs while one types, and the address follows.
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
 	require.Eventually(t, func() bool { return strings.Contains(b.text("#results"), "With “storm petrels”") }, 10*time.Second, 20*time.Millisecond)
 	require.Equal(t, "?q=storm+petrels", evaluate[string](b, "location.search"))
@@ -102,7 +102,7 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, b.text("[role=status]"), "The feed is removed")
 }
 
-// contrasts lists texts that are too faint on what they stand on.
+// contrasts lists texts that are too faint on their background.
 const contrasts = `(() => {
 	const channels = c => c.match(/[\d.]+/g).map(Number);
 	const light = c => {
@@ -145,7 +145,7 @@ func TestBrowserHostile(t *testing.T) {
 	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.images), main img, main svg:not(.strip svg), main iframe, main style, main [style], .content [id], .content [class]").length`))
 	require.Zero(t, evaluate[int](b, `[...document.links].filter(a => !/^https?:$/.test(a.protocol)).length`))
 
-	// Nor could it, if something had been overlooked.
+	// Nothing could run even if the sanitiser had overlooked something.
 	require.Equal(t, "refused", evaluate[string](b, `(() => {
 		const s = document.createElement("script"); s.textContent = "window.harmed = 1"; document.body.append(s);
 		const i = document.createElement("div"); i.innerHTML = "<p onclick='window.harmed=1' style='color:red'>x</p>"; document.body.append(i);
@@ -154,7 +154,7 @@ func TestBrowserHostile(t *testing.T) {
 	})()`))
 }
 
-// However many pages watch a walk, none stands still, and the browser has
+// However many pages watch a walk, all of them progress, and the browser has
 // connections left for others.
 func TestBrowserManyTabs(t *testing.T) {
 	b := newTab(t)
@@ -199,7 +199,8 @@ func TestBrowserManyTabs(t *testing.T) {
 	}, 60*time.Second, 100*time.Millisecond, "every page is loaded again at the end")
 }
 
-// Where somebody was in a feed, the browser remembers, and no other does.
+// The browser remembers where somebody was in a feed, and no other browser
+// does.
 func TestBrowserPlace(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -227,7 +228,7 @@ func TestBrowserPlace(t *testing.T) {
 	require.Empty(t, other.text(resume), "it is kept in one browser")
 }
 
-// Images of a feed are loaded once somebody wants them, and are not afterwards.
+// Images of a feed are loaded when somebody wants them, and not afterwards.
 func TestBrowserImages(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -245,7 +246,7 @@ func TestBrowserImages(t *testing.T) {
 	require.Contains(t, evaluate[string](b, "location.search"), "?id=tag")
 }
 
-// The list of feeds follows what is chosen, without a button.
+// The list of feeds follows the choices without a button.
 func TestBrowserFeedList(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -268,7 +269,7 @@ func TestBrowserFeedList(t *testing.T) {
 	require.NotContains(t, b.text("#results"), "Show all feeds")
 }
 
-// Without JavaScript the same can be done.
+// Everything also works without JavaScript.
 func TestBrowserWithoutScript(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
@@ -279,7 +280,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b.open(w.url)
 	b.do(chromedp.SendKeys(chromedp.CSS("#url"), w.feedURL("/blog/feed.atom")))
 	b.click(".add button.main")
-	require.Contains(t, b.source(), "This page loads itself again every two seconds")
+	require.Contains(t, b.source(), "This page reloads every two seconds")
 	w.slow.Store(0)
 	require.Eventually(t, func() bool { return strings.Contains(b.source(), `class="timeline"`) }, 20*time.Second, 100*time.Millisecond)
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))

@@ -34,7 +34,7 @@ type tab struct {
 	troubles []string // exceptions and dialogs
 }
 
-// newTab starts Chromium. Where there is none the test is skipped, unless
+// newTab starts Chromium. If there is none, the test is skipped, or fails with
 // FEEDHISTORY_BROWSER=required.
 func newTab(t testing.TB) *tab {
 	path := ""
@@ -73,7 +73,7 @@ func newTab(t testing.TB) *tab {
 	return b
 }
 
-// another opens a further tab of the same browser.
+// another opens another tab of the same browser.
 func (b *tab) another() *tab {
 	ctx, stop := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(stop)
@@ -81,7 +81,7 @@ func (b *tab) another() *tab {
 	return &tab{t: b.t, ctx: ctx}
 }
 
-// do carries out actions.
+// do performs actions.
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -95,13 +95,13 @@ func (b *tab) open(url string) {
 	b.do(chromedp.Navigate(url))
 }
 
-// waits until a selector finds something that can be seen.
+// waits waits until a selector finds something visible.
 func (b *tab) waits(selector string) {
 	b.t.Helper()
 	b.do(chromedp.WaitVisible(chromedp.CSS(selector)))
 }
 
-// click clicks what leads to another page, and waits for that.
+// click clicks on something that leads to another page, and waits for the page.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -110,13 +110,13 @@ func (b *tab) click(selector string) {
 	require.NoError(b.t, err)
 }
 
-// text returns the text that is seen of what a selector finds.
+// text returns the visible text of what a selector finds.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return evaluate[string](b, `document.querySelector(`+"`"+selector+"`"+`)?.innerText ?? ""`)
 }
 
-// evaluate returns what an expression comes to.
+// evaluate returns the value of an expression.
 func evaluate[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -126,7 +126,7 @@ func evaluate[T any](b *tab, expression string) T {
 	return v
 }
 
-// source returns the page's markup, for which no script is needed.
+// source returns the page's markup as it is without scripts.
 func (b *tab) source() string {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
@@ -136,13 +136,13 @@ func (b *tab) source() string {
 	return markup
 }
 
-// script switches JavaScript off, and on again.
+// script switches JavaScript off or on.
 func (b *tab) script(on bool) {
 	_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 	require.NoError(b.t, err)
 }
 
-// scheme has the page light or dark.
+// scheme makes the page light or dark.
 func (b *tab) scheme(name string) {
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},

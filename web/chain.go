@@ -10,29 +10,29 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A chain is what the timeline shows of the documents: links in the order of
-// their places, the oldest first.
+// A chain is the documents as the timeline shows them: links ordered by their
+// places, oldest first.
 type chain struct {
 	links   []link
-	openEnd bool // what is missing, is older than all that is known
+	openEnd bool // something is missing that is older than everything known
 }
 
 // A link is a document of a chain, or a gap.
 type link struct {
 	kind     string
-	open     bool // how much it stands for is not known
+	open     bool // how much it covers is unknown
 	href     string
-	what     string // it is
-	why      string // it is there, or not
+	what     string // what it is
+	why      string // why it is there, or why it is not
 	from, to time.Time
 	entries  int
 }
 
-// newChain puts documents and gaps in order.
+// newChain orders documents and gaps.
 func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *chain {
 	c := &chain{}
-	before := map[string][]link{} // gaps, by the document after them
-	var loose []link              // gaps that belong to no document
+	before := map[string][]link{} // gaps by the document after them
+	var loose []link              // gaps without such a document
 	missing := feed.Missing()
 	for i, g := range gaps {
 		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
@@ -53,12 +53,12 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 		c.openEnd = c.openEnd || found && len(c.links) == 1
 		c.links = append(c.links, link{
 			kind: "archive", href: webLink(d.URL), what: "Archive " + tail(d.URL),
-			why:  "It holds entries for good, so it was read once.",
+			why:  "Its entries do not change, so it was read only once.",
 			from: d.Oldest, to: d.Newest, entries: d.Entries,
 		})
 	}
 	c.openEnd = c.openEnd || len(documents) == 0 && len(before) > 0
-	for _, gap := range missing { // next to the document that is subscribed to
+	for _, gap := range missing { // next to the subscription document
 		c.links = append(c.links, before[gap.From]...)
 		delete(before, gap.From)
 	}
@@ -74,13 +74,14 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 	return c
 }
 
-// past is what a feed that shows its latest entries had before it was known.
+// past is what a feed that shows only its latest entries had before it was
+// first read.
 var past = link{
 	kind: "past", open: true, what: "What came before",
 	why: "The feed does not say whether there was anything, so it may be missing.",
 }
 
-// subscribed returns what ends the chain.
+// subscribed returns the last link of the chain.
 func subscribed(feed *mirror.Feed) link {
 	l := link{href: webLink(feed.URL), to: feed.Polled}
 	switch feed.Kind {
@@ -91,7 +92,7 @@ func subscribed(feed *mirror.Feed) link {
 	case feedhistory.Archived:
 		l.kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
 	default:
-		l.kind, l.what, l.why = "window", "The feed's one document", "It shows the latest entries only. Older ones are here because they were seen before."
+		l.kind, l.what, l.why = "window", "The feed's one document", "It shows only the latest entries. Older ones are here because they were seen before."
 	}
 	return l
 }
@@ -99,12 +100,12 @@ func subscribed(feed *mirror.Feed) link {
 const (
 	leastBlock = 5.0
 	leastGap   = 12.0
-	endBlock   = 26.0 // of the document that is subscribed to, whose span nothing tells
+	endBlock   = 26.0 // of the subscription document, whose span is unknown
 	blockSpace = 1.5
 )
 
-// draw places the chain on a scale. Each link begins where the one before ends;
-// archives too narrow to be seen share a block.
+// draw places the chain on a scale. Each link begins where the previous one
+// ends; archives that are too narrow to be seen share a block.
 func (c *chain) draw(s scale) []block {
 	var blocks []block
 	at, limit := s.left, lineWidth-endBlock
@@ -121,7 +122,7 @@ func (c *chain) draw(s scale) []block {
 			from = s.left
 		case l.kind == "window":
 			from = limit
-		case l.kind == "gap" && c.links[0].kind == "past": // in what was seen
+		case l.kind == "gap" && c.links[0].kind == "past": // within what was seen
 			from = min(max(s.left, s.x(l.from)-leastGap), limit)
 			to, least = from, leastGap
 		case l.kind == "gap":
@@ -145,8 +146,8 @@ func (c *chain) draw(s scale) []block {
 	return c.crowded(blocks)
 }
 
-// next returns when the first archive after a gap begins; the zero time if none
-// follows at once.
+// next returns when the first archive after a gap begins; the zero time if the
+// gap is not directly followed by an archive.
 func (c *chain) next(i int) time.Time {
 	if i+1 < len(c.links) && c.links[i+1].kind == "archive" {
 		return c.links[i+1].from
@@ -154,10 +155,10 @@ func (c *chain) next(i int) time.Time {
 	return time.Time{}
 }
 
-// mostBlocks is how many archives are drawn one by one.
+// mostBlocks is the maximum number of archives to draw one by one.
 const mostBlocks = 150
 
-// crowded joins neighbouring archives where there are too many.
+// crowded joins neighbouring archives if there are too many.
 func (c *chain) crowded(blocks []block) []block {
 	group := (len(blocks) + mostBlocks - 1) / mostBlocks
 	if group < 2 {
@@ -187,7 +188,7 @@ func (c *chain) crowded(blocks []block) []block {
 	return joined
 }
 
-// says puts a link into words.
+// says describes a link in words.
 func (l link) says() string {
 	text := l.what
 	if l.kind == "gap" {
@@ -206,7 +207,7 @@ func (l link) says() string {
 	return text + ". " + l.why
 }
 
-// span says from when until when; nothing, if that is not known.
+// span returns a period in words; "" if it is unknown.
 func span(from, to time.Time) string {
 	a, b := from.UTC().Format("2 Jan 2006"), to.UTC().Format("2 Jan 2006")
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// serveComplete answers with all entries of a feed in one document, the newest
-// first. It is marked as complete where the mirror is whole (5005#2).
+// serveComplete answers with all entries of a feed in one document, newest
+// first. The document is marked as complete if the mirror is whole (5005#2).
 func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 	feed, name, err := s.toPublish(r)
 	if err != nil {
@@ -27,12 +27,12 @@ func (s *Server) serveComplete(w http.ResponseWriter, r *http.Request) error {
 	return s.servePart(w, r, part)
 }
 
-// A part of a feed is one that is made into a document of its own, or all of it.
+// A part is the part of a feed that a document contains; it may be all of it.
 type part struct {
 	feed   *mirror.Feed
 	format feedhistory.Format
-	self   string // the document's URL
-	title  string // added to the feed's; "": it is all of it
+	self   string // the URL of the document
+	title  string // added to the feed's title; "" for the whole feed
 	query  mirror.Query
 }
 
@@ -71,27 +71,29 @@ func mediaTypeOf(format feedhistory.Format) string {
 	return "application/atom+xml; charset=utf-8"
 }
 
-// tagOf returns the tag of a document that is made of a feed as it is.
+// tagOf returns the ETag of a document that is made from the present state of a
+// feed.
 func (s *Server) tagOf(feed *mirror.Feed, document string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s", feedhistory.Version, s.base(), feed.URL, document, stateOf(feed)))
 	return hex.EncodeToString(sum[:10])
 }
 
-// stateOf names the state of a feed. Its version alone does not: that of a feed
-// which is removed and added again begins with one.
+// stateOf names the state of a feed. The version alone is not enough, because a
+// feed that is removed and added again begins with version one.
 func stateOf(feed *mirror.Feed) string { return fmt.Sprint(feed.Version, " ", feed.Changed.UnixNano()) }
 
-// isVersion reports whether a feed is as it was.
+// isVersion reports whether a feed is still in the same state.
 func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 	now, err := s.Store.Feed(ctx, feed.URL)
 	return err == nil && now.Version == feed.Version
 }
 
-// writeEntries writes the entries of a query as they are published again.
+// writeEntries writes the entries of a query in the form in which they are
+// published again.
 func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *source, q mirror.Query) error {
 	for record, err := range s.Store.Entries(ctx, q) {
 		if err != nil {
-			s.Logger.ErrorContext(ctx, "a document breaks off", "feed", q.Feed, "err", err)
+			s.Logger.ErrorContext(ctx, "a document was cut short", "feed", q.Feed, "err", err)
 			return err
 		}
 		e, err := m.entry(record)
@@ -100,13 +102,14 @@ func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *source, q
 			continue
 		}
 		if _, err := w.Write(append(e.XML(), '\n')); err != nil {
-			return err // nobody reads any more
+			return err // the client has gone
 		}
 	}
 	return nil
 }
 
-// partHead returns what comes before and after the entries.
+// partHead returns the beginning and the end of the document, around the
+// entries.
 func (s *Server) partHead(ctx context.Context, p *part) (before, after string, err error) {
 	feed := p.feed
 	head, err := heading(feed, p.format, true)
@@ -126,7 +129,7 @@ func (s *Server) partHead(ctx context.Context, p *part) (before, after string, e
 	}
 	for _, gap := range feed.Missing() {
 		if p.title != "" {
-			break // what is missing is told where all is
+			break // only the whole document reports what is missing
 		}
 		e := gap.PseudoEntry()
 		d.Entries = append(d.Entries, e)

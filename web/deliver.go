@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// How what the server makes is sent: with an ETag, compressed for those who ask
-// for it, and not at all to those who have it.
+// This file sends what the server makes: with an ETag, compressed for clients
+// that accept it, and not at all to clients that have it.
 
 // leastGzip is the size below which compression gains nothing.
 const leastGzip = 200
@@ -25,8 +25,7 @@ func deliver(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 	deliverZipped(w, r, status, data, func() []byte { return zipped(data) })
 }
 
-// deliverZipped answers with data of which the compressed form comes from a
-// function.
+// deliverZipped answers with data whose compressed form a function returns.
 func deliverZipped(w http.ResponseWriter, r *http.Request, status int, data []byte, compressed func() []byte) {
 	h := w.Header()
 	sum := sha256.Sum256(data)
@@ -54,7 +53,7 @@ func deliverZipped(w http.ResponseWriter, r *http.Request, status int, data []by
 	}
 }
 
-// notModified answers that there is nothing new.
+// notModified answers that nothing has changed.
 func notModified(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length", "Content-Disposition"} {
 		w.Header().Del(name)
@@ -62,7 +61,7 @@ func notModified(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusNotModified)
 }
 
-// has reports whether the client has what a tag stands for (RFC 9110 §13.1.2).
+// has reports whether the client has the version with a tag (RFC 9110 §13.1.2).
 func has(r *http.Request, tag string) bool {
 	for other := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
 		if other = strings.TrimPrefix(strings.TrimSpace(other), "W/"); other == tag || other == "*" {
@@ -72,8 +71,8 @@ func has(r *http.Request, tag string) bool {
 	return false
 }
 
-// acceptsGzip reports whether the client can take gzip, and has not said that it
-// would rather not (RFC 9110 §12.5.3).
+// acceptsGzip reports whether the client accepts gzip, and does not prefer an
+// uncompressed answer (RFC 9110 §12.5.3).
 func acceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
@@ -87,9 +86,9 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// zippers are kept, as each has a megabyte of tables.
+// zippers are reused, because each has a megabyte of tables.
 var zippers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, 5) // a level that there is
+	z, _ := gzip.NewWriterLevel(nil, 5) // a valid level
 	return z
 }}
 
@@ -103,21 +102,21 @@ func zipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// A stream is a document that is too large to be held in memory: it is made
-// while it is sent. What it is made of must be the same for the same tag.
+// A stream is a document that is too large for memory, so it is made while it
+// is sent. The same tag must always mean the same content.
 type stream struct {
 	tag       string
 	mediaType string
 	write     func(io.Writer) error
-	unchanged func() bool // since the tag was made
+	unchanged func() bool // whether the content is still that of the tag
 }
 
-// sizes are those of streams, by tag, once they have been made.
+// sizes are the sizes of streams, by tag, as far as they have been made.
 type sizes = cache[string, int64]
 
-// deliver answers with the stream. To resume a transfer, or to know how much
-// there is, it is made once more, and what is not asked for is dropped: that
-// takes time, but no memory.
+// deliver answers with the stream. To resume a transfer, or to find out the
+// size, it makes the stream again and drops what is not wanted: that takes
+// time, but no memory.
 func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) {
 	h := w.Header()
 	h.Set("Content-Type", s.mediaType)
@@ -160,11 +159,11 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) {
 	}
 }
 
-// send sends all of it, and notes how much it was.
+// send sends the whole stream, and remembers its size.
 func (s *stream) send(w io.Writer, known *sizes) {
 	c := &counter{w: w}
 	if err := s.write(c); err != nil || c.err != nil {
-		panic(http.ErrAbortHandler) // readers can tell (RFC 9112 §8)
+		panic(http.ErrAbortHandler) // clients notice this (RFC 9112 §8)
 	}
 	if s.unchanged() {
 		known.put(s.tag, c.n)
@@ -203,14 +202,15 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A remade stream can be read from any place: it is made from its beginning.
+// A remade is a stream that can be read from any position, because it is made
+// from its beginning each time.
 type remade struct {
 	write func(io.Writer) error
 	size  int64
 	at    int64
-	read  *io.PipeReader // nil: nothing was read from here
+	read  *io.PipeReader // nil if nothing was read from here
 	ended chan struct{}
-	err   error // of the making
+	err   error // of making the stream
 }
 
 // Seek implements io.Seeker.
@@ -243,7 +243,7 @@ func (m *remade) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop ends the making. That no more of it was wanted is no error.
+// stop stops making the stream. That no more of it was wanted is not an error.
 func (m *remade) stop() {
 	if m.read == nil {
 		return

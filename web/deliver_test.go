@@ -18,7 +18,7 @@ import (
 )
 
 // Everything that the server makes is compressed and has an ETag, and is not
-// sent again to those who have it.
+// sent again to clients that have it.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -73,7 +73,7 @@ func TestDeliver(t *testing.T) {
 }
 
 // A HEAD of a large document, and the question whether it has changed, read no
-// entry; nor does a page that is not asked for.
+// entry; nor does a page that is not requested.
 func TestDeliverHead(t *testing.T) {
 	w := newWorld(t, nil)
 	page := w.add("/tides.atom")
@@ -92,7 +92,7 @@ func TestDeliverHead(t *testing.T) {
 	require.Equal(t, http.StatusNotModified, status)
 }
 
-// Parts of a stream, however they are asked for, are parts of it.
+// Any range of a stream is the same part of it.
 func TestStreamParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,8 +142,8 @@ func serveContent(w http.ResponseWriter, r *http.Request, data []byte) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// A stream that breaks off, or is of two states of the feed, does not end as if
-// it were whole.
+// A stream that breaks off, or that mixes two states of the feed, does not end
+// as if it were whole.
 func TestStreamBreaksOff(t *testing.T) {
 	for _, header := range []string{"", "bytes=2-"} {
 		for name, doc := range map[string]*stream{
@@ -158,7 +158,7 @@ func TestStreamBreaksOff(t *testing.T) {
 			var known sizes
 			deliver := func() { doc.deliver(httptest.NewRecorder(), r, &known) }
 			if name == "changed" && header == "" {
-				deliver() // one response is of one moment or the next: readers can use it
+				deliver() // a response has either state: readers can use it
 			} else {
 				require.PanicsWithValue(t, http.ErrAbortHandler, deliver, name+header)
 			}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// mostCompared bounds the words of versions that are compared: it takes their
-// product in time.
+// mostCompared is the maximum number of words of each version to compare: the
+// time grows with the product of their numbers.
 const mostCompared = 3000
 
-// difference returns how a text became another, word by word; "" if that is too
-// much to compare, or nothing differs.
+// difference shows, word by word, how a text became another; "" if the texts
+// are too long to compare, or equal.
 func difference(old, new string) template.HTML {
 	a, b := strings.Fields(old), strings.Fields(new)
 	if len(a) > mostCompared || len(b) > mostCompared || slices.Equal(a, b) {
@@ -42,11 +42,11 @@ func difference(old, new string) template.HTML {
 	write("", a[:from])
 	compare(a[from:len(a)-to], b[from:len(b)-to], write)
 	write("", a[len(a)-to:])
-	return template.HTML(out.String()) // words are escaped
+	return template.HTML(out.String()) // the words are escaped
 }
 
-// compare writes what two lists have in common, and what only one has, by their
-// longest common subsequence.
+// compare writes what two lists have in common and what only one of them has,
+// by their longest common subsequence.
 func compare(a, b []string, write func(tag string, words []string)) {
 	width := len(b) + 1
 	longest := make([]int16, (len(a)+1)*width)

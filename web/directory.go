@@ -18,31 +18,31 @@ type directory struct {
 	store mirror.Store
 
 	mu   sync.Mutex
-	urls map[string]string // by name, as far as they were met
+	urls map[string]string // by name, as far as known
 	read time.Time         // when all feeds were last looked at
 
 	alike      map[string]string // the URL of a feed, by the likeness of an address that leads to it
-	successors map[string]string // the names of feeds, by those of others that they replaced
+	successors map[string]string // the name of a feed, by the name of another that it replaced
 
 	figures cache[string, figures] // by URL
 
-	summing sync.Mutex             // one at a time looks at the entries of all feeds
-	newest  cache[string, dated]   // by URL; small, so that those of all feeds are kept
-	years   cache[string, yearsOf] // likewise
+	summing sync.Mutex             // held while looking at the entries of all feeds
+	newest  cache[string, dated]   // by URL; small, so that the values of all feeds fit
+	years   cache[string, yearsOf] // by URL, also small
 }
 
-// forget forgets the figures of a feed that is removed: if it is added again, its
-// versions have the same numbers.
+// forget forgets the figures of a feed that is removed: if it is added again,
+// its versions have the same numbers.
 func (d *directory) forget(url string) {
 	d.figures.drop(url)
 	d.newest.drop(url)
 	d.years.drop(url)
 }
 
-// keptSmall is how many of the small figures are kept at least.
+// keptSmall is the minimum number of small figures to keep.
 const keptSmall = 20_000
 
-// Dated is when the newest entry of a feed was, at a version of it.
+// A dated is the time of a feed's newest entry, at a version of the feed.
 type dated struct {
 	version int64
 	newest  time.Time
@@ -66,10 +66,11 @@ func (d *directory) newestOf(ctx context.Context, feed *mirror.Feed) (time.Time,
 	return now.newest, nil
 }
 
-// YearsOf is how many entries a feed has of each year, at a version of it.
+// A yearsOf is the number of a feed's entries in each year, at a version of the
+// feed.
 type yearsOf struct {
 	version int64
-	counts  []yearCount // the oldest first
+	counts  []yearCount // oldest first
 }
 
 type yearCount struct {
@@ -77,7 +78,7 @@ type yearCount struct {
 	entries int64
 }
 
-// yearsOf returns how many entries a feed has of each year.
+// yearsOf returns the number of a feed's entries in each year.
 func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount, error) {
 	if known, ok := d.years.get(feed.URL); ok && known.version == feed.Version {
 		return known.counts, nil
@@ -90,7 +91,7 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 		}
 		for _, m := range months {
 			if m.Start.IsZero() {
-				continue // these have no time at all
+				continue // these have no time
 			}
 			if n := len(now.counts); n == 0 || now.counts[n-1].year != m.Start.Year() {
 				now.counts = append(now.counts, yearCount{year: m.Start.Year()})
@@ -102,11 +103,12 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 	return now.counts, nil
 }
 
-// lookAgain bounds how often names that nobody knows cost a look at all feeds.
+// lookAgain is the minimum time between two looks at all feeds because of
+// unknown names.
 const lookAgain = time.Second
 
 // feed returns the feed with a name. The error matches mirror.ErrNotFound if
-// there is none, or several.
+// there is none, or more than one.
 func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
 	url, err := d.url(ctx, name)
 	if err != nil {
@@ -137,7 +139,7 @@ func (d *directory) url(ctx context.Context, name string) (string, error) {
 	return url, nil
 }
 
-// look looks at all feeds.
+// look reads all feeds.
 func (d *directory) look(ctx context.Context) error {
 	d.read, d.urls, d.alike = time.Now(), map[string]string{}, map[string]string{}
 	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
@@ -152,8 +154,8 @@ func (d *directory) look(ctx context.Context) error {
 	return nil
 }
 
-// add notes a feed that is about to be added. It refuses one whose name another
-// feed has.
+// add records a feed that is about to be added. It refuses a feed whose name
+// another feed has.
 func (d *directory) add(ctx context.Context, url string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,13 +174,13 @@ func (d *directory) add(ctx context.Context, url string) error {
 
 var errNameTaken = &problem{
 	http.StatusConflict, "Another feed has this feed’s name",
-	"Names of feeds are made of their addresses, and these two happen to have the same. Add the feed by another of its addresses.",
+	"The names of feeds are derived from their addresses, and these two happen to be the same. Add the feed by a different address.",
 }
 
-// Figures are what is worth knowing of a feed's entries as a whole.
+// A figures is what pages show of a feed's entries as a whole.
 type figures struct {
-	version int64          // of the feed
-	months  []mirror.Month // that have entries, the oldest first
+	version int64          // the version of the feed
+	months  []mirror.Month // the months that have entries, oldest first
 	newest  time.Time
 }
 
@@ -190,7 +192,7 @@ func (f figures) oldest() time.Time {
 	return f.months[0].Start
 }
 
-// figuresOf returns the figures of a feed as it is.
+// figuresOf returns the figures of a feed in its present state.
 func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, error) {
 	if known, ok := d.figures.get(feed.URL); ok && known.version == feed.Version {
 		return known, nil
@@ -209,8 +211,8 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 	return f, err
 }
 
-// monthsOf counts by month the entries of a feed that a query asks for: the
-// database does if it can.
+// monthsOf counts by month the entries that a query selects; in the database if
+// it can.
 func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []mirror.Month, err error) {
 	if calendar, ok := store.(mirror.Calendar); ok {
 		return calendar.Months(ctx, q)
@@ -229,16 +231,16 @@ func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months [
 	return months, nil
 }
 
-// monthOf returns when the month of a time began.
+// monthOf returns the beginning of the month of a time.
 func monthOf(t time.Time) time.Time {
 	year, m, _ := t.UTC().Date()
 	return time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// A cache keeps what was last put into it, and some of what was before. The
-// zero value is ready to use.
+// A cache keeps the values that were put last, and some of the earlier ones.
+// The zero value is ready to use.
 type cache[K comparable, V any] struct {
-	half     int // how many values it keeps at least; zero: 2,000
+	half     int // the minimum number of values to keep; zero means 2,000
 	mu       sync.Mutex
 	new, old map[K]V
 }

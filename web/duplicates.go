@@ -13,12 +13,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// How a feed is recognised that is here already by another address, and the feed
-// that a page has.
+// This file recognises a feed that is here already under a different address,
+// and finds the feeds of a page.
 
-// likeness returns what addresses have in common that nearly always lead to the
-// same feed: they differ in http and https, in a slash at the end, or in whether
-// what must be escaped is.
+// likeness returns the same text for addresses that nearly always lead to the
+// same feed: those that differ only in http and https, in a final slash, or in
+// whether characters are escaped.
 func likeness(address string) string {
 	u, err := fetch.ParseLeniently(address)
 	if err != nil {
@@ -31,7 +31,7 @@ func likeness(address string) string {
 	return host + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
 }
 
-// resemble notes a feed by an address that leads to it.
+// resemble records an address that leads to a feed.
 func (d *directory) resemble(address, feed string) {
 	if address == "" {
 		return
@@ -41,7 +41,7 @@ func (d *directory) resemble(address, feed string) {
 	}
 }
 
-// like returns a feed that an address is likely to lead to; nil if there is none.
+// like returns the feed that an address probably leads to, or nil.
 func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +65,7 @@ func (d *directory) like(ctx context.Context, address string) (*mirror.Feed, err
 	return feed, err
 }
 
-// replaced notes that a feed was removed for another one.
+// replaced records that a feed was removed because another one replaced it.
 func (d *directory) replaced(feed, by string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,15 +75,16 @@ func (d *directory) replaced(feed, by string) {
 	d.successors[ShortName(feed)] = ShortName(by)
 }
 
-// successor returns the name of the feed that has replaced one; "" if none has.
+// successor returns the name of the feed that has replaced another one; "" if
+// there is none.
 func (d *directory) successor(name string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.successors[name]
 }
 
-// polled is told of the end of a poll. A feed that was read for the first time
-// may be another one by a redirect, or a page that has a feed.
+// polled is called at the end of a poll. A feed that was read for the first
+// time may redirect to another one, or may be a page that has a feed.
 func (s *Server) polled(ctx context.Context, before *mirror.Feed, err error) {
 	feed, failed := s.Store.Feed(ctx, before.URL)
 	if failed != nil {
@@ -95,11 +96,11 @@ func (s *Server) polled(ctx context.Context, before *mirror.Feed, err error) {
 		failed = s.discover(ctx, feed)
 	}
 	if failed != nil && ctx.Err() == nil {
-		s.Logger.WarnContext(ctx, "a feed's other addresses cannot be found out", "feed", feed.URL, "err", failed)
+		s.Logger.WarnContext(ctx, "a feed's other addresses cannot be determined", "feed", feed.URL, "err", failed)
 	}
 }
 
-// recognise removes a new feed that redirects for good to one that is here.
+// recognise removes a new feed that permanently redirects to one that is here.
 func (s *Server) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) error {
 	address := cmp.Or(feed.Alias, feed.Address)
 	if address == "" {
@@ -116,16 +117,16 @@ func (s *Server) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) e
 		return nil
 	}
 	if !isNew {
-		return nil // it has a history of its own
+		return nil // it has its own history
 	}
 	return s.replace(ctx, feed.URL, other.URL)
 }
 
-// discover looks for the feeds of a page. One takes its place; of several, a
-// person chooses.
+// discover looks for the feeds of a page. If there is one, it replaces the
+// page; if there are several, a person chooses.
 func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 	if came, _ := s.found.get(page.URL); came != nil {
-		return nil // was looked at, or came from another page: those who link in circles are not followed
+		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	client := s.polls.Mirror.Client
 	if client == nil {
@@ -144,7 +145,7 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 		}
 	}
 	if articles := slices.DeleteFunc(slices.Clone(feeds), func(l feedhistory.Link) bool { return weblink.IsOfComments(l.Title, l.Href) }); len(articles) == 1 {
-		feeds = articles // comments are hardly what is meant
+		feeds = articles // comments are hardly what the user means
 	}
 	if len(feeds) != 1 {
 		s.found.put(page.URL, append(feedhistory.Links{}, feeds...))
@@ -163,7 +164,7 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 	return s.replace(ctx, page.URL, only)
 }
 
-// replace removes a feed of which there is nothing, as another one has it.
+// replace removes a feed without entries because another one has them.
 func (s *Server) replace(ctx context.Context, feed, by string) error {
 	s.feeds.replaced(feed, by)
 	s.Logger.InfoContext(ctx, "replaced", "feed", feed, "by", by)

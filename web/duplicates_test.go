@@ -38,7 +38,7 @@ func (w *world) post(form url.Values) (status int, body, location string) {
 	return status, body, header.Get("Location")
 }
 
-// An address that is likely to lead to a feed that is here is not added unless
+// An address that probably leads to a feed that is here is not added unless
 // somebody insists.
 func TestAddKnown(t *testing.T) {
 	w := newWorld(t, nil)
@@ -60,7 +60,7 @@ func TestAddKnown(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, status)
 	require.NotEqual(t, page, location)
 	w.settle(w.feedURL("/tides.atom/"), 0)
-	for path, want := range map[string]string{"/tides.atom": page, "/tides.atom/": location} { // both are here now, each is itself
+	for path, want := range map[string]string{"/tides.atom": page, "/tides.atom/": location} { // both are here now, as two feeds
 		_, _, location := w.post(url.Values{"url": {w.feedURL(path)}})
 		require.Equal(t, want, location)
 	}
@@ -69,7 +69,7 @@ func TestAddKnown(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, status, "what is gone is not known")
 }
 
-// ends waits until a page leads elsewhere, and returns where.
+// ends waits until a page redirects, and returns where to.
 func (w *world) ends(page string) (location string) {
 	require.Eventually(w.t, func() bool {
 		status, _, header := w.get(page)
@@ -79,7 +79,7 @@ func (w *world) ends(page string) (location string) {
 	return location
 }
 
-// A feed that redirects for good to one that is here is that one.
+// A feed that permanently redirects to one that is here is the same feed.
 func TestAddRedirecting(t *testing.T) {
 	w := newWorld(t, nil)
 	page := w.add("/tides.atom")
@@ -116,7 +116,7 @@ func TestAddPage(t *testing.T) {
 
 	page := w.add("/blog.html")
 	body := w.page(page, http.StatusOK)
-	require.Contains(t, body, "This is a page that has 2 feeds")
+	require.Contains(t, body, "This is a page with 2 feeds")
 	require.Contains(t, body, "Tides &lt;b&gt;")
 	require.NotContains(t, body, "The last poll failed")
 	status, _, news := w.post(url.Values{"url": {w.feedURL("/news.rss")}, "instead": {strings.TrimPrefix(page, "/feeds/")}})
@@ -125,15 +125,15 @@ func TestAddPage(t *testing.T) {
 	w.settle(w.feedURL("/news.rss"), 0)
 	require.Equal(t, []string{"/news.rss", "/tides.atom"}, w.feeds())
 
-	// Comments are not what is meant.
+	// Comments are not what the user means.
 	_, _, location = w.post(url.Values{"url": {w.feedURL("/commented.html")}})
 	require.Equal(t, news+"?said=leads", w.ends(location))
 
-	// Nothing but a page that never was a feed is dropped for another.
+	// Only a page that never was a feed is replaced by another.
 	_, _, _ = w.post(url.Values{"url": {w.feedURL("/news.rss")}, "instead": {strings.TrimPrefix(tides, "/feeds/")}})
 	require.Equal(t, []string{"/news.rss", "/tides.atom"}, w.feeds())
 
-	// Pages that link to each other end somewhere.
+	// Pages that link to each other come to an end.
 	_, _, location = w.post(url.Values{"url": {w.feedURL("/circle.html")}})
 	require.Equal(t, "/feeds/"+ShortName(w.feedURL("/circle2.html"))+"?said=leads", w.ends(location))
 	w.settle(w.feedURL("/circle2.html"), 0)

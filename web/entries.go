@@ -20,35 +20,35 @@ import (
 
 const entriesPerPage = 50
 
-// An entriesView is a list of entries, and what it was asked for by.
+// An entriesView is a list of entries, with the request for it.
 type entriesView struct {
 	Items  []entryItem
 	Search string
-	Month  string    // "2003-11": its first month; "" for all
-	Span   int       // how many months
-	From   time.Time // when that begins
-	To     time.Time // the last day of it
-	Gone   bool      // only those that are not part of the feed any more
-	Oldest bool      // the oldest come first
-	First  bool      // nothing comes before
+	Month  string    // the first month, as in "2003-11"; "" means all
+	Span   int       // the number of months
+	From   time.Time // the beginning of the period
+	To     time.Time // the last day of the period
+	Gone   bool      // only entries that are no longer part of the feed
+	Oldest bool      // oldest entries first
+	First  bool      // whether this is the first page
 	Next   string    // the query of the next page; "" for none
 	Newest string    // the query of the first page
-	Wrong  string    // why there is no answer
-	River  bool      // of all feeds
+	Wrong  string    // why the request has no answer
+	River  bool      // entries of all feeds
 
-	hits []mirror.Month // how many there are in each month, if not all are asked for
+	hits []mirror.Month // the number of entries in each month, unless the list has all entries
 }
 
-// Asked reports whether the list is a part of all entries.
+// Asked reports whether the list has only a selection of the entries.
 func (v *entriesView) Asked() bool { return v.Search != "" || v.Month != "" || v.Gone }
 
-// A filter is a condition that a list is asked for by.
+// A filter is a condition of a list.
 type filter struct {
 	Says    string
-	Without string // the query of the list without it
+	Without string // the query of the list without the condition
 }
 
-// Filters returns all of them.
+// Filters returns the conditions of the list.
 func (v *entriesView) Filters() (all []filter) {
 	without := func(drop func(*entriesView)) string {
 		other := *v
@@ -74,8 +74,8 @@ func (v *entriesView) Filters() (all []filter) {
 	return all
 }
 
-// Hits returns how many entries a feed has of those that are asked for, at all
-// times; -1 if that is not counted.
+// Hits returns how many entries of the feed meet the conditions, in all
+// periods; -1 if that was not counted.
 func (v *entriesView) Hits() int64 {
 	if v.hits == nil || v.Month != "" {
 		return -1
@@ -87,30 +87,30 @@ func (v *entriesView) Hits() int64 {
 	return all
 }
 
-// period returns the query of the same list from some months only.
+// period returns the query of the same list for some months only.
 func (v *entriesView) period(from time.Time, months int) string {
 	other := *v
 	other.Month, other.Span = from.Format("2006-01"), months
 	return other.page("")
 }
 
-// contains reports whether the list is of months that these are among.
+// contains reports whether the list's period contains these months.
 func (v *entriesView) contains(from time.Time, months int) bool {
 	return v.Month != "" && !from.Before(v.From) && !from.AddDate(0, months, 0).After(v.To.AddDate(0, 0, 1))
 }
 
-// isPeriod reports whether the list is of just these months.
+// isPeriod reports whether the list's period is exactly these months.
 func (v *entriesView) isPeriod(from time.Time, months int) bool {
 	return v.Month != "" && v.From.Equal(from) && v.Span == months
 }
 
-// An entryItem is an entry of a list.
+// An entryItem is an entry in a list.
 type entryItem struct {
-	Feed    string // its short name
-	Of      string // the feed's title, where they are of several
+	Feed    string // the short name of the feed
+	Of      string // the title of the feed, in a list of several feeds
 	ID      string
-	Title   template.HTML // as are snippets, with the words of a search marked
-	Lang    string        // of the title; "" if it is not said
+	Title   template.HTML // with the words of a search marked; snippets, too
+	Lang    string        // the language of the title; "" if unknown
 	Snippet template.HTML
 	Time    time.Time
 	State   mirror.State
@@ -125,8 +125,8 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "entries", "Entries", v)
 }
 
-// entries returns the entries that a request asks for: those of a feed or, if
-// it is nil, of all.
+// entries returns the entries that a request selects: of a feed or, if feed is
+// nil, of all feeds.
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
 	v, query := entriesQuery(r.URL.Query())
 	titles, words := map[string]string{}, foldedWords(v.Search)
@@ -140,7 +140,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	}
 	for record, err := range s.Store.Entries(r.Context(), query) {
 		if errors.Is(err, errors.ErrUnsupported) {
-			v.Wrong = "There is no word in that to search for. Type one or more words; their order and case do not matter."
+			v.Wrong = "There is no word to search for. Type one or more words; their order and case do not matter."
 			break
 		}
 		if err != nil {
@@ -163,22 +163,22 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	return v, nil
 }
 
-// countHits counts by month what a list of a feed has.
+// countHits counts the entries of a feed's list by month.
 func (s *Server) countHits(ctx context.Context, v *entriesView, q mirror.Query) (err error) {
 	v.hits, err = monthsOf(ctx, s.Store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // the list says so
+		return nil // the list reports it
 	}
 	return err
 }
 
-// titled returns the title of a feed, once it was read from what was read before.
+// titled returns the title of a feed, from titles if it was read before.
 func (s *Server) titled(r *http.Request, titles map[string]string, url string) (string, error) {
 	if title, ok := titles[url]; ok {
 		return title, nil
 	}
 	feed, err := s.Store.Feed(r.Context(), url)
-	if errors.Is(err, mirror.ErrNotFound) { // it has just been removed
+	if errors.Is(err, mirror.ErrNotFound) { // the feed has just been removed
 		feed, err = &mirror.Feed{URL: url}, nil
 	}
 	if err != nil {
@@ -188,8 +188,7 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 	return titles[url], nil
 }
 
-// entriesQuery reads what a URL's query asks for. What it says wrongly is as if
-// it did not say it.
+// entriesQuery reads the query of a URL. It ignores invalid values.
 func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
 	v := &entriesView{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
 	query := mirror.Query{Search: v.Search, Prefix: isBeginning(v.Search), Gone: v.Gone, Oldest: v.Oldest, Limit: entriesPerPage + 1}
@@ -231,7 +230,7 @@ func (v *entriesView) page(before string) string {
 	return "?" + q.Encode()
 }
 
-// Turned returns the query of the same list in the other order.
+// Turned returns the query of the same list in the opposite order.
 func (v *entriesView) Turned() string {
 	other := *v
 	other.Oldest = !v.Oldest
@@ -241,20 +240,22 @@ func (v *entriesView) Turned() string {
 // All returns the query of all entries, in the same order.
 func (v *entriesView) All() string { return (&entriesView{Oldest: v.Oldest}).page("") }
 
-// isBeginning reports whether a search ends with what may be the beginning of a
-// word: whoever types has not finished it. One or two letters begin too many.
+// isBeginning reports whether the last word of a search may be incomplete,
+// because somebody is still typing. One or two letters do not count, because
+// too many words begin with them.
 func isBeginning(search string) bool {
 	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
 	return utf8.RuneCountInString(last) > 2
 }
 
-// token writes a place for a URL.
+// token encodes a place for a URL.
 func token(c *mirror.Place) string {
 	text := c.Time.UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// parseToken reads what token wrote; nil, the first page, if it is anything else.
+// parseToken decodes a token; nil, which means the first page, if it is
+// invalid.
 func parseToken(token string) *mirror.Place {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	parts := strings.SplitN(string(text), "\n", 3)
@@ -268,14 +269,14 @@ func parseToken(token string) *mirror.Place {
 	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
 }
 
-// What of an entry is looked at for a list, and shown there.
+// The maximum sizes of what a list reads of an entry, and shows.
 const (
 	mostSnippetData = 64 << 10
 	snippetLength   = 220
 )
 
-// item returns an entry for a list. What nobody searched for is kept, as most of
-// the time that a list takes goes into reading entries.
+// item returns an entry for a list. Results without a search are cached,
+// because a list spends most of its time reading entries.
 func (s *Server) item(r *mirror.Record, words []string) entryItem {
 	if len(words) > 0 {
 		return newItem(r, words)
@@ -289,8 +290,8 @@ func (s *Server) item(r *mirror.Record, words []string) entryItem {
 	return item
 }
 
-// An itemKey is an entry as it is since a change. Of a feed that was removed and
-// added again, changes have the same numbers, but not the same times.
+// An itemKey is an entry since its last change. If a feed is removed and added
+// again, changes have the same numbers, but different times.
 type itemKey struct {
 	feed, id        string
 	change, changed int64
@@ -309,7 +310,7 @@ func newItem(r *mirror.Record, words []string) entryItem {
 	return item
 }
 
-// apart puts a space where a block of text ends.
+// apart puts a space at the end of a block of text.
 var apart = strings.NewReplacer("</p>", " </p>", "</li>", " </li>", "</div>", " </div>", "</td>", " </td>", "</h", " </h", "<br", " <br")
 
 func plain(t feedhistory.Text) string {
@@ -319,7 +320,7 @@ func plain(t feedhistory.Text) string {
 	return t.Plain()
 }
 
-// snippet returns the beginning of what an entry says, or what stands around the
+// snippet returns the beginning of an entry's text, or the text around the
 // first word of a search.
 func snippet(e *feedhistory.Entry, words []string) string {
 	text := plain(e.Summary())
@@ -337,7 +338,7 @@ func snippet(e *feedhistory.Entry, words []string) string {
 	return strings.TrimRight(cut, " .,;:") + " …"
 }
 
-// around cuts what comes long before the first word of a search.
+// around cuts off the text long before the first word of a search.
 func around(text string, words []string) string {
 	if len(words) == 0 {
 		return text
@@ -347,7 +348,7 @@ func around(text string, words []string) string {
 		field = fold(strings.TrimLeftFunc(field, func(r rune) bool { return !isWordRune(r) }))
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(field, w) })
 	})
-	const before = 8 // words that are shown
+	const before = 8 // words to show before it
 	if at <= 2*before {
 		return text
 	}

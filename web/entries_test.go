@@ -12,26 +12,26 @@ import (
 
 var entryLink = regexp.MustCompile(`/entry\?id=([^"]+)"`)
 
-// listed returns how many entries a page lists.
+// listed returns the number of entries that a page lists.
 func (w *world) listed(path string) int {
 	_, list, ok := strings.Cut(w.page(path, http.StatusOK), `<ol class="entries">`)
 	require.True(w.t, ok, path)
 	return len(entryLink.FindAllString(list, -1))
 }
 
-// requireFilters checks that what a list is asked for by is told, can be left,
-// and combines with the rest.
+// requireFilters checks that a list's conditions are shown, can be removed, and
+// can be combined.
 func requireFilters(t *testing.T, w *world, blog, tides string) {
-	// Whoever types a word has the entries that it may become.
+	// While somebody types a word, the entries appear that it may become.
 	for _, q := range []string{"sto", "storm", "Storm pet", "storm petrels"} {
 		found := w.page(blog+"?q="+url.QueryEscape(q), http.StatusOK)
 		require.Regexp(t, `<mark>Storm</mark> (<mark>)?petrels`, found, q)
-		require.NotContains(t, found, "No entry has that", q)
+		require.NotContains(t, found, "No entry matches", q)
 	}
-	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entry has that", "only the last word is unfinished")
+	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entry matches", "only the last word is unfinished")
 	require.Contains(t, w.page("/entries?q=cran", http.StatusOK), "New <mark>crane</mark>")
 
-	// Deleted ones alone.
+	// Only deleted entries.
 	require.Equal(t, 1, w.listed(tides+"?deleted=1"))
 	gone := w.page(tides+"?deleted=1", http.StatusOK)
 	require.NotContains(t, gone, "Neap")
@@ -39,7 +39,7 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	require.Contains(t, gone, `href="?#entries">Show all entries`)
 	require.Contains(t, gone, "1 entry: ")
 	require.Contains(t, w.page(tides+"?deleted=1&q=spr", http.StatusOK), "<mark>Spring</mark>")
-	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entry has that")
+	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entry matches")
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
 
 	// A search in a period, and the hits of each month on the timeline.

@@ -15,27 +15,27 @@ import (
 )
 
 type entryPage struct {
-	Feed    string // its short name
-	Of      string // the feed's title
+	Feed    string // the short name of the feed
+	Of      string // the title of the feed
 	ID      string
 	State   mirror.State
-	Removed time.Time // when it was, if it is not part of the feed any more
+	Removed time.Time // when the entry left the feed; zero if it is part of it
 	wording
 	Added, Changed time.Time
-	Link           string // of the original; "" if there is none
+	Link           string // the original; "" if unknown
 	Enclosures     []enclosure
-	Play           bool // enclosures can be played
-	Images         bool // images are shown
-	Always         bool // as are those of every entry of the feed
+	Play           bool // whether enclosures can be played
+	Images         bool // whether images are shown
+	Always         bool // whether images of all entries of the feed are shown
 	HasImages      bool
 	Older, Newer   *neighbour
 	Versions       []wording
-	Strip          *strip        // nil: there is nothing around it
-	Search         string        // whose words are marked
-	Marked         template.HTML // the title with them
+	Strip          *strip        // nil if there is nothing to show around the entry
+	Search         string        // the search whose words are marked
+	Marked         template.HTML // the title with these words marked
 }
 
-// More returns the query of the same page with what is asked for.
+// More returns the query of the same page with one more setting.
 func (p *entryPage) More(asked string) string {
 	q := url.Values{"id": {p.ID}}
 	if p.Search != "" {
@@ -50,7 +50,7 @@ func (p *entryPage) More(asked string) string {
 	return "?" + q.Encode()
 }
 
-// On is the entry's day, for the URL of that day in all years.
+// On returns the entry's day, for the URL of that day in all years.
 func (p *entryPage) On() string {
 	at := p.Updated
 	if at.IsZero() {
@@ -62,20 +62,20 @@ func (p *entryPage) On() string {
 	return at.UTC().Format("01-02")
 }
 
-// A wording is what an entry says, or said.
+// A wording is the text of an entry, or of an earlier version.
 type wording struct {
 	Title              string
-	TitleLang, Lang    string // of the title and of the content; "" if it is not said
+	TitleLang, Lang    string // the languages of the title and of the content; "" if unknown
 	Updated, Published time.Time
 	Authors            string
-	Summary            template.HTML // "" if there is a content
+	Summary            template.HTML // "" if there is content
 	Content            template.HTML
-	Cut                bool          // it was too long to be shown whole
-	Elsewhere          string        // where the content is, if not here
-	Damaged            bool          // what is stored cannot be read
+	Cut                bool          // whether it was too long to be shown whole
+	Elsewhere          string        // where the content is, if not in the feed
+	Damaged            bool          // whether the stored text cannot be read
 	Changes            template.HTML // what the next version has changed
 
-	plain string // its title and its text
+	plain string // the title and the text
 }
 
 // Empty reports whether there is nothing to show.
@@ -139,14 +139,14 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 
-// mark marks the words of the search that led here.
+// mark marks the words of the search that led to the page.
 func (p *entryPage) mark() {
 	words := foldedWords(p.Search)
 	p.Marked = marked(p.Title, words)
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
 }
 
-// record returns a record with its content. It is found by its place.
+// record returns a record with its content, which it finds by its place.
 func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, error) {
 	records, err := s.Store.Records(ctx, feed, []string{id})
 	if err != nil {

@@ -18,7 +18,7 @@ func ExampleServer() {
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	store := &mirror.Memory{} // or one of package sqlstore
+	store := &mirror.Memory{} // or a store of package sqlstore
 	m := &mirror.Mirror{Store: store, Client: client}
 	if _, err := m.Update(ctx, publisher+site.Archived); err != nil {
 		log.Fatal(err)

@@ -15,19 +15,20 @@ import (
 type feedPage struct {
 	*feedView
 	Entries   *entriesView
-	Timeline  template.HTML // "": there is nothing to draw
+	Timeline  template.HTML // "" if there is nothing to draw
 	Progress  progress
-	Site      string // of the publisher; "" if it is not known
-	Source    string // the feed's own URL, if it can be a link
-	Published string // the path below which it is published again
+	Site      string // the publisher's website; "" if unknown
+	Source    string // the URL of the feed, if it can be a link
+	Published string // the path under which the feed is published again
 	Said      string
-	Found     feedhistory.Links // the feeds that the page has, if it is no feed
+	Found     feedhistory.Links // the feeds of the page, if it is not a feed
 }
 
-// refresh has the page loaded again while the feed is polled.
+// refresh reports whether the page must be loaded again, because the feed is
+// being polled.
 func (p *feedPage) refresh() bool { return p.Busy() }
 
-// alternates are what browsers and readers find the feed by.
+// alternates are the links by which browsers and readers find the feed.
 func (p *feedPage) alternates() []address {
 	if p.Fresh() {
 		return nil
@@ -68,7 +69,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
 }
 
-// Lang is the language of the feed, as far as its newest entry tells it.
+// Lang returns the language of the feed, according to its newest entry.
 func (p *feedPage) Lang() string {
 	if len(p.Entries.Items) == 0 {
 		return ""
@@ -76,12 +77,13 @@ func (p *feedPage) Lang() string {
 	return p.Entries.Items[0].Lang
 }
 
-// mostTimelines is how many timelines, and lists of documents, are kept: those
-// of large feeds have some hundred kilobytes.
+// mostTimelines is the number of timelines, and of lists of documents, to keep.
+// Those of large feeds have some hundred kilobytes.
 const mostTimelines = 32
 
-// timeline returns the drawing of a feed with what a list shows. As a rule it is
-// what it was, and as large as all the rest of the page.
+// timeline returns the drawing of a feed, with what a list shows marked in it.
+// It is cached, because it rarely changes and is as large as the rest of the
+// page.
 func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
 	key := fmt.Sprintf("%s\n%s\n%s\n%s", v.URL, stateOf(v.Feed), list.Newest, list.Here())
 	if drawn, ok := s.timelines.get(key); ok {
@@ -108,13 +110,13 @@ func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *ent
 	return drawn, nil
 }
 
-// known documents are those of a feed at a version.
+// knownDocuments are the documents of a feed at a version.
 type knownDocuments struct {
 	version int64
 	list    []*mirror.Document
 }
 
-// documentsOf returns what timelines need to know of a feed's documents.
+// documentsOf returns what timelines need to know about a feed's documents.
 func (s *Server) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.Document, error) {
 	if known, ok := s.documents.get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil
@@ -130,7 +132,7 @@ func (s *Server) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.
 	return list, nil
 }
 
-// Here says from when the entries are that a list shows; "" if it shows none.
+// Here describes the period of the entries in a list; "" if it has none.
 func (v *entriesView) Here() string {
 	if len(v.Items) == 0 {
 		return ""
@@ -147,8 +149,7 @@ func (v *entriesView) Here() string {
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// siteOf returns the URL of the website that a feed belongs to; "" if it is not
-// known.
+// siteOf returns the URL of the website that a feed belongs to; "" if unknown.
 func siteOf(feed *mirror.Feed) string {
 	head, err := feed.Document()
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 // A feedView is a feed as a page shows it.
 type feedView struct {
 	*mirror.Feed
-	Name        string // short
-	Waits, Runs bool   // for a poll, or being polled
+	Name        string // the short name
+	Waits, Runs bool   // whether it waits for a poll, or is being polled
 	Newest      time.Time
-	Oldest      time.Time // the month
+	Oldest      time.Time // the month of the oldest entry
 	Missing     []gapView
 }
 
-// Title is what the feed is called.
+// Title returns the title of the feed.
 func (v *feedView) Title() string { return titleOf(v.Feed) }
 
 // Busy reports whether the feed is about to change.
 func (v *feedView) Busy() bool { return v.Waits || v.Runs }
 
-// Fresh reports whether nothing was ever read of the feed.
+// Fresh reports whether the feed has never been read.
 func (v *feedView) Fresh() bool { return isFresh(v.Feed) }
 
 func isFresh(f *mirror.Feed) bool { return f.Known.URL == "" && f.Entries == 0 }
@@ -56,33 +56,34 @@ const feedsPerPage = 100
 type feedsView struct {
 	listing
 	Feeds   []*feedView
-	After   string // where the page begins; "" for the first one
-	Next    string // where the next one begins; "" for none
-	Found   int    // how many feeds there are of those that are asked for
+	After   string // where the page begins; "" for the first page
+	Next    string // where the next page begins; "" for none
+	Found   int    // the number of feeds that the listing selects
 	Said    string
-	Address string    // that was typed in
+	Address string    // the address that was typed
 	Wrong   string    // what is wrong with it
-	Known   *feedView // the feed that it is likely to lead to; nil for none
+	Known   *feedView // the feed that it probably leads to; nil for none
 }
 
-// Many reports whether there are so many feeds that one is looked for.
+// Many reports whether there are so many feeds that one needs a search.
 func (v *feedsView) Many() bool { return v.Asked() || v.After != "" || len(v.Feeds) > 5 }
 
-// First and More return the queries of the first page, and of the next one.
+// First and More return the queries of the first and of the next page.
 func (v *feedsView) First() string { return v.page("") }
 func (v *feedsView) More() string  { return v.page(v.Next) }
 
-// refresh has the page loaded again while a feed is read for the first time.
+// refresh reports whether the page must be loaded again, because a feed is
+// being read for the first time.
 func (v *feedsView) refresh() bool {
 	return slices.ContainsFunc(v.Feeds, func(f *feedView) bool { return f.Busy() && f.Fresh() })
 }
 
-// said are the notices after something was done.
+// said are the messages after an action.
 var said = map[string]string{
 	"removed": "The feed is removed, with everything that belonged to it.",
 	"opml":    "The feeds of the OPML file are here. Each is read for the first time as its turn comes.",
 	"leads":   "The address that was added leads to this feed.",
-	"none":    "The OPML file has no feed that was not here already.",
+	"none":    "All feeds of the OPML file were here already.",
 }
 
 // showFeeds shows the list of feeds.
@@ -103,8 +104,8 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	return s.render(w, r, status, "feeds", "Feeds", v)
 }
 
-// usualFeeds lists all feeds. Where they are more than a page takes, they are in
-// the order of their URLs, so that not all of them have to be read.
+// usualFeeds lists all feeds. If they do not fit on one page, it orders them by
+// URL, so that it need not read all of them.
 func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
 	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {
@@ -128,7 +129,7 @@ func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
 	return nil
 }
 
-// askedFeeds lists the feeds that are asked for.
+// askedFeeds lists the feeds that the listing selects.
 func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
 	rows, err := s.rows(ctx, v.listing)
 	if err != nil {

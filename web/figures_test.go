@@ -29,7 +29,7 @@ var (
 	figureTotal = flag.Int("entries", 1_000_000, "how many it has, a tenth of them of one feed")
 )
 
-// vocabulary is as uneven as that of languages.
+// vocabulary is as uneven as that of a language.
 func sentence(r *rand.Rand, words int) string {
 	var b strings.Builder
 	for range words {
@@ -95,7 +95,7 @@ func (d *discarding) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// took measures requests of a handler.
+// took measures the requests to a handler.
 func took(t testing.TB, h http.Handler, times int, path func(int) string) (median, p95 time.Duration) {
 	var all []time.Duration
 	for i := range times {
@@ -117,7 +117,7 @@ func heap() uint64 {
 	return m.HeapAlloc >> 20
 }
 
-// TestFigures measures what the README says:
+// TestFigures measures the figures in the README:
 //
 //	go test -run TestFigures -v -timeout 30m . -args -figures /tmp/figures
 func TestFigures(t *testing.T) {
@@ -182,8 +182,9 @@ func TestFigures(t *testing.T) {
 	measurePublished(t, s, dir, large)
 }
 
-// TestRatios measures what pages take by HTTP as multiples of what a file of the
-// same bytes takes from http.FileServerFS, with the database of TestFigures.
+// TestRatios measures the times of pages over HTTP as multiples of the time
+// that http.FileServerFS takes for a file with the same bytes, with the
+// database of TestFigures.
 func TestRatios(t *testing.T) {
 	if *figuresIn == "" {
 		t.Skip("it needs a large database; see -figures")

@@ -10,9 +10,9 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// An entry that is dated in the future is no reason to lay the chain anew when
-// it leaves the subscription document: over many rounds, archives stay what they
-// were, and each entry stands in one of them.
+// A new chain is not made because an entry that is dated in the future leaves
+// the subscription document: over many rounds, archives stay what they were,
+// and each entry is in one of them.
 func TestRepublishedFuture(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"for ever": 50 * 365 * 24 * time.Hour, "for an hour": time.Hour} {

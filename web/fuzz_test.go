@@ -67,7 +67,7 @@ func FuzzSanitise(f *testing.F) {
 	})
 }
 
-// A place that was written for a URL is read as it was; anything else is none.
+// A token of a place gives the same place again; any other text gives none.
 func FuzzToken(f *testing.F) {
 	f.Add(token(&mirror.Place{Feed: "https://example.org/", ID: "urn:1\n2"}))
 	f.Add("rubbish")

@@ -8,16 +8,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A gapView is what is missing of a feed, as a page shows it.
+// A gapView is a gap of a feed, as a page shows it.
 type gapView struct {
 	Number  int
-	What    string // is missing
-	Message string // why
+	What    string // what is missing
+	Message string // why it is missing
 	Advice  string // what to do
-	URL     string // of the document
-	Shown   string // that URL, without userinfo
+	URL     string // the URL of the document
+	Shown   string // that URL without userinfo
 	Found   time.Time
-	Retry   time.Time // zero: at the next poll, or never
+	Retry   time.Time // when to try again; zero means at the next poll, or never
 	Reason  feedhistory.Reason
 }
 

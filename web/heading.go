@@ -10,12 +10,13 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Namespace is that of the element mirror, by which the head of a feed that is
-// published again says how much of it the mirror has: its feedhistory.Coverage.
+// Namespace is the namespace of the element mirror in the head of a feed that
+// is published again. It says how much of the feed the mirror has: see
+// feedhistory.Coverage.
 const Namespace = feedhistory.CoverageNamespace
 
-// heading returns the head of what is published again of a feed. That of its
-// archives, which never change, has no verdict.
+// heading returns the head of a feed that is published again. Without verdict
+// it is the head for archives, which never change.
 func heading(feed *mirror.Feed, format feedhistory.Format, verdict bool) (*feedhistory.Document, error) {
 	head, err := feed.Document()
 	if err != nil {
@@ -40,7 +41,7 @@ func heading(feed *mirror.Feed, format feedhistory.Format, verdict bool) (*feedh
 	return reread(head, format)
 }
 
-// reread returns a head as one that was read in the format.
+// reread returns a head as if it had been read in the format.
 func reread(head *feedhistory.Document, format feedhistory.Format) (*feedhistory.Document, error) {
 	var b strings.Builder
 	write := feedhistory.WriteAtom

@@ -11,11 +11,10 @@ import (
 	"sync"
 )
 
-// isAddressed reports whether a request is meant for this server. A name that
-// somebody else has made lead here is none of its own: through it a website
-// could read, as a browser takes it for the website itself (DNS rebinding).
-// Addresses are nobody's names, but without a Token only this machine's own
-// users may change anything.
+// isAddressed reports whether a request is meant for this server. If another
+// website's name leads here, a browser lets that website read the answers (DNS
+// rebinding), so such a name is refused. IP addresses belong to no website, but
+// without a Token only users of this machine may change anything.
 func (s *Server) isAddressed(r *http.Request) bool {
 	host := hostName(r.Host)
 	if base, err := url.Parse(s.base()); err == nil && hostName(base.Host) == host {
@@ -28,8 +27,8 @@ func (s *Server) isAddressed(r *http.Request) bool {
 		slices.ContainsFunc(s.Names, func(name string) bool { return host != "" && hostName(name) == host })
 }
 
-// hostName returns a host in lower case, without a port, brackets, a zone or
-// the dot of a name's root.
+// hostName returns a host in lower case, without a port, brackets, a zone or a
+// final dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -38,8 +37,8 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// ownNames are those of this machine: its host name, with the domain if it has
-// one, without it, and in the local network (RFC 6762).
+// ownNames are the names of this machine: its host name with and without the
+// domain, and in the local network (RFC 6762).
 var ownNames = sync.OnceValue(func() []string {
 	name, err := os.Hostname()
 	if name = hostName(name); err != nil || name == "" {
@@ -57,21 +56,21 @@ func IsLocal(host string) bool {
 	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// How many streams of events there are at the same time. Browsers have six
+// The maximum numbers of event streams at the same time. Browsers have six
 // connections to a server, and need some of them for other things.
 const (
 	mostWatched = 3   // of one visitor
 	mostStreams = 100 // of all visitors
 )
 
-// Watchers are the visitors who have streams of events.
+// watchers are the visitors with event streams.
 type watchers struct {
 	mu  sync.Mutex
 	all int
-	of  map[netip.Prefix]int // by address; of IPv6, by network
+	of  map[netip.Prefix]int // by address; for IPv6, by network
 }
 
-// enter lets a visitor have one more stream, until leave is called.
+// enter starts one more stream of a visitor, which lasts until leave is called.
 func (w *watchers) enter(r *http.Request) (leave func(), ok bool) {
 	visitor := visitorOf(r)
 	w.mu.Lock()
@@ -94,8 +93,8 @@ func (w *watchers) enter(r *http.Request) (leave func(), ok bool) {
 	}, true
 }
 
-// visitorOf returns where a request comes from: an address or, as everybody has
-// many in IPv6, a network.
+// visitorOf returns where a request comes from: an address or, for IPv6, a
+// network, because everybody has many IPv6 addresses.
 func visitorOf(r *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A token or not: a website cannot read by a name that it makes lead here.
+// With a token or without, a website cannot read anything by making its name
+// lead here.
 func TestHosts(t *testing.T) {
 	own, err := os.Hostname()
 	require.NoError(t, err)
@@ -52,8 +53,8 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// One visitor cannot take all streams, nor do all together take more than there
-// are; whoever gets none can ask.
+// One visitor cannot take all streams, and all together cannot exceed the
+// limit. A visitor without a stream can ask instead.
 func TestStreams(t *testing.T) {
 	w := newWorld(t, nil)
 	w.slow.Store(int64(time.Second))
@@ -104,7 +105,7 @@ func TestStreams(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A page that cannot be asked for by a method says by which it can.
+// A page that does not support a method says which ones it supports.
 func TestMethods(t *testing.T) {
 	w := newWorld(t, nil)
 	page := w.add("/tides.atom")

@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// imagesCookie is how a browser remembers that images of a feed are to be shown:
-// it is sent to that feed's pages only. The server knows nothing of it.
+// imagesCookie makes a browser remember to show the images of a feed. It is
+// sent only to that feed's pages. The server stores nothing.
 const imagesCookie = "images"
 
-// showsImages reports whether a visitor has images of a feed shown always.
+// showsImages reports whether a visitor always wants to see the images of a
+// feed.
 func showsImages(r *http.Request) bool {
 	_, err := r.Cookie(imagesCookie)
 	return err == nil
 }
 
-// chooseImages has the browser remember, or forget, that images of a feed are to
-// be shown. It changes nothing for others, and so it needs no token.
+// chooseImages makes the browser remember, or forget, to show the images of a
+// feed. It changes nothing for others, so it needs no token.
 func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.feedOf(r); err != nil {
 		return err

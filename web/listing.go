@@ -11,14 +11,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A listing is what the list of feeds is asked for: a part of them, in an order.
+// A listing is a selection of feeds in an order.
 type listing struct {
 	Search string
-	Show   string // a key of parts; "": all
-	Sort   string // a key of orders; "": as they come
+	Show   string // a key of parts; "" means all
+	Sort   string // a key of orders; "" means the usual order
 }
 
-// A choice is one that a form offers.
+// A choice is a choice in a form.
 type choice struct{ Key, Says string }
 
 var (
@@ -35,11 +35,10 @@ var (
 func (l listing) Parts() []choice  { return parts }
 func (l listing) Orders() []choice { return orders }
 
-// Asked reports whether anything but the usual list is asked for.
+// Asked reports whether the listing differs from the usual list.
 func (l listing) Asked() bool { return l != listing{} }
 
-// listingOf reads what a URL's query asks for; what there is not is as if it was
-// not asked for.
+// listingOf reads the query of a URL. It ignores unknown values.
 func listingOf(q url.Values) listing {
 	one := func(key string, of []choice) string {
 		if slices.ContainsFunc(of, func(c choice) bool { return c.Key == q.Get(key) }) {
@@ -61,11 +60,11 @@ func (l listing) page(at string) string {
 	return "?" + q.Encode()
 }
 
-// silence is how long a feed that is called silent has had no entry.
+// silence is the time without new entries after which a feed counts as silent.
 const silence = 365 * 24 * time.Hour
 
-// has reports whether a feed is in the part. Newest is the time of its newest
-// entry.
+// has reports whether the listing selects a feed. Newest is the time of its
+// newest entry.
 func (l listing) has(feed *mirror.Feed, newest, now time.Time) bool {
 	switch l.Show {
 	case "":
@@ -78,15 +77,15 @@ func (l listing) has(feed *mirror.Feed, newest, now time.Time) bool {
 	return !isFresh(feed) && feed.Verdict.String() == l.Show
 }
 
-// A row is a feed of the list, as far as its order goes.
+// A row is a feed in the list, with what decides its order.
 type row struct {
 	url, title string
-	missing    int // how much may be: the worse the verdict, the more
+	missing    int // how much may be missing: the worse the verdict, the more
 	entries    int64
 	newest     time.Time
 }
 
-// compare orders rows; those that agree are by title.
+// compare orders rows; equal ones by title.
 func (l listing) compare(a, b row) int {
 	order := 0
 	switch l.Sort {
@@ -96,7 +95,7 @@ func (l listing) compare(a, b row) int {
 		order = cmp.Compare(b.entries, a.entries)
 	case "newest":
 		order = b.newest.Compare(a.newest)
-	case "silent": // those that have nothing are last
+	case "silent": // feeds without entries come last
 		order = cmp.Or(compareBool(a.newest.IsZero(), b.newest.IsZero()), a.newest.Compare(b.newest))
 	}
 	return cmp.Or(order, cmp.Compare(a.title, b.title), cmp.Compare(a.url, b.url))
@@ -112,7 +111,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// rows returns the feeds of a listing, in its order.
+// rows returns the feeds of a listing in its order.
 func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 	words := strings.Fields(strings.ToLower(l.Search))
 	dated := l.Show == "silent" || l.Sort == "silent" || l.Sort == "newest"
@@ -132,7 +131,7 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		}
 		r := row{url: feed.URL, title: title, missing: int(feed.Verdict), entries: feed.Entries}
 		if isFresh(feed) {
-			r.missing = -1 // nobody knows
+			r.missing = -1 // unknown
 		}
 		if dated {
 			if r.newest, err = s.feeds.newestOf(ctx, feed); err != nil {
@@ -147,8 +146,8 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 	return rows, nil
 }
 
-// pageOf returns those of the rows that are on the page which begins after a
-// feed, and after which the next one begins; "" if there is none.
+// pageOf returns the rows on the page that begins after a feed, and the feed
+// after which the next page begins; "" if there is none.
 func pageOf(rows []row, after string) (page []row, next string) {
 	at := slices.IndexFunc(rows, func(r row) bool { return r.url == after }) + 1
 	page = rows[at:min(len(rows), at+feedsPerPage)]

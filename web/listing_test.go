@@ -18,7 +18,7 @@ import (
 
 var rowLink = regexp.MustCompile(`<th scope="row"><a href="/feeds/[^"]*"><bdi>([^<]*)</bdi>`)
 
-// listed returns the titles that a page of the list of feeds has, in its order.
+// listed returns the titles in a page of the list of feeds, in order.
 func listed(page string) (titles []string) {
 	for _, m := range rowLink.FindAllStringSubmatch(page, -1) {
 		titles = append(titles, m[1])
@@ -26,7 +26,8 @@ func listed(page string) (titles []string) {
 	return titles
 }
 
-// The list of feeds has orders and parts, which go together with a search.
+// The list of feeds has orders and selections, which can be combined with a
+// search.
 func TestFeedList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -63,13 +64,13 @@ func TestFeedList(t *testing.T) {
 	require.Contains(t, page, `<option value="newest" selected>`)
 	require.Contains(t, page, "3 feeds <a")
 
-	// A feed that gets a new entry is not silent any more.
+	// A feed that gets a new entry is no longer silent.
 	w.write(2024, 2025)
 	w.poll(w.feedURL("/blog/feed.atom"))
 	require.Equal(t, []string{pod}, listed(w.page("/?show=silent", http.StatusOK)))
 }
 
-// However many feeds there are, the pages of an order have each once.
+// However many feeds there are, the pages of an order show each once.
 func TestFeedListPages(t *testing.T) {
 	t.Parallel()
 	store := &mirror.Memory{}
@@ -101,7 +102,7 @@ func TestFeedListPages(t *testing.T) {
 	}
 }
 
-// The overview counts what there is.
+// The overview shows the right numbers.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -140,8 +141,8 @@ func TestOverview(t *testing.T) {
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
 }
 
-// Of a feed that is removed and added again, nothing is shown that it was before,
-// though its versions have the same numbers.
+// If a feed is removed and added again, nothing old is shown, though its
+// versions have the same numbers.
 func TestAddedAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	page := w.add("/tides.atom")
@@ -163,7 +164,7 @@ func TestAddedAgain(t *testing.T) {
 	require.NotEqual(t, header.Get("Etag"), now.Get("Etag"))
 }
 
-// Whatever years there are, each is drawn, in its place and as high as it is.
+// Whatever the years are, each is drawn in its place and with its height.
 func TestYearChart(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, newYearChart(nil, 2026).Bars)

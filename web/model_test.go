@@ -16,8 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Whatever a publisher does, what is published again is what the mirror has, and
-// what was an archive stays one.
+// Whatever a publisher does, what is published again equals the mirror, and an
+// archive stays an archive.
 func TestRepublishedModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +53,7 @@ func TestRepublishedModel(t *testing.T) {
 				got := map[string]string{}
 				for _, e := range h.Entries {
 					if got[e.ID] = words(e); e.Title().Plain() == "Entries may be missing" {
-						got[e.ID] = "" // it stays as it was told first
+						got[e.ID] = "" // the entry keeps its first report
 					}
 				}
 				require.Equal(t, want, got, document)
@@ -67,13 +67,13 @@ func TestRepublishedModel(t *testing.T) {
 	})
 }
 
-// direct returns a client of a handler.
+// direct returns a client whose requests go to a handler.
 func direct(h http.Handler) *feedhistory.Client {
 	return &feedhistory.Client{HTTP: &http.Client{Transport: feedtest.Direct{Handler: h}}, Retry: feedhistory.Retry{Tries: 1}}
 }
 
-// archivesIn returns the archives that a server has published of a feed, as they
-// are but for next-archive.
+// archivesIn returns the archives that a server has published of a feed,
+// without next-archive.
 func archivesIn(t require.TestingT, s *Server, feed string) map[string]string {
 	names, err := fs.Glob(s.published.out, ShortName(feed)+"/index/*")
 	require.NoError(t, err)

@@ -12,26 +12,27 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Names had too few digits at first: with 48 bits two feeds could share one.
+// Names once had too few digits: with 48 bits, two feeds could have the same
+// name.
 const (
 	nameDigits = 32
 	oldDigits  = 12
 )
 
-// ShortName returns the name that a feed has in this server's URLs: 128 bits of
-// a digest of the feed's own URL, and so always the same.
+// ShortName returns the name of a feed in this server's URLs: 128 bits of a
+// digest of the feed's URL, so it never changes.
 func ShortName(feed string) string {
 	sum := sha256.Sum256([]byte(feed))
 	return hex.EncodeToString(sum[:])[:nameDigits]
 }
 
-// oldName returns the name that a feed had at first.
+// oldName returns the short name that a feed once had.
 func oldName(feed string) string { return ShortName(feed)[:oldDigits] }
 
-// shared is what a name is noted for that several feeds have. No URL is like it.
+// shared is recorded for a name that several feeds have. It is not a valid URL.
 const shared = "\x00"
 
-// note notes a feed by both its names.
+// note records both names of a feed.
 func (d *directory) note(feed string) {
 	for _, name := range []string{ShortName(feed), oldName(feed)} {
 		if known, ok := d.urls[name]; ok && known != feed {
@@ -64,8 +65,9 @@ func (d *directory) ownsOldName(ctx context.Context, feed string) (bool, error) 
 	return !d.collides(feed), nil
 }
 
-// name returns the name under which a feed is published. What is published under
-// the old name stays there, as the URIs of archives do not change (5005#10).
+// name returns the name under which a feed is published. What is published
+// under the old name stays there, because the URIs of archives do not change
+// (5005#10).
 func (p *republisher) name(ctx context.Context, feed string) (string, error) {
 	if name, ok := p.names.get(feed); ok {
 		return name, nil
@@ -82,7 +84,7 @@ func (p *republisher) name(ctx context.Context, feed string) (string, error) {
 	return name, nil
 }
 
-// A moved page is at another path of this server.
+// A moved says that a page is at another path of this server.
 type moved struct {
 	path    string
 	forGood bool
@@ -91,7 +93,7 @@ type moved struct {
 // Error says where it is.
 func (m *moved) Error() string { return "moved to " + m.path }
 
-// at returns the news that a page has moved, unless it was asked for by this name.
+// at returns a *moved error, unless the page was requested by this name.
 func at(r *http.Request, name string) error {
 	asked := r.PathValue("id")
 	if asked == name {
@@ -102,7 +104,7 @@ func at(r *http.Request, name string) error {
 	return &moved{u.RequestURI(), true}
 }
 
-// feedOf returns the feed that a page is asked for of.
+// feedOf returns the feed whose page a request is for.
 func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	feed, err := s.feeds.feed(r.Context(), r.PathValue("id"))
 	if err != nil {

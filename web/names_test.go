@@ -15,13 +15,13 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Two addresses whose digests begin with the same 48 bits.
+// two addresses whose digests begin with the same 48 bits
 const (
 	oneURL   = "https://c.example/8979788"
 	otherURL = "https://c.example/32758410"
 )
 
-// withNames makes feeds, as another program may.
+// withNames adds feeds to the store, as another program may.
 func withNames(t *testing.T, store mirror.Store, urls ...string) {
 	for _, url := range urls {
 		feed := &mirror.Feed{
@@ -42,7 +42,7 @@ func TestNamesCollide(t *testing.T) {
 	require.Equal(t, http.StatusPermanentRedirect, status)
 	require.Equal(t, "/feeds/"+ShortName(oneURL)+"?q=a+b", header.Get("Location"))
 
-	// Another one is refused: it would take the name from the feed that has it.
+	// Another feed is refused, because it would take the name of the first.
 	form := strings.NewReader(url.Values{"url": {otherURL}}.Encode())
 	r := httptestRequest(t.Context(), http.MethodPost, "/feeds", form)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -52,12 +52,13 @@ func TestNamesCollide(t *testing.T) {
 	_, err := store.Feed(t.Context(), otherURL)
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 
-	// So it is with a whole name.
+	// The same holds for a whole name.
 	s.feeds.urls[ShortName(otherURL)] = "https://elsewhere.example/"
 	delete(s.feeds.urls, oldName(otherURL))
 	require.ErrorIs(t, s.feeds.add(t.Context(), otherURL), errNameTaken)
 
-	// What others have added has a page of its own, and the old name is nobody's.
+	// Feeds that others have added have their own pages, and the old name is
+	// nobody's.
 	withNames(t, store, otherURL)
 	s = &Server{Store: store}
 	for _, feed := range []string{oneURL, otherURL} {
@@ -68,8 +69,8 @@ func TestNamesCollide(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// What was published under an old name stays there and goes on there; what was
-// not redirects to where it is.
+// What was published under an old name stays there, and continues there.
+// Otherwise the old name redirects to the new one.
 func TestOldNames(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	w := newWorld(t, func(s *Server) { s.Output = dir })
@@ -78,7 +79,7 @@ func TestOldNames(t *testing.T) {
 	old := "/feeds/" + oldName(feed)
 	page := w.add("/blog/feed.atom")
 	require.Equal(t, "/feeds/"+ShortName(feed), page)
-	w.published.names.put(feed, oldName(feed)) // as servers of the past did
+	w.published.names.put(feed, oldName(feed)) // as earlier servers did
 	before, _ := w.fetched(old + "/index.atom")
 	require.Equal(t, w.mirrored(feed), before)
 	archives, err := fs.Glob(w.published.out, oldName(feed)+"/index/*")
@@ -102,7 +103,7 @@ func TestOldNames(t *testing.T) {
 	require.Contains(t, asked(t, s, page), `href="`+old+`/index.atom"`)
 	require.Contains(t, asked(t, s, "/feeds.opml?mirrored"), old+"/index.atom")
 
-	// Where nothing was published the old name leads to the new one.
+	// If nothing was published, the old name leads to the new one.
 	s = &Server{Store: w.Store, Base: w.Base}
 	status, _, header := answer(t, s, httptestRequest(t.Context(), http.MethodGet, old+"/index.rss", nil))
 	require.Equal(t, http.StatusPermanentRedirect, status)

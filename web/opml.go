@@ -10,7 +10,7 @@ import (
 )
 
 // exportOPML answers with all feeds as OPML: the feeds themselves or, with
-// ?mirrored, what this server publishes of them.
+// ?mirrored, the feeds that this server publishes.
 func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	mirrored := r.URL.Query().Has("mirrored")
 	w.Header().Set("Content-Type", "text/x-opml; charset=utf-8")
@@ -31,7 +31,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		err = list.Add(o)
 	}
 	if err = cmp.Or(err, list.Close()); err != nil {
-		s.Logger.ErrorContext(r.Context(), "a list of feeds breaks off", "err", err)
+		s.Logger.ErrorContext(r.Context(), "a list of feeds was cut short", "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A below is the part of an Output below a directory.
+// A below is a directory of an Output.
 type below struct {
 	publish.Output
 	dir string
@@ -22,7 +22,7 @@ func (b below) Open(name string) (fs.File, error) {
 }
 
 func (b below) Put(name string, data []byte) error {
-	if !fs.ValidPath(name) || name == "." { // joined, it would name something else
+	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
 	return b.Output.Put(path.Join(b.dir, name), data)
@@ -35,12 +35,12 @@ func (b below) Remove(name string) error {
 	return b.Output.Remove(path.Join(b.dir, name))
 }
 
-// A staged Output holds a subscription document back, with the note that a
-// Publisher makes of it, until all is done.
+// A staged is an Output that holds back a subscription document, and the note
+// that a Publisher makes about it, until everything is done.
 type staged struct {
 	publish.Output
 	name  string
-	files map[string][]byte // nil: it is not there
+	files map[string][]byte // a nil value means that the file does not exist
 	lock  func() (unlock func() error, err error)
 }
 
@@ -48,10 +48,11 @@ func (s *staged) Lock() (unlock func() error, err error) { return s.lock() }
 
 func (s *staged) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
 
-// hide has the document begin again.
+// hide makes the subscription document seem not to exist, so that the feed
+// begins again.
 func (s *staged) hide() { s.files[s.name] = nil }
 
-// commit has it seen.
+// commit makes the held document visible.
 func (s *staged) commit() error {
 	if data := s.files[s.name]; data != nil {
 		return s.Output.Put(s.name, data)

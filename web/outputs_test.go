@@ -15,8 +15,8 @@ func TestBelow(t *testing.T) {
 	})
 }
 
-// TestStaged: what a staged Output holds back is seen by its writer only, as that
-// of any Output is.
+// TestStaged checks that only its writer sees what a staged Output holds back,
+// and that it is otherwise like any Output.
 func TestStaged(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {

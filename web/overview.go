@@ -12,19 +12,19 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An overviewPage shows what there is of all feeds together.
+// An overviewPage shows all feeds together.
 type overviewPage struct {
 	Feeds, Unread              int64
 	Entries, Deleted, Archives int64
-	Gaps, Gapped               int64 // gaps, and the feeds that have some
+	Gaps, Gapped               int64 // the number of gaps, and of feeds that have some
 	Chart                      yearChart
 	Verdicts, Kinds            []share
-	Bytes                      int64 // of entries and what is noted of documents
-	Uncounted                  int64 // feeds of which that is not known
+	Bytes                      int64 // bytes of entries and of the records of documents
+	Uncounted                  int64 // the number of feeds whose size is unknown
 	Largest                    []large
 }
 
-// Size is how much is stored.
+// Size returns the size of everything stored.
 func (p *overviewPage) Size() string {
 	return cmp.Or(sizeText(strconv.FormatInt(p.Bytes, 10)), "nothing")
 }
@@ -36,7 +36,7 @@ type share struct {
 	X, Width  float64 // percent of all feeds
 }
 
-// Percent is the share in words.
+// Percent returns the share in words.
 func (s share) Percent() string {
 	if s.Width > 0 && s.Width < 1 {
 		return "less than 1 %"
@@ -44,17 +44,17 @@ func (s share) Percent() string {
 	return fmt.Sprintf("%.0f %%", s.Width)
 }
 
-// A large feed is one of those that take most room.
+// A large is one of the largest feeds.
 type large struct {
 	Name, Title, Size string
 	Entries           int64
-	Percent           float64 // of the largest
+	Percent           float64 // percent of the largest feed
 	bytes             int64
 }
 
 const mostLargest = 10
 
-// showOverview shows what there is of all feeds.
+// showOverview shows the overview of all feeds.
 func (s *Server) showOverview(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.overview(r.Context())
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 	return p, nil
 }
 
-// add counts a feed in.
+// add adds a feed to the counts.
 func (p *overviewPage) add(feed *mirror.Feed) {
 	p.Feeds++
 	p.Entries += feed.Entries
@@ -134,8 +134,7 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 	}
 }
 
-// shares divides all feeds by a word for each; those that no feed has are left
-// out.
+// shares divides all feeds by a key, and leaves out keys without feeds.
 func shares(keys []string, counts map[string]int64, all int64) (list []share) {
 	at := int64(0)
 	for _, key := range keys {
@@ -151,25 +150,26 @@ func shares(keys []string, counts map[string]int64, all int64) (list []share) {
 
 func percent(n, all int64) float64 { return tenth(100 * float64(n) / float64(all)) }
 
-// A yearChart draws how many entries there are of each year. Places and widths
-// are percents of its width, heights are units.
+// A yearChart draws the number of entries in each year. Positions and widths
+// are percentages of its width, heights are units.
 type yearChart struct {
 	Height, Base, Top float64
 	Bars              []bar
 	Ticks             []tick
 	Marks             []gridline
-	Root              bool // heights are as the square roots
+	Root              bool // whether heights are proportional to square roots
 	Summary           string
 }
 
-// Plot is how high the highest bar is.
+// Plot returns the maximum height of a bar.
 func (c yearChart) Plot() float64 { return c.Base - c.Top }
 
-// mostYearLabels is how many years are named: a phone has room for so many.
+// mostYearLabels is the maximum number of labelled years, so that they fit on a
+// phone.
 const mostYearLabels = 7
 
-// newYearChart draws the years from the first one that has entries until now.
-// Dates that are not believed count with the first or the last year.
+// newYearChart draws the years from the first one with entries to the present.
+// Implausible dates count for the first or the last year.
 func newYearChart(years map[int]int64, now int) yearChart {
 	c := yearChart{Top: barsTop, Base: barsTop + barsHeight, Height: barsTop + barsHeight + 24}
 	counts := map[int]int64{}

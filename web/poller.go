@@ -6,9 +6,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Run polls feeds, those that somebody asks for at once and the others as they
-// fall due, until the context ends; of one host one feed at a time. Without it
-// nothing is fetched. It returns nil when all that was under way has ended.
+// Run polls the feeds that somebody asks for, and the others as they fall due,
+// until the context ends. It polls the feeds of one host one at a time. Without
+// Run, nothing is fetched. It returns nil when all polls under way have ended.
 func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setUp)
 	s.polls.Run(ctx)
@@ -26,15 +26,15 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			return changes, err
 		},
 		Polled:  s.logPoll,
-		Trouble: func(err error) { s.Logger.Error("what is due cannot be read", "err", err) },
+		Trouble: func(err error) { s.Logger.Error("the feeds that are due cannot be read", "err", err) },
 	}
 }
 
-// logPoll tells of the end of a poll. What became of it is in the store.
+// logPoll logs the end of a poll. The result is in the store.
 func (s *Server) logPoll(p mirror.Polled) {
 	switch c := p.Changes; {
 	case p.Err != nil:
-		s.Logger.Warn("a poll did not come to its end", "feed", p.URL, "err", p.Err)
+		s.Logger.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
 	case c.Failure != nil:
 		s.Logger.Warn("a poll failed", "feed", p.URL, "err", c.Failure)
 	default:

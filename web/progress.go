@@ -11,13 +11,13 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A progress is how far a poll has come, as events tell it.
+// A progress says how far a poll has come, for events.
 type progress struct {
 	Text string `json:"text"`
 	Done bool   `json:"done"`
 }
 
-// progressOf says how far a poll of a feed has come.
+// progressOf returns how far a poll of a feed has come.
 func progressOf(feed *mirror.Feed, waits, runs bool) progress {
 	switch {
 	case !waits && !runs:
@@ -37,10 +37,10 @@ func progressOf(feed *mirror.Feed, waits, runs bool) progress {
 
 const (
 	watchEvery = 250 * time.Millisecond
-	aliveEvery = 15 * time.Second // so that nothing between takes the stream for dead
+	aliveEvery = 15 * time.Second // so that no proxy considers the stream dead
 )
 
-// tell tells once how far a poll is.
+// tell answers once with the progress of a poll.
 func (s *Server) tell(w http.ResponseWriter, feed *mirror.Feed) error {
 	waits, runs := s.polls.State(feed.URL)
 	w.Header().Set("Content-Type", "application/json")
@@ -48,8 +48,8 @@ func (s *Server) tell(w http.ResponseWriter, feed *mirror.Feed) error {
 	return json.NewEncoder(w).Encode(progressOf(feed, waits, runs))
 }
 
-// watch tells of a poll as it goes on, by server-sent events, until it ends;
-// with ?now, once.
+// watch sends the progress of a poll as server-sent events until the poll ends;
+// with ?now, only once.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	}
 	leave, ok := s.streams.enter(r)
 	if !ok {
-		return &problem{http.StatusServiceUnavailable, "Too many are watching", "Load the page again to see how far it is."}
+		return &problem{http.StatusServiceUnavailable, "Too many pages are watching", "Load the page again to see how far it is."}
 	}
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -73,7 +73,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	for said := time.Now(); ; {
 		waits, runs := s.polls.State(feed.URL)
 		now, err := s.Store.Feed(r.Context(), feed.URL)
-		p := progress{"It is not there any more.", true}
+		p := progress{"The feed has been removed.", true}
 		if err == nil {
 			p = progressOf(now, waits, runs)
 		} else if !errors.Is(err, mirror.ErrNotFound) && !errors.Is(err, context.Canceled) {
@@ -90,7 +90,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 			said, last = time.Now(), p
 			_ = stream.SetWriteDeadline(time.Now().Add(2 * aliveEvery))
 			if err := stream.Flush(); err != nil {
-				return nil // nobody listens
+				return nil // the client has gone
 			}
 		}
 		if p.Done {

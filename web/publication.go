@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A publication is a feed that is to be published in one format.
+// A publication is a feed being published in one format.
 type publication struct {
 	s      *Server
 	feed   *mirror.Feed
@@ -37,14 +37,14 @@ func (p *republisher) publication(feed *mirror.Feed, name string, format feedhis
 	}, nil
 }
 
-// indexName is that of the subscription document.
+// indexName returns the name of the subscription document.
 func indexName(format feedhistory.Format) string { return "index." + format.String() }
 
-// A record of what is published stands beside it, hidden.
+// A published records what is published, in a hidden file next to it.
 type published struct {
-	Version int64     `json:"version"`         // of the feed, up to which all changes are published
-	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries that tell of gaps
-	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry of the subscription document
+	Version int64     `json:"version"`         // the version of the feed up to which all changes are published
+	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries that report gaps
+	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
 }
 
 func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
@@ -57,15 +57,16 @@ func readRecord(out fs.FS, format feedhistory.Format) (done published, err error
 	return done, err
 }
 
-// update publishes what has changed: nothing of it can be seen before the end.
-// What is there already is not published again, so it may be repeated after any
-// failure.
+// update publishes the changes, none of which is visible before the end. It
+// does not publish again what is published already, so it may be repeated after
+// any failure.
 //
-// Changes come after what is published, but for those of the past: where a gap
-// was closed, or so many old entries were found that the subscription document
-// would lack the newest (5005#8), the chain is laid anew. Archives of the old one
-// stay where they are. An entry that is dated in the future does not count for
-// that: it would be the newest for ever, and leave the document all the same.
+// Changes come after what is published, unless they concern the past: if a gap
+// was closed, or if so many old entries were found that the subscription
+// document would lack the newest ones (5005#8), a new chain is made. The
+// archives of the old chain stay where they are. Entries that are dated in the
+// future do not count here: such an entry would be the newest for ever, but
+// leave the document nevertheless.
 func (p *publication) update(ctx context.Context) error {
 	done, err := readRecord(p.out, p.format)
 	first := errors.Is(err, fs.ErrNotExist)
@@ -130,8 +131,8 @@ func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	}
 }
 
-// newestKnown returns the time of the newest entry that the mirror has, but for
-// those dated in the future; the zero time if there is none.
+// newestKnown returns the time of the mirror's newest entry that is not dated
+// in the future; the zero time if there is none.
 func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time, error) {
 	for r, err := range p.s.Store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
 		if err != nil {
@@ -142,8 +143,8 @@ func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time
 	return time.Time{}, nil
 }
 
-// newest returns the time of the newest entry of the subscription document, but
-// for those dated in the future; the zero time if there is none.
+// newest returns the time of the newest entry in the subscription document that
+// is not dated in the future; the zero time if there is none.
 func (p *publication) newest(now time.Time) (newest time.Time) {
 	f, err := p.out.Open(indexName(p.format))
 	if err != nil {
@@ -162,11 +163,12 @@ func (p *publication) newest(now time.Time) (newest time.Time) {
 	return newest
 }
 
-// batchSize is about how many entries are held in memory.
+// batchSize is the approximate maximum number of entries in memory.
 const batchSize = 1000
 
-// begin publishes all entries in the order of time. Names of archives tell of
-// their content, so what is the same as in an earlier beginning gets the same.
+// begin publishes all entries in the order of time. The names of archives
+// depend on their content, so an archive that equals an earlier one has the
+// same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
 	p.out.hide()
 	f, err := p.s.feeds.figuresOf(ctx, p.feed)
@@ -196,7 +198,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 	return nil
 }
 
-// window publishes the entries of a query, the oldest first.
+// window publishes the entries of a query, oldest first.
 func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
 	var entries []*feedhistory.Entry
 	for r, err := range p.s.Store.Entries(ctx, query) {
@@ -211,7 +213,7 @@ func (p *publication) window(ctx context.Context, publisher *publish.Publisher, 
 	return p.append(ctx, publisher, entries, nil)
 }
 
-// entry returns an entry to be published; nil, if what is stored is damaged.
+// entry returns an entry to publish; nil if the stored entry is damaged.
 func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.Entry {
 	e, err := p.make.entry(r)
 	if err != nil {
@@ -252,11 +254,11 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 	return flush()
 }
 
-// append publishes entries and deletions. As a rule entries are new, or newer
-// than what is published, and it costs the same however long the history is.
-// Where the mirror has a version that only it knows to be the newer one, or
-// something was deleted, all archives are read, and that version gets the
-// present as its time: readers would keep the other one else (5005#16).
+// append publishes entries and deletions. Usually entries are new, or newer
+// than the published ones; then the cost does not depend on the length of the
+// history. If only the mirror can know which version is newer, or if something
+// was deleted, append reads all archives, and gives that version the present
+// time, because readers would keep the other one otherwise (5005#16).
 func (p *publication) append(ctx context.Context, publisher *publish.Publisher, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) error {
 	entries = latest(entries)
 	for len(entries)+len(deleted) > 0 {
@@ -277,8 +279,8 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 	return nil
 }
 
-// latest returns each entry once: one that has changed while entries were read
-// may come twice, the later version last.
+// latest returns each entry once. An entry that has changed while entries were
+// read may come twice, the later version last.
 func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
 	last := make(map[string]*feedhistory.Entry, len(entries))
 	for _, e := range entries {
@@ -287,8 +289,8 @@ func latest(entries []*feedhistory.Entry) []*feedhistory.Entry {
 	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return last[e.ID] != e })
 }
 
-// compareGaps returns the entries that tell of the gaps there are (5005#23), and
-// the ids of those that were told of and are closed.
+// compareGaps returns the entries that report the present gaps (5005#23), and
+// the ids of those that reported gaps which are now closed.
 func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, closed []string) {
 	has := func(id string) bool {
 		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
@@ -301,7 +303,7 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 	return now, slices.DeleteFunc(slices.Clone(told), has)
 }
 
-// tell publishes those entries that were not told before.
+// tell publishes those entries that were not published before.
 func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
 	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
 	if len(fresh) == 0 {

@@ -23,8 +23,8 @@ import (
 // A neighbour is the entry before or after another one.
 type neighbour struct{ ID, Title, Lang string }
 
-// neighbours returns the next older and the next newer entry of a feed; nil
-// where there is none.
+// neighbours returns the next older and the next newer entry of a feed; nil if
+// there is none.
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer *neighbour, err error) {
 	for _, n := range []struct {
 		to     **neighbour
@@ -43,7 +43,7 @@ func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer
 	return older, newer, nil
 }
 
-// showRandom leads to any entry of a feed.
+// showRandom redirects to a random entry of a feed.
 func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showDay shows what a feed had on a day of all years.
+// showDay shows the entries of a feed on a day in all years.
 func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 		year = m.Start.Year()
 		since := time.Date(year, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 		if since.Month() != at.Month() {
-			continue // there is no such day in this year
+			continue // this year does not have that day
 		}
 		query := mirror.Query{Feed: feed.URL, Since: since, Until: since.AddDate(0, 0, 1), Limit: entriesPerPage}
 		for record, err := range s.Store.Entries(r.Context(), query) {
@@ -124,7 +124,7 @@ type dayPage struct {
 	List        entriesView
 }
 
-// Before and After are the days around it, for URLs.
+// Before and After return the neighbouring days, for URLs.
 func (p *dayPage) Before() string { return p.Day.AddDate(0, 0, -1).Format("01-02") }
 func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02") }
 
@@ -146,7 +146,7 @@ func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
 	return all
 }
 
-// sizeText writes a length in bytes as people do; "" for what is none.
+// sizeText returns a length in bytes for people; "" if it is invalid.
 func sizeText(length string) string {
 	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
 	switch {
@@ -160,8 +160,8 @@ func sizeText(length string) string {
 	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
 }
 
-// marked marks the words of a search in a text: those that begin with one of
-// them, whatever their case and accents.
+// marked marks in a text the words that begin with a word of a search, whatever
+// their case and accents.
 func marked(text string, words []string) template.HTML {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -184,7 +184,7 @@ func marked(text string, words []string) template.HTML {
 	return template.HTML(b.String()) // everything but the marks is escaped
 }
 
-// markedIn marks words in markup that is sanitised.
+// markedIn marks words in markup that has been sanitised.
 func markedIn(markup template.HTML, words []string) template.HTML {
 	if len(words) == 0 || markup == "" {
 		return markup
@@ -198,7 +198,7 @@ func markedIn(markup template.HTML, words []string) template.HTML {
 			b.WriteString(raw)
 		}
 	}
-	return template.HTML(b.String()) // as it was but for the marks
+	return template.HTML(b.String()) // unchanged except for the marks
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }

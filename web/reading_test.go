@@ -20,8 +20,8 @@ var (
 	nextLink = regexp.MustCompile(`<a class="on" rel="next" href="\?id=([^"]+)"`)
 )
 
-// A feed can be read from its beginning to its end: as a list, and from entry to
-// entry, each once.
+// A feed can be read from its beginning to its end: as a list, and from entry
+// to entry, each once.
 func TestReadThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -67,7 +67,7 @@ func TestReadThrough(t *testing.T) {
 		}
 	}
 
-	// Any of them, by chance; and what there was on a day.
+	// A random entry, and the entries of a day.
 	seen := map[string]bool{}
 	for range 40 {
 		status, _, header := w.get(page + "/random")
@@ -118,7 +118,7 @@ func TestMarked(t *testing.T) {
 	})
 }
 
-// A difference has all of both texts, and nothing else.
+// A difference contains all of both texts, and nothing else.
 func TestDifference(t *testing.T) {
 	require.Equal(t, "It sails <del>twice</del> <ins>three times</ins> a day.", string(difference("It sails twice a day.", "It sails three times a day.")))
 	require.Equal(t, "<ins>&lt;b&gt;</ins>", string(difference("", "<b>")))
@@ -149,7 +149,7 @@ func TestDifference(t *testing.T) {
 	require.NotContains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "Entry 1 of", "what is deleted is none of them")
 }
 
-// Nothing is loaded from elsewhere but what somebody asks for.
+// Nothing is loaded from elsewhere unless somebody asks for it.
 func TestOnDemand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -174,7 +174,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
 	require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
 
-	// For a feed, a browser remembers it, and for no other.
+	// A browser remembers the choice for one feed only.
 	choose := func(show string) {
 		status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {show}, "next": {blog + entry}})
 		require.Equal(t, http.StatusSeeOther, status)

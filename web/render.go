@@ -18,7 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A page answers a request. With an error it has not answered yet.
+// A page answers a request. If it returns an error, it has not answered yet.
 type page func(w http.ResponseWriter, r *http.Request) error
 
 // A problem is an error that a person can do something about.
@@ -31,16 +31,17 @@ type problem struct {
 // Error returns what is wrong.
 func (p *problem) Error() string { return p.Title }
 
-// noPage says that there is no such page, or not by that method.
+// noPage says that there is no such page, or that it does not support the
+// method.
 func (s *Server) noPage(w http.ResponseWriter, r *http.Request) error {
 	if allowed := s.methods(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		return &problem{http.StatusMethodNotAllowed, "That cannot be done with this page", "Only " + strings.Join(allowed, ", ") + " can. Begin at the list of feeds."}
+		return &problem{http.StatusMethodNotAllowed, "This page does not support that method", "It supports only " + strings.Join(allowed, ", ") + ". Begin at the list of feeds."}
 	}
 	return &problem{http.StatusNotFound, "There is no such page", "Begin at the list of feeds."}
 }
 
-// methods returns those that a page has.
+// methods returns the methods that a page supports.
 func (s *Server) methods(r *http.Request) (allowed []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
@@ -51,7 +52,7 @@ func (s *Server) methods(r *http.Request) (allowed []string) {
 	return allowed
 }
 
-// answer makes a handler of a page.
+// answer makes a handler from a page.
 func (s *Server) answer(h page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -73,14 +74,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Redirect(w, r, elsewhere.path, status)
 		return
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // nobody waits for an answer
+		return // the client has gone
 	case errors.Is(err, mirror.ErrNotFound):
 		p = &problem{http.StatusNotFound, "That is not in the mirror", "It may have been removed. Begin at the list of feeds."}
 	case !ok:
 		s.Logger.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "err", err)
 		p = &problem{
 			http.StatusInternalServerError, "Something went wrong here",
-			"Try again in a moment. If it stays, the server's log says more.",
+			"Try again in a moment. If the problem persists, see the server's log.",
 		}
 	}
 	if p.Status == http.StatusServiceUnavailable {
@@ -116,17 +117,17 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // A layout is what every page has.
 type layout struct {
 	Title   string
-	Page    string // which template it is
+	Page    string // the name of the template
 	Path    string
-	Token   bool // there is one
-	May     bool // it has been shown, if it is needed
-	Refresh bool // without script, the page is to be loaded again soon
+	Token   bool // whether there is a token
+	May     bool // whether the visitor may change anything
+	Refresh bool // whether the page must be loaded again soon if there is no script
 	View    any
 
-	Alternates []address // feeds that the page is about
+	Alternates []address // the feeds of the page
 }
 
-// render answers with a page, all of it or nothing.
+// render answers with a page, either all of it or nothing.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	l := layout{
 		Title: title, Page: name, Path: r.URL.RequestURI(), Token: s.Token != "", May: s.mayChange(r), View: view,
@@ -151,12 +152,12 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	h.Add("Vary", "Cookie") // what may be changed
+	h.Add("Vary", "Cookie") // the cookie decides what the visitor may change
 	deliver(w, r, status, all.Bytes())
 	return nil
 }
 
-// count writes a number with its thousands apart.
+// count returns a number with separated thousands.
 func count(n any) string {
 	digits := fmt.Sprint(n)
 	var b strings.Builder
@@ -169,7 +170,7 @@ func count(n any) string {
 	return b.String()
 }
 
-// plural writes a number with its noun.
+// plural returns a number with its noun.
 func plural(n any, one, many string) string {
 	if fmt.Sprint(n) == "1" {
 		return "1 " + one
@@ -177,7 +178,7 @@ func plural(n any, one, many string) string {
 	return count(n) + " " + many
 }
 
-// near says how far off a time is, roughly.
+// near says approximately how far away a time is.
 func near(t, now time.Time) string {
 	d := t.Sub(now)
 	text := ""
@@ -197,7 +198,7 @@ func near(t, now time.Time) string {
 	return "in " + text
 }
 
-// tail shortens a URL to what tells it from its neighbours.
+// tail shortens a URL to the part that differs from similar URLs.
 func tail(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,25 +8,25 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones are named in addresses, wherever the server runs
+	_ "time/tzdata" // the server may run where no zones are installed
 )
 
-// A replay is a feed from its beginning, or from any entry, at somebody's own
-// pace. Its address says everything, so there is nothing to be kept of it.
+// A replay is a feed from its beginning, or from any entry, at a chosen pace.
+// Its address says everything, so the server need not store anything about it.
 type replay struct {
 	start    time.Time      // when the first entry is released
-	zone     *time.Location // that of days
-	every    interval       // from one release to the next
-	original float64        // how many times faster than it was published; zero: every counts
-	per      int            // entries of a release
-	days     [7]bool        // on which there are releases, from Sunday on
-	from     string         // the id of the first entry; "": the oldest
-	asof     int64          // the version of the feed at which the order is that of time; zero: as of start
-	now      bool           // what is new at the source does not wait
-	until    time.Time      // there are no releases from then on; zero: there is no end
+	zone     *time.Location // the time zone of days
+	every    interval       // time between releases
+	original float64        // how many times faster than the original; zero means that every counts
+	per      int            // entries per release
+	days     [7]bool        // the days with releases, from Sunday on
+	from     string         // the id of the first entry; "" means the oldest
+	asof     int64          // the version of the feed at which the order is fixed; zero means at start
+	now      bool           // whether new entries at the source do not wait
+	until    time.Time      // no releases from then on; zero means no end
 }
 
-// An interval is a time of the clock or of the calendar.
+// An interval is a time by the clock or by the calendar.
 type interval struct {
 	clock time.Duration
 	days  int
@@ -46,26 +46,27 @@ func (i interval) String() string {
 	return strconv.Itoa(i.days) + "d"
 }
 
-// The bounds of what a replay may ask for.
+// The limits of a replay.
 const (
 	mostPer      = 100
-	longestEvery = 10 * 366 // days
+	longestEvery = 10 * 366 // in days
 	mostFaster   = 10_000
 )
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// replayKeys are the parameters of a replay; archive is that of its documents.
+// replayKeys are the parameters of a replay; archive selects one of its
+// documents.
 var replayKeys = []string{"start", "every", "per", "days", "from", "zone", "asof", "new", "until", "pace", "archive"}
 
-// parseReplay reads what an address asks for. The error says what makes no sense.
+// parseReplay reads the parameters in an address. The error says what is wrong.
 func parseReplay(q url.Values) (*replay, error) {
 	for key, values := range q {
 		switch {
 		case !slices.Contains(replayKeys, key):
 			return nil, fmt.Errorf("%s= is unknown", key)
 		case len(values) > 1:
-			return nil, fmt.Errorf("%s= is there twice", key)
+			return nil, fmt.Errorf("%s= is given twice", key)
 		}
 	}
 	r := &replay{zone: time.UTC, per: 1, from: q.Get("from")}
@@ -96,10 +97,10 @@ func parseReplay(q url.Values) (*replay, error) {
 
 func (r *replay) readZone(text string) (err error) {
 	if text == "" || text == "Local" {
-		return errors.New("that is no time zone")
+		return errors.New("that is not a time zone")
 	}
 	if r.zone, err = time.LoadLocation(text); err != nil {
-		return errors.New("that is no time zone; they are called, for instance, UTC or Europe/Berlin")
+		return errors.New("that is not a time zone, such as UTC or Europe/Berlin")
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (r *replay) readUntil(text string) (err error) {
 
 func (r *replay) readEvery(text string) error {
 	if r.original > 0 {
-		return errors.New("there is a pace= already, which says when entries are released")
+		return errors.New("it cannot be combined with pace=")
 	}
 	if text == "" {
 		return errors.New("it should be a number with h, d or w, such as 12h, 1d or 2w")
@@ -132,7 +133,7 @@ func (r *replay) readEvery(text string) error {
 	case n < 1:
 		return errors.New("it must be at least an hour, 1h")
 	case n*max(unit.days, 1) > longestEvery:
-		return errors.New("nobody can wait for that long")
+		return errors.New("that is too long to wait")
 	}
 	r.every = interval{time.Duration(n) * unit.clock, n * unit.days}
 	return nil
@@ -173,7 +174,7 @@ func (r *replay) readDays(text string) error {
 
 func (r *replay) readAsOf(text string) (err error) {
 	if r.asof, err = strconv.ParseInt(text, 10, 64); err != nil || r.asof < 1 {
-		return errors.New("it should be a number that the page of the feed has put there")
+		return errors.New("it should be the number that the feed's page has put there")
 	}
 	return nil
 }
@@ -186,7 +187,8 @@ func (r *replay) readNew(text string) error {
 	return nil
 }
 
-// query writes the replay for a URL: always the same for the same.
+// query returns the replay as the query of a URL: equal replays have equal
+// queries.
 func (r *replay) query() url.Values {
 	q := url.Values{"start": {r.start.Format(time.RFC3339)}}
 	if at := r.start; at.Hour() == 0 && at.Minute() == 0 && at.Second() == 0 && at.Nanosecond() == 0 {
@@ -221,7 +223,7 @@ func (r *replay) query() url.Values {
 	return q
 }
 
-// dayNames returns the days on which there are releases, from Monday on.
+// dayNames returns the names of the days with releases, from Monday on.
 func (r *replay) dayNames() (names []string) {
 	for i := range weekdays {
 		if day := (i + 1) % 7; r.days[day] {
@@ -231,8 +233,8 @@ func (r *replay) dayNames() (names []string) {
 	return names
 }
 
-// postpone returns the first time from t on, at its hour, on a day on which there
-// are releases.
+// postpone returns the first time at or after t, at the same time of day, on a
+// day with releases.
 func (r *replay) postpone(t time.Time) time.Time {
 	for !r.days[t.In(r.zone).Weekday()] {
 		t = t.In(r.zone).AddDate(0, 0, 1)
@@ -240,24 +242,25 @@ func (r *replay) postpone(t time.Time) time.Time {
 	return t
 }
 
-// A placed entry has a place in the order of a replay.
+// A placed is an entry that has a place in the order of a replay.
 type placed struct {
 	id    string
-	time  time.Time // by which it was ordered
-	added time.Time // to the mirror
-	gone  time.Time // from the feed; zero: it is part of it
+	time  time.Time // the time that decides its place
+	added time.Time // when it came to the mirror
+	gone  time.Time // when it left the feed; zero if it is part of it
 }
 
-// A release is an entry that is released at a time, or a place that stays empty.
+// A release is the release of an entry at a time, or an empty place.
 type release struct {
 	placed
 	at    time.Time
 	empty bool
 }
 
-// timetable returns the releases up to an entry beyond a time: those of the order
-// and those of what came to the mirror later. Each comes at the same time
-// whenever it is asked for, and none before the one that precedes it.
+// timetable returns the releases up to the first one after a time: those in the
+// order, and those of entries that came to the mirror later. A release always
+// gets the same time, whenever the timetable is made, and no release is before
+// the preceding one.
 func (r *replay) timetable(order, later []placed, beyond time.Time) (all []release) {
 	next := r.slots(order)
 	var last time.Time
@@ -297,8 +300,8 @@ func (r *replay) timetable(order, later []placed, beyond time.Time) (all []relea
 	return all
 }
 
-// slots returns a function that tells when the entry with an index is released,
-// for indices that do not fall.
+// slots returns a function that returns the release time of the entry with an
+// index. The indices must not decrease.
 func (r *replay) slots(order []placed) func(i int) time.Time {
 	if r.original > 0 {
 		return func(i int) time.Time {

@@ -41,12 +41,12 @@ func TestParseReplay(t *testing.T) {
 		"every=1d": "start= is missing", "start=2026-12-01": "every= is missing", "": "start= is missing",
 		"start=&every=1d": "start=: that is neither", "start=tomorrow&every=1d": "neither a date", "start=2026-13-01&every=1d": "neither a date",
 		"start=2026-12-01&every=": "a number with h, d or w", "start=2026-12-01&every=30m": "a number with h, d or w", "start=2026-12-01&every=0h": "at least an hour",
-		"start=2026-12-01&every=-1d": "at least an hour", "start=2026-12-01&every=9999999d": "nobody can wait", "start=2026-12-01&every=1.5d": "a number with h, d or w",
-		"start=2026-12-01&every=1d&pace=original": "pace= already", "start=2026-12-01&pace=fast": "should be original", "start=2026-12-01&pace=original0": "between 0.01", "start=2026-12-01&pace=originalNaN": "between 0.01",
+		"start=2026-12-01&every=-1d": "at least an hour", "start=2026-12-01&every=9999999d": "too long to wait", "start=2026-12-01&every=1.5d": "a number with h, d or w",
+		"start=2026-12-01&every=1d&pace=original": "cannot be combined", "start=2026-12-01&pace=fast": "should be original", "start=2026-12-01&pace=original0": "between 0.01", "start=2026-12-01&pace=originalNaN": "between 0.01",
 		"per=0" + good: "between 1 and 100", "per=101" + good: "between 1 and 100", "per=x" + good: "between 1 and 100",
-		"days=" + good: "a list of mon", "days=mon,funday" + good: "a list of mon", "zone=Mars" + good: "no time zone", "zone=" + good: "no time zone", "zone=Local" + good: "no time zone", "zone=../etc" + good: "no time zone",
+		"days=" + good: "a list of mon", "days=mon,funday" + good: "a list of mon", "zone=Mars" + good: "not a time zone", "zone=" + good: "not a time zone", "zone=Local" + good: "not a time zone", "zone=../etc" + good: "not a time zone",
 		"asof=-1" + good: "asof=-1", "asof=x" + good: "asof=x", "new=yes" + good: "now, or last", "until=2026-11-30" + good: "the end comes before the start", "until=x" + good: "neither a date",
-		"evry=1d" + good: "evry= is unknown", "per=1&per=2" + good: "per= is there twice",
+		"evry=1d" + good: "evry= is unknown", "per=1&per=2" + good: "per= is given twice",
 	} {
 		q, err := url.ParseQuery(query)
 		require.NoError(t, err)
@@ -63,7 +63,7 @@ func mustReplay(t require.TestingT, query string) *replay {
 	return r
 }
 
-// When entries are released, by examples.
+// Examples of when entries are released.
 func TestTimetable(t *testing.T) {
 	at := func(text string) time.Time {
 		m, err := parseMoment(text, time.UTC)
@@ -92,7 +92,7 @@ func TestTimetable(t *testing.T) {
 			got = append(got, x.id, strings.TrimPrefix(x.at.Format("2006-01-02T15"), "2026-12-"))
 		}
 		require.Equal(t, want, strings.Join(got, " "), query)
-		for _, now := range []string{"2026-11-30", "2026-12-03", "2026-12-31"} { // whatever the time: the same, up to the next one
+		for _, now := range []string{"2026-11-30", "2026-12-03", "2026-12-31"} { // at any time, the releases so far are the same
 			var some []string
 			for _, x := range r.timetable(order, later, at(now)) {
 				some = append(some, x.id, strings.TrimPrefix(x.at.Format("2006-01-02T15"), "2026-12-"))
@@ -107,14 +107,14 @@ func TestTimetable(t *testing.T) {
 		"what was deleted before its release leaves its place empty")
 }
 
-// A publisher for replays: its entries come to a store at times of a clock.
+// A publisher for replays adds entries to a store at times of a clock.
 type replayWorld struct {
 	t     *rapid.T
 	store *mirror.Memory
 	feed  *mirror.Feed
 	now   time.Time
 	ids   []string
-	dates map[string]time.Time // as they were when the order was frozen
+	dates map[string]time.Time // the dates when the order was frozen
 	gone  map[string]time.Time
 }
 
@@ -168,8 +168,9 @@ func (w *replayWorld) step(kind string) {
 	require.NoError(w.t, w.store.Commit(w.t.Context(), change))
 }
 
-// Every entry is released once, in order, never before its time; documents are
-// the same in whatever order they are asked for, whatever the publisher does.
+// Every entry is released once, in order, and never before its time. Documents
+// are the same in whatever order they are requested, and whatever the publisher
+// does.
 func TestReplayModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,7 +189,7 @@ func TestReplayModel(t *testing.T) {
 			"&every=1d", "&every=6h", "&every=1d&per=3", "&every=1w&days=mon,thu", "&every=1d&days=tue&zone=America/New_York", "&pace=original×400", "&every=1d&new=now",
 		}).Draw(t, "pace") + fmt.Sprintf("&asof=%d", asof)
 		servers := []*Server{}
-		for range 2 { // the second one is asked at the beginning and at the end
+		for range 2 { // the second server is asked only at the beginning and at the end
 			servers = append(servers, &Server{Store: w.store, Base: "http://127.0.0.1:8005/", size: 3, clock: func() time.Time { return w.now }})
 		}
 		path := "/feeds/" + ShortName(replayURL) + "/replay.atom?" + strings.ReplaceAll(query, "×", "%C3%97")
@@ -224,7 +225,7 @@ func TestReplayModel(t *testing.T) {
 				require.Contains(t, now, id, "what was released stays")
 			}
 			seen = now
-			for n := 1; ; n++ { // archives have the same entries for good
+			for n := 1; ; n++ { // archives never change their entries
 				status, body, _ := answer(nil, servers[0], httptestRequest(t.Context(), http.MethodGet, path+fmt.Sprintf("&archive=%d", n), nil))
 				if status == http.StatusNotFound {
 					break

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	mostOrders    = 8              // that are held in memory: those of large feeds have some megabytes
-	archiveAfter  = 24 * time.Hour // what was released so long ago has its place for good
-	leastReleased = 20             // entries that the subscription document of a replay has, if there are so many
-	mostKept      = 24 * time.Hour // for which caches may keep a document of a replay
+	mostOrders    = 8              // orders to keep in memory; those of large feeds have some megabytes
+	archiveAfter  = 24 * time.Hour // after this time a release has its permanent place
+	leastReleased = 20             // minimum number of entries in the subscription document of a replay, if there are so many
+	mostKept      = 24 * time.Hour // maximum time that caches may keep a document of a replay
 )
 
 // A replaying is a replay at a moment.
@@ -30,12 +30,12 @@ type replaying struct {
 	name     string
 	format   feedhistory.Format
 	now      time.Time
-	released []release // the first one comes first
-	next     time.Time // when there is another release; zero: that is not known
+	released []release // first release first
+	next     time.Time // when the next release is; zero if unknown
 	ended    bool
 }
 
-// now is the time for replays.
+// now returns the present time for replays.
 func (s *Server) now() time.Time {
 	if s.clock != nil {
 		return s.clock()
@@ -86,7 +86,7 @@ func (s *Server) serveReplay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replaying returns a replay as it is at a moment.
+// replaying returns a replay at a moment.
 func (s *Server) replaying(ctx context.Context, feed *mirror.Feed, name string, r *replay, now time.Time) (*replaying, error) {
 	order, later, err := s.ordered(ctx, feed, name, r)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) replaying(ctx context.Context, feed *mirror.Feed, name string, 
 	return p, nil
 }
 
-// size is how many places an archive has.
+// size returns the number of places in an archive.
 func (p *replaying) size() int {
 	if p.s.size > 0 {
 		return p.s.size
@@ -109,7 +109,7 @@ func (p *replaying) size() int {
 	return 100
 }
 
-// archives returns how many archives there are.
+// archives returns the number of archives.
 func (p *replaying) archives() int {
 	settled := p.now.Add(-archiveAfter)
 	n, _ := slices.BinarySearchFunc(p.released, settled, func(r release, at time.Time) int {
@@ -121,18 +121,18 @@ func (p *replaying) archives() int {
 	return n / p.size()
 }
 
-// keep returns for how long caches may keep a document.
+// keep returns how long caches may keep a document.
 func (p *replaying) keep(archive int) time.Duration {
 	switch {
 	case archive > 0 && archive < p.archives() || p.ended:
 		return mostKept
 	case p.next.IsZero():
-		return 5 * time.Minute // something new may come at any time
+		return 5 * time.Minute // new entries may come at any time
 	}
 	return min(p.next.Sub(p.now), mostKept).Truncate(time.Second)
 }
 
-// url returns the URL of a document; that of the subscription document for zero.
+// url returns the URL of an archive, or of the subscription document for zero.
 func (p *replaying) url(archive int) string {
 	q := p.query()
 	if archive > 0 {
@@ -179,7 +179,7 @@ func (p *replaying) document(ctx context.Context, archive int) (*feedhistory.Doc
 	return d, nil
 }
 
-// entries returns the entries of some releases, the newest first.
+// entries returns the entries of releases, newest first.
 func (p *replaying) entries(ctx context.Context, head *feedhistory.Document, releases []release) (entries []*feedhistory.Entry, err error) {
 	m := newSource(p.feed, head, p.format)
 	for _, r := range slices.Backward(releases) {
@@ -203,7 +203,7 @@ func (p *replaying) entries(ctx context.Context, head *feedhistory.Document, rel
 	return entries, nil
 }
 
-// says puts a replay into words.
+// says describes a replay in words.
 func (r *replay) says() string {
 	var text string
 	switch {

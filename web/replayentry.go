@@ -18,8 +18,8 @@ const (
 	nsContent = "http://purl.org/rss/1.0/modules/content/"
 )
 
-// released returns an entry as a replay has it: with the time of its release, and
-// its own date in its text and in its source.
+// released returns an entry as a replay shows it: with the time of its release,
+// and its original date in its text and in its source.
 func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, error) {
 	e, err := m.entry(r)
 	if err != nil {
@@ -44,27 +44,27 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	return m.with(x.out.String(), x.more, r.ID)
 }
 
-// A rewrite copies an entry's element but for what is new.
+// A rewrite copies the element of an entry with some changes.
 type rewrite struct {
 	m        *source
 	e        *feedhistory.Entry
 	element  string
-	original time.Time // zero: it is not known
+	original time.Time // zero if unknown
 	out      strings.Builder
-	copied   int    // of the element
+	copied   int    // how much of the element has been copied
 	more     string // what is added at the end
-	noted    bool   // the text tells the original date
+	noted    bool   // whether the text contains the original date
 }
 
 func (x *rewrite) add(more string) { x.more += more }
 
-// replace puts text in the place of a part of the element.
+// replace replaces a part of the element.
 func (x *rewrite) replace(from, to int, text string) {
 	x.out.WriteString(x.element[x.copied:from] + text)
 	x.copied = to
 }
 
-// children goes through the entry's elements.
+// children processes the child elements of the entry.
 func (x *rewrite) children() {
 	s := xmlscan.NewFragment(x.element, nil, xmlscan.Unlimited())
 	s.Next()
@@ -92,7 +92,7 @@ func (x *rewrite) children() {
 	}
 }
 
-// isDate reports whether an element is the entry's date.
+// isDate reports whether an element is a date of the entry.
 func isDate(space, local string) bool {
 	switch space {
 	case nsAtom:
@@ -151,10 +151,10 @@ func baseAttr(base string) string {
 	return ` xml:base="` + escape(base) + `"`
 }
 
-// note tells when the entry was first published.
+// note says when the entry was first published.
 func (x *rewrite) note() string {
 	if x.original.IsZero() {
-		return "<p><em>First published at a date that is not known.</em></p>"
+		return "<p><em>First published on an unknown date.</em></p>"
 	}
 	return "<p><em>First published on " + x.original.UTC().Format("2 January 2006") + ".</em></p>"
 }

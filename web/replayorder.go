@@ -16,13 +16,13 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The order of a replay: that of time, as the mirror was at a version of the
-// feed. An entry that is edited or dated back later would move, so the order is
-// kept once it was asked for; where it is lost, it is made again as well as can
-// be.
+// The order of a replay is the order of time, as the mirror was at a version of
+// the feed. An entry that is later edited or gets an earlier date would move,
+// so the order is stored when it is first requested. If it is lost, it is made
+// again as well as possible.
 
-// known places are those of a feed's entries at a version, in the order in which
-// they came to the mirror.
+// knownPlaces are the places of a feed's entries at a version, in the order in
+// which they came to the mirror.
 type knownPlaces struct {
 	version int64
 	list    []place
@@ -34,7 +34,7 @@ type place struct {
 	live          bool
 }
 
-// placesOf returns the places of all entries that have contents.
+// placesOf returns the places of all entries that have content.
 func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, error) {
 	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil
@@ -51,14 +51,14 @@ func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, erro
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
-	list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // one that changed meanwhile
+	list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry that changed meanwhile comes twice
 	s.places.put(feed.URL, knownPlaces{feed.Version, list})
 	return list, nil
 }
 
-// asOf returns the version at which the order of a replay is frozen that does not
-// say: as the mirror was when the replay started or, if the feed was not there
-// yet, a day after its first entry came.
+// asOf returns the version at which the order of a replay is fixed if its
+// address does not say: the version when the replay started or, if the feed had
+// no entries yet, a day after its first entry came.
 func asOf(list []place, start time.Time) (version int64) {
 	if len(list) == 0 {
 		return 0
@@ -85,7 +85,7 @@ func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r 
 	asof := r.asof
 	switch {
 	case asof > feed.Version:
-		return nil, nil, wrongAddress("asof=" + strconv.FormatInt(asof, 10) + ": the mirror is not that far yet")
+		return nil, nil, wrongAddress("asof=" + strconv.FormatInt(asof, 10) + ": the mirror has no such version yet")
 	case asof == 0:
 		asof = asOf(list, r.start)
 	}
@@ -101,7 +101,7 @@ func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r 
 		}
 	}
 	for i, id := range frozen.IDs {
-		p := placed{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // forgotten by the mirror
+		p := placed{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
 		if is := known[id]; is != nil {
 			p.added, p.gone = is.added, is.gone
 		}
@@ -117,14 +117,14 @@ func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r 
 	return order[at:], later, nil
 }
 
-// A frozenOrder is an order as it is kept.
+// A frozenOrder is an order as it is stored.
 type frozenOrder struct {
 	IDs   []string    `json:"ids"`
 	Times []time.Time `json:"times"`
 }
 
-// freeze makes the order of what was there at a version. What was edited since
-// is ordered by the time that it has now.
+// freeze makes the order of the entries at a version. An entry that was edited
+// since then is ordered by its present time.
 func freeze(list []place, asof int64) (f frozenOrder) {
 	var order []place
 	for _, p := range list {
@@ -139,15 +139,15 @@ func freeze(list []place, asof int64) (f frozenOrder) {
 	return f
 }
 
-// mostFrozen bounds how many entries all orders of a feed have together that are
-// kept: anybody can ask for one.
+// mostFrozen is the maximum number of entries in all stored orders of a feed
+// together, because anybody can request one.
 const mostFrozen = 500_000
 
 const ordersName = ".orders.json"
 
 func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
 
-// frozen returns the order of a feed as of a version, and keeps it.
+// frozen returns the order of a feed at a version, and stores it.
 func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
 	defer p.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
@@ -184,9 +184,9 @@ func readOrder(data []byte) (f frozenOrder, err error) {
 	return f, err
 }
 
-// keepOrder keeps an order, unless there are too many.
+// keepOrder stores an order, unless there are too many.
 func keepOrder(out below, asof int64, f frozenOrder) error {
-	kept := map[int64]int{} // how many entries each has
+	kept := map[int64]int{} // the number of entries in each order
 	data, err := fs.ReadFile(out, ordersName)
 	if err == nil {
 		err = json.Unmarshal(data, &kept)

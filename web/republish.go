@@ -16,17 +16,17 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A republisher publishes mirrored feeds again, when they are asked for.
+// A republisher publishes mirrored feeds again when somebody requests them.
 type republisher struct {
 	s       *Server
 	out     publish.Output
 	handler *publish.Handler
-	names   cache[string, string]      // of directories, by the feeds' URLs
-	orders  cache[string, frozenOrder] // of replays
+	names   cache[string, string]      // the names of directories, by the URLs of feeds
+	orders  cache[string, frozenOrder] // the orders of replays
 
 	mu     sync.Mutex
-	feeds  map[string]*sync.Mutex // by name: one at a time works on a feed
-	users  int                    // who hold the Output's lock, together
+	feeds  map[string]*sync.Mutex // by name; held while working on a feed
+	users  int                    // the number of users who share the Output's lock
 	unlock func() error
 }
 
@@ -36,7 +36,7 @@ func newRepublisher(s *Server) *republisher {
 		out = s.Output
 	}
 	sum := sha256.Sum256([]byte(s.base()))
-	out = below{out, hex.EncodeToString(sum[:4])} // URIs are for good, and Base is part of them
+	out = below{out, hex.EncodeToString(sum[:4])} // URIs are permanent, and contain Base
 	return &republisher{
 		s: s, out: out, feeds: map[string]*sync.Mutex{},
 		handler: &publish.Handler{FS: out, MaxAge: time.Minute, Logger: s.Logger},
@@ -56,8 +56,8 @@ func (p *republisher) lock(name string) (unlock func()) {
 	return m.Unlock
 }
 
-// share takes the Output's lock against other processes. Here, several feeds are
-// published at the same time.
+// share takes the Output's lock against other processes. Within this process,
+// several feeds can be published at the same time.
 func (p *republisher) share() (release func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *republisher) remove(feed, name string) error {
 	return nil
 }
 
-// serveIndex answers with a feed as it is published again, up to date.
+// serveIndex answers with the subscription document of a feed, up to date.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	format := formatOf(r)
 	feed, name, err := s.toPublish(r)
@@ -115,8 +115,8 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	return s.serveArchive(w, r)
 }
 
-// serveEmpty answers with a feed that has no entry yet: what is published begins
-// with the first one.
+// serveEmpty answers for a feed that has no entry yet, because publication
+// begins with the first entry.
 func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, name string, format feedhistory.Format) error {
 	head, err := heading(feed, format, true)
 	if err != nil {
@@ -134,12 +134,12 @@ func (s *Server) serveEmpty(w http.ResponseWriter, feed *mirror.Feed, name strin
 	return write(w, d)
 }
 
-// documentPolicy is that of what is published: markup of a format that browsers
-// might show must not act.
+// documentPolicy is the policy for published documents: a browser that shows
+// them must not run their markup.
 const documentPolicy = "default-src 'none'; sandbox"
 
-// toPublish returns the feed that is asked for, if it can be published, and the
-// name under which it is.
+// toPublish returns the requested feed, if it can be published, and the name
+// under which it is published.
 func (s *Server) toPublish(r *http.Request) (feed *mirror.Feed, name string, err error) {
 	if feed, err = s.feeds.feed(r.Context(), r.PathValue("id")); err != nil {
 		return nil, "", err
@@ -154,8 +154,8 @@ func (s *Server) toPublish(r *http.Request) (feed *mirror.Feed, name string, err
 }
 
 // update brings what is published up to date. While the feed is being read for
-// the first time there is nothing to be published, as archives are to begin with
-// the oldest entry.
+// the first time, nothing is published, because archives must begin with the
+// oldest entry.
 func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
 	if done, err := readRecord(below{p.out, name}, format); err == nil && done.Version == feed.Version {
 		return nil
@@ -163,9 +163,9 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string
 	defer p.lock(name)()
 	if _, runs := p.s.polls.State(feed.URL); runs {
 		if p.isPublished(name, format) {
-			return nil // what was published last, until the poll has ended
+			return nil // show what was published last until the poll has ended
 		}
-		return &problem{http.StatusServiceUnavailable, "This feed is being read", "Ask again when that has ended; its page says how far it is."}
+		return &problem{http.StatusServiceUnavailable, "This feed is being read", "Try again later; its page shows the progress."}
 	}
 	feed, err := p.s.Store.Feed(ctx, feed.URL)
 	if err != nil {
@@ -175,14 +175,14 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string
 	if err != nil {
 		return err
 	}
-	// It goes on if nobody waits any more: the next who asks finds it done,
-	// however long the history is.
+	// The update goes on even if the client has gone: the next request finds it
+	// done, however long the history is.
 	err = publication.update(context.WithoutCancel(ctx))
 	switch {
 	case errors.Is(err, publish.ErrLocked) && p.isPublished(name, format):
-		return nil // what was published last; another server is about to add to it
+		return nil // show what was published last; another server is about to add to it
 	case errors.Is(err, publish.ErrLocked):
-		return &problem{http.StatusServiceUnavailable, "Another server is publishing", "Ask again in a moment."}
+		return &problem{http.StatusServiceUnavailable, "Another server is publishing", "Try again in a moment."}
 	case err != nil:
 		return fmt.Errorf("publishing %s: %w", feed.URL, err)
 	}
@@ -194,7 +194,7 @@ func (p *republisher) isPublished(name string, format feedhistory.Format) bool {
 	return err == nil
 }
 
-// serveArchive answers with a document that is published.
+// serveArchive answers with a published document.
 func (s *Server) serveArchive(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Security-Policy", documentPolicy)
 	http.StripPrefix("/feeds", s.published.handler).ServeHTTP(w, r)

@@ -24,12 +24,12 @@ func reader() *feedhistory.Client {
 	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 }
 
-// words is what an entry says, as far as formats can.
+// words returns what an entry says, as far as formats can express it.
 func words(e *feedhistory.Entry) string {
 	link, _ := e.Links.Rel(feedhistory.RelAlternate)
 	summary, content := e.Summary().Plain(), e.Content().Plain()
 	if content == "" {
-		summary, content = content, summary // an item of RSS has a description before it has more
+		summary, content = content, summary // an RSS item uses its description for the first of them
 	}
 	return e.Title().Plain() + " | " + link.Href + " | " + summary + " | " + content
 }
@@ -46,7 +46,7 @@ func (w *world) mirrored(feed string) map[string]string {
 	return all
 }
 
-// fetched returns what a reader makes of what is published again.
+// fetched returns what a reader gets from what is published again.
 func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
 	h, err := reader().Fetch(w.t.Context(), strings.TrimSuffix(w.url, "/")+path)
 	require.NoError(w.t, err)
@@ -58,10 +58,9 @@ func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
 	return all, h
 }
 
-// checked requires that a chain is without any finding.
-//
-// But for one: the identity of an entry counts more than that an RSS guid would
-// be no id in Atom (RFC 4287 §4.2.6).
+// checked requires that the checks find nothing in a chain, with one exception:
+// an entry must keep its identity, even if its RSS guid is not a valid Atom id
+// (RFC 4287 §4.2.6).
 func (w *world) checked(path string) {
 	w.t.Helper()
 	var chain check.Chain
@@ -73,7 +72,7 @@ func (w *world) checked(path string) {
 	}
 }
 
-// requireSame checks every way in which a feed is published again.
+// requireSame checks all forms in which a feed is published again.
 func (w *world) requireSame(page, feed string) {
 	w.t.Helper()
 	want := w.mirrored(feed)
@@ -94,7 +93,7 @@ func TestRepublished(t *testing.T) {
 	before := archivesIn(w.t, w.Server, feed)
 	require.Greater(t, len(before), 4)
 
-	// New entries, a new version and a deletion come after what was there.
+	// New entries, a new version and a deletion follow what was published.
 	w.write(2020, 2026)
 	require.NoError(t, w.blog.Correct(blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
 	require.NoError(t, w.blog.Delete("tag:lighthouse.example,2005:1/1", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
@@ -107,14 +106,14 @@ func TestRepublished(t *testing.T) {
 		require.Equal(t, text, after[name], name)
 	}
 
-	// Nothing is written where nothing has changed.
+	// Nothing is written if nothing has changed.
 	w.poll(feed)
 	_, index, _ := w.get(page + "/index.atom")
 	w.poll(feed)
 	_, again, _ := w.get(page + "/index.atom")
 	require.Equal(t, index, again)
 
-	// Another mirror gets it whole, and names where it comes from.
+	// Another mirror gets everything, and names the source.
 	second := &mirror.Memory{}
 	m := &mirror.Mirror{Store: second, Client: reader()}
 	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
@@ -129,8 +128,8 @@ func TestRepublished(t *testing.T) {
 	}
 }
 
-// A server that is started anew, over the same output, goes on where the other
-// ended; with another base it begins again.
+// A server that is restarted over the same output continues where the last one
+// ended; with a different base it begins again.
 func TestRepublishedAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
@@ -148,12 +147,12 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	require.Contains(t, asked(t, other, page+"/index.atom"), `href="https://elsewhere.example`+page+`/index.atom"`)
 	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
 
-	// What was cut short in the beginning begins again, with the same names.
+	// If the beginning was cut short, it begins again, with the same names.
 	require.NoError(t, below{w.published.out, ShortName(feed)}.Remove(".index.atom.json"))
 	w.requireSame(page, feed)
 	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
 
-	// What was published but not noted is not published again.
+	// What was published but not recorded is not published again.
 	w.write(2015, 2016)
 	w.poll(feed)
 	noted, err := fs.ReadFile(w.published.out, ShortName(feed)+"/.index.atom.json")
@@ -171,8 +170,8 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Versions that only the mirror knows to be newer, RSS without update times, and
-// entries that a complete feed has no more.
+// Versions that only the mirror knows to be newer, RSS without update times,
+// and entries that a complete feed no longer has.
 func TestRepublishedSilentChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -193,7 +192,7 @@ func TestRepublishedSilentChanges(t *testing.T) {
 	require.Contains(t, index, "does not say what came before")
 }
 
-// A gap is told by an entry, as long as it is there.
+// An entry reports a gap as long as the gap exists.
 func TestRepublishedGap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -236,15 +235,15 @@ func TestRepublishedGap(t *testing.T) {
 	}
 }
 
-// asked returns what a server answers.
+// asked returns the answer of a server.
 func asked(t *testing.T, s *Server, path string) string {
 	status, body, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, path, nil))
 	require.Equal(t, http.StatusOK, status, body)
 	return body
 }
 
-// Several feeds are published at the same time; while another process has the
-// output, what is there is served.
+// Several feeds are published at the same time. While another process has the
+// output, the existing documents are served.
 func TestRepublishedTogether(t *testing.T) {
 	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
@@ -277,7 +276,7 @@ func TestRepublishedTogether(t *testing.T) {
 	w.requireSame(pages[2], w.feedURL("/tides.atom"))
 }
 
-// An impatientStore ends a context as soon as entries are read.
+// An impatientStore cancels a context as soon as entries are read.
 type impatientStore struct {
 	mirror.Store
 	cancel context.CancelFunc

@@ -14,12 +14,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// mostShown bounds how much of a text is shown.
+// mostShown is the maximum size of a text to show, in bytes.
 const mostShown = 1 << 20
 
-// sanitise returns a text as markup that cannot do anything, and whether it was
-// cut. What it would load by itself, which tells others who reads it, becomes a
-// link; images do unless they are asked for.
+// sanitise returns a text as harmless markup, and whether it was cut. Elements
+// that would load something, which reveals to others who reads it, become
+// links; images do, too, unless images is set.
 func sanitise(t feedhistory.Text, images bool) (markup template.HTML, cut bool) {
 	body := t.Body
 	if cut = len(body) > mostShown; cut {
@@ -33,7 +33,7 @@ func sanitise(t feedhistory.Text, images bool) (markup template.HTML, cut bool) 
 	case t.Type == feedhistory.TextPlain || t.Type == "" || strings.HasPrefix(t.Type, "text/"):
 		body = "<pre>" + html.EscapeString(body) + "</pre>"
 	default:
-		return "", false // data of some other kind
+		return "", false // other kinds of data
 	}
 	policy := harmless
 	if images {
@@ -42,11 +42,11 @@ func sanitise(t feedhistory.Text, images bool) (markup template.HTML, cut bool) 
 	return template.HTML(strings.TrimSpace(policy.Sanitize(body))), cut
 }
 
-// harmless has what text is made of. There are no ids or classes, by which it
-// could pass for a part of the page.
+// harmless allows the elements of text. It allows no ids or classes, with which
+// markup could pass for a part of the page.
 var harmless = newPolicy()
 
-// withImages has images, too, for those who ask for them.
+// withImages allows images, too, for users who want them.
 var withImages = func() *bluemonday.Policy {
 	p := newPolicy()
 	p.AllowAttrs("src", "alt").OnElements("img")
@@ -72,12 +72,13 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// linked makes references absolute, and links of what would be loaded.
+// linked makes references absolute, and replaces elements that load something
+// by links.
 func linked(body, base string, images bool) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(body), context)
 	if err != nil {
-		return html.EscapeString(body) // nested beyond all reason
+		return html.EscapeString(body) // nested too deeply
 	}
 	at, err := fetch.ParseLeniently(base)
 	if err != nil {
@@ -97,7 +98,8 @@ func linked(body, base string, images bool) string {
 	return b.String()
 }
 
-// What is loaded, and what it is called in the link to it.
+// The elements that load something, with the text of the link that replaces
+// them.
 var loaded = map[string]string{
 	"img": "Image", "video": "Video", "audio": "Audio", "iframe": "Embedded page", "embed": "Embedded", "object": "Embedded",
 }
@@ -141,7 +143,7 @@ func relink(n *html.Node, base *url.URL, images bool) {
 	n.Attr = []html.Attribute{{Key: "href", Val: absolute(base, source)}}
 }
 
-// sourceOf returns where that is what an element loads.
+// sourceOf returns the address from which an element loads.
 func sourceOf(n *html.Node) string {
 	if source := cmp.Or(attribute(n, "src"), attribute(n, "data"), attribute(n, "data-src")); source != "" {
 		return source
@@ -163,7 +165,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// absolute resolves a reference. What it should have escaped is escaped.
+// absolute resolves a reference, and escapes what should have been escaped.
 func absolute(base *url.URL, reference string) string {
 	reference, fragment, ok := strings.Cut(strings.TrimSpace(reference), "#")
 	u, err := fetch.ParseLeniently(reference)
@@ -177,7 +179,7 @@ func absolute(base *url.URL, reference string) string {
 	return address
 }
 
-// webLink returns a URL that a page may link to; "" for any other.
+// webLink returns a URL if a page may link to it, else "".
 func webLink(address string) string {
 	u, err := fetch.ParseLeniently(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

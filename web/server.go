@@ -14,38 +14,38 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// DefaultBase is the Base of a Server that is given none.
+// DefaultBase is the default of Server.Base.
 const DefaultBase = "http://127.0.0.1:8005/"
 
-// A Server shows the feeds of a Store, and publishes them again. Only Store must
-// be set. Do not copy or change a Server after its first use.
+// A Server shows the feeds of a Store, and publishes them again. Only Store
+// must be set. Do not copy or change a Server after its first use.
 type Server struct {
 	Store  mirror.Store   // Store has the feeds to show.
-	Mirror *mirror.Mirror // Mirror polls feeds into Store; nil means one with the default settings.
+	Mirror *mirror.Mirror // Mirror polls feeds into Store; nil means a Mirror with default settings.
 
-	// Base is the server's own URL, the root of a host. The documents that it
-	// publishes contain it, and their URIs do not change: with another Base, the
-	// server publishes everything anew. "" means DefaultBase.
+	// Base is the server's own URL, the root of a host. The published documents
+	// contain it, and their URIs do not change; with a different Base, the
+	// server publishes everything again. "" means DefaultBase.
 	Base string
 
-	// Token is the secret that a person or program must show to change anything.
-	// Reading needs none, because feed readers cannot show one. "" means that
-	// changes need none either.
+	// Token is the secret that a person or program must show to change
+	// anything. Reading needs no token, because feed readers cannot show one.
+	// "" means that changes need none either.
 	Token string
 
-	// Names are more host names of the server. It answers only requests to one of
-	// them, to the host of Base, to this machine's own name, or to a loopback
-	// address; with a Token, also requests to any IP address.
+	// Names are additional host names of the server. It answers only requests
+	// to one of them, to the host of Base, to this machine's own name, or to a
+	// loopback address; with a Token, also requests to any IP address.
 	Names []string
 
-	// Output keeps what the server publishes; if it is lost, URIs change. Nil means
-	// memory, until the program ends.
+	// Output keeps what the server publishes; if it is lost, URIs change. Nil
+	// means in memory, until the program ends.
 	Output publish.Output
 
-	Logger *slog.Logger // Logger gets polls and errors; nil means no logging.
+	Logger *slog.Logger // Logger logs polls and errors; nil means no logging.
 
-	size  int              // entries of an archive; zero: 100
-	clock func() time.Time // of replays; nil: time.Now
+	size  int              // entries per archive; zero means 100
+	clock func() time.Time // the clock for replays; nil means time.Now
 
 	once      sync.Once
 	mux       *http.ServeMux
@@ -60,7 +60,7 @@ type Server struct {
 	items     cache[itemKey, entryItem]
 	plans     cache[string, plan]
 	places    cache[string, knownPlaces]
-	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by their URLs
+	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by the URLs of the pages
 }
 
 func (s *Server) setUp() {
@@ -112,15 +112,16 @@ func (s *Server) setUp() {
 	}
 }
 
-// base returns the Base, with a slash at its end.
+// base returns the Base with a final slash.
 func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, DefaultBase), "/") + "/" }
 
-// The pages load nothing but the server's own script, style and icon; what an
-// entry would load besides is replaced by links.
+// Pages may load only the server's own script, style and icon; links replace
+// what an entry would load.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// policyWith is the policy of an entry's page with what somebody has asked for.
+// policyWith returns the policy of an entry's page, with what the visitor has
+// asked for.
 func policyWith(play, images bool) string {
 	p := policy
 	if play {
@@ -138,9 +139,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// Others are told nothing. Between the server's own pages there is a
-	// referrer, as browsers hide the Origin of a form without one, which is what
-	// tells it from another site's where there is no TLS.
+	// Other sites get no referrer. The server's own pages do, because without a
+	// referrer browsers hide the Origin of a form, which distinguishes it from
+	// another site's form if there is no TLS.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	switch {

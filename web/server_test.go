@@ -23,14 +23,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// What is tried at random is tried a quarter as often as rapid would, unless there
-// is -long, or -rapid.checks.
+// Random tests run a quarter as often as rapid's default, unless there is -long
+// or -rapid.checks.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := *long
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		_ = flag.Set("rapid.checks", "25") // the flag is there
+		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -39,14 +39,14 @@ func httptestRequest(ctx context.Context, method, path string, body io.Reader) *
 	return httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1:8005"+path, body)
 }
 
-// answer returns what a handler answers.
+// answer returns the answer of a handler.
 func answer(t testing.TB, h http.Handler, r *http.Request) (status int, body string, header http.Header) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// page returns a page that is sound.
+// page returns a page after checking its markup.
 func (w *world) page(path string, status int) string {
 	w.t.Helper()
 	got, body, header := w.get(path)
@@ -124,8 +124,8 @@ func TestPages(t *testing.T) {
 	found := w.page(blog+"?q=STORM+petrels", http.StatusOK)
 	require.Contains(t, found, "<mark>Storm</mark> <mark>petrels</mark>")
 	require.NotContains(t, found, "Ice on the rail")
-	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entry has that.")
-	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
+	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entry matches.")
+	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word to search for")
 	require.Contains(t, w.page(blog+"?month=2015-11", http.StatusOK), "From November 2015")
 	require.Contains(t, w.page(blog+"?month=2015-10&span=3", http.StatusOK), "From October 2015 to December 2015")
 	requireFilters(t, w, blog, tides)
@@ -138,7 +138,7 @@ func TestPages(t *testing.T) {
 	for _, word := range []string{"<b>three times</b>", "Earlier versions", "<b>twice</b>", `href="https://harbour.example/3"`, "11 April 2024, 18:00 UTC"} {
 		require.Contains(t, entry, word)
 	}
-	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")
+	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "This entry is no longer in the feed")
 	require.Contains(t, w.page(tides+"?deleted=1", http.StatusOK), "no longer in the feed")
 	require.NotContains(t, w.page(tides, http.StatusOK), "Spring")
 	w.page(tides+"/entry?id=urn:tides:9", http.StatusNotFound)
@@ -183,7 +183,8 @@ func TestAdd(t *testing.T) {
 		require.Equal(t, want, address)
 	}
 
-	// Whoever names a file so has it asked for (RFC 3986 §2.4 would have it escaped).
+	// The file's name is requested as it is typed (RFC 3986 §2.4 would have it
+	// escaped).
 	status, body, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL("/100%")}})
 	require.Equal(t, http.StatusSeeOther, status, body)
 	odd := header.Get("Location")
@@ -192,13 +193,13 @@ func TestAdd(t *testing.T) {
 	require.Contains(t, w.page(odd, http.StatusOK), "Sale")
 	require.Contains(t, w.page(odd+"/entry?id=urn:sale:1", http.StatusOK), `href="https://shop.example/50%25off#a%25"`)
 
-	// What is no feed says so, and what to do.
+	// A page that is not a feed says so, and what to do.
 	failed := w.add("/page.html")
 	body = w.page(failed, http.StatusOK)
 	require.Contains(t, body, "The last poll failed.")
 	require.Contains(t, body, "If the address is wrong")
 	require.Contains(t, w.page("/", http.StatusOK), "not read yet")
-	require.Contains(t, w.page(failed+"/index.atom", http.StatusServiceUnavailable), "There is nothing of this feed yet")
+	require.Contains(t, w.page(failed+"/index.atom", http.StatusServiceUnavailable), "This feed has not been read yet")
 
 	status, _, header = w.do(http.MethodPost, failed+"/remove", url.Values{})
 	require.Equal(t, http.StatusSeeOther, status)
@@ -215,9 +216,9 @@ func TestAddOPML(t *testing.T) {
 		status     int
 	}{
 		{file, "The feeds of the OPML file are here", http.StatusSeeOther},
-		{file, "no feed that was not here already", http.StatusSeeOther},
+		{file, "were here already", http.StatusSeeOther},
 		{"<html></html>", "not OPML: its root element is html", http.StatusUnprocessableEntity},
-		{"<opml><outline", "That is not an OPML file", http.StatusUnprocessableEntity},
+		{"<opml><outline", "This OPML file cannot be read", http.StatusUnprocessableEntity},
 		{"<opml>" + strings.Repeat(" ", mostUpload), "larger than 8 MiB", http.StatusUnprocessableEntity},
 	} {
 		var form bytes.Buffer
@@ -304,7 +305,7 @@ func TestToken(t *testing.T) {
 	w.settle(w.feedURL("/news.rss"), 1)
 }
 
-// What is typed in is fetched by the rules of the Client.
+// The rules of the Client apply to typed addresses.
 func TestRulesStayInForce(t *testing.T) {
 	w := newWorld(t, func(s *Server) { s.Mirror = &mirror.Mirror{Store: s.Store, Client: &feedhistory.Client{}} })
 	require.Contains(t, w.page(w.add("/news.rss"), http.StatusOK), "private or special-purpose address")
@@ -328,7 +329,7 @@ func TestProgress(t *testing.T) {
 	require.NotContains(t, w.page("/feeds/"+ShortName(feed), http.StatusOK), "http-equiv")
 }
 
-// A brokenStore has feeds, and fails beyond that.
+// A brokenStore can read feeds, and fails otherwise.
 type brokenStore struct{ mirror.Store }
 
 var errBroken = errors.New("the disk is on fire")
@@ -400,8 +401,8 @@ func TestSanitise(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// Feeds that are due are polled without anybody asking, those of one host one
-// after the other.
+// Feeds that are due are polled without a request, those of one host one at a
+// time.
 func TestDue(t *testing.T) {
 	w := newWorld(t, nil)
 	w.page("/", http.StatusOK)

@@ -13,33 +13,33 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Slices of a feed's history, for readers that refuse large documents: each is a
-// feed of its own with the entries of a time.
+// Slices of a feed's history are for readers that refuse large documents. Each
+// slice is a feed with the entries of a period.
 
-// Bounds of the size of slices, in MB of a million bytes.
+// The limits for the size of slices, in MB (a million bytes).
 const (
 	leastSlice = 1
 	mostSlice  = 50
 )
 
-// A slice is a part of a feed: the entries from one time on, until before another.
+// A slice is a part of a feed: the entries from one time until before another.
 type slice struct {
-	Since, Until time.Time // zero: from the beginning, without an end
+	Since, Until time.Time // zero means from the beginning, or without an end
 	Entries      int
 	Bytes        int64
-	Query        string // of its URL
+	Query        string // the query of its URL
 }
 
-// Large reports whether a slice is larger than it should be, as entries of the
-// same time stay together.
+// Large reports whether a slice is larger than it should be, which happens
+// because entries with the same time stay together.
 func (s slice) Large(size int) bool { return s.Bytes > int64(size)*1e6 }
 
-// MB is its size, rounded up.
+// MB returns its size, rounded up.
 func (s slice) MB() string {
 	return strconv.FormatFloat(float64((s.Bytes+99_999)/100_000)/10, 'f', 1, 64)
 }
 
-// Says is what the slice is called.
+// Says returns the name of the slice.
 func (s slice) Says() string { return sliceTitle(s.Since, s.Until) }
 
 func sliceTitle(since, until time.Time) string {
@@ -65,14 +65,15 @@ func sliceQuery(since, until time.Time) string {
 	return q.Encode()
 }
 
-// A plan is how a feed is cut.
+// A plan is a way to cut a feed into slices.
 type plan struct {
 	slices []slice
-	all    int64 // bytes
+	all    int64 // size of everything in bytes
 }
 
-// slicesOf cuts a feed into slices of at most so many MB each, from its oldest
-// entry on: as it grows, what was cut stays. Entries of one time stay together.
+// slicesOf cuts a feed into slices of at most size MB each, from its oldest
+// entry on, so that existing slices stay when the feed grows. Entries with the
+// same time stay together.
 func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (plan, error) {
 	key := s.tagOf(feed, "slices "+strconv.Itoa(size))
 	if p, ok := s.plans.get(key); ok {
@@ -88,14 +89,14 @@ func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (pla
 	}
 	overhead := int64(len(before)+len(after)) + 1000 // addresses and titles differ
 	m := newSource(feed, head, feedhistory.Atom)
-	var groups []slice // the entries of one time each, the newest first
+	var groups []slice // one group for each time, newest first
 	for record, err := range s.Store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {
 			return plan{}, err
 		}
 		e, err := m.entry(record)
 		if err != nil {
-			continue // it is not published, either
+			continue // it is not published either
 		}
 		if n := len(groups); n == 0 || !groups[n-1].Since.Equal(record.Time()) {
 			groups = append(groups, slice{Since: record.Time()})
@@ -109,7 +110,7 @@ func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (pla
 	return p, nil
 }
 
-// cut joins groups of entries, the newest first, to slices, the oldest first.
+// cut joins groups of entries, newest first, into slices, oldest first.
 func cut(groups []slice, most, overhead int64) (p plan) {
 	for i := len(groups) - 1; i >= 0; i-- {
 		g := groups[i]
@@ -175,8 +176,8 @@ func formatOf(r *http.Request) feedhistory.Format {
 	return feedhistory.Atom
 }
 
-// parseMoment reads a date, which stands for its first instant in a zone, or a
-// time as RFC 3339 has it.
+// parseMoment reads a time in RFC 3339, or a date, which means its beginning in
+// a zone.
 func parseMoment(text string, zone *time.Location) (time.Time, error) {
 	t, err := time.ParseInLocation(time.DateOnly, text, zone)
 	if err != nil {
@@ -186,12 +187,12 @@ func parseMoment(text string, zone *time.Location) (time.Time, error) {
 		return t, fmt.Errorf("that is neither a date, such as 2026-12-01, nor a time, such as 2026-12-01T07:30:00Z")
 	}
 	if t.Year() < 1 || t.Year() > 9999 {
-		return t, fmt.Errorf("that is out of all range")
+		return t, fmt.Errorf("that is out of range")
 	}
 	return t, nil
 }
 
-// wrongAddress says what is wrong with what an address asks for.
+// wrongAddress returns the problem that an address has invalid parameters.
 func wrongAddress(why string) error {
-	return &problem{http.StatusBadRequest, "This address makes no sense: " + why, "The page of the feed makes addresses that do."}
+	return &problem{http.StatusBadRequest, "This address is not valid: " + why, "The page of the feed makes valid addresses."}
 }

@@ -11,9 +11,9 @@ import (
 
 var void = []string{"meta", "link", "input", "br", "hr", "img", "progress/"}
 
-// requireSound checks a page's markup: every element is closed, nothing acts or
-// is styled inline, inputs have labels, ids are there once and where they are
-// referred to, and there is one heading.
+// requireSound checks a page's markup: every element is closed, there are no
+// inline scripts or styles, inputs have labels, ids are unique and exist where
+// they are referred to, and there is one heading.
 func requireSound(t testing.TB, body string) {
 	t.Helper()
 	var open []string

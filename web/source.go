@@ -13,15 +13,15 @@ import (
 
 const nsAtom = "http://www.w3.org/2005/Atom"
 
-// A source is what entries are published again from: the format that they get
-// and the feed that they name as their source.
+// A source is the target format of entries that are published again, and the
+// feed that they name as their source.
 type source struct {
 	format  feedhistory.Format
-	element string // of the feed: source
+	element string // the source element of the feed
 }
 
-// newSource returns the source of a feed. The source says nothing that
-// changes with each poll.
+// newSource returns the source of a feed. Nothing in it changes from poll to
+// poll.
 func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
 	m := &source{format: format}
 	var b strings.Builder
@@ -48,8 +48,8 @@ func escape(text string) string {
 	return b.String()
 }
 
-// entry returns an entry as it was published, but for what it lacks: a source,
-// and what the format requires.
+// entry returns an entry as it was published, with a source, and with what the
+// format requires, if it lacks them.
 func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	e, err := r.Entry()
 	if err != nil {
@@ -64,16 +64,16 @@ func (m *source) entry(r *mirror.Record) (*feedhistory.Entry, error) {
 	return m.with(element, m.lacking(element, r), r.ID)
 }
 
-// with returns an entry with further elements.
+// with returns an entry with additional elements.
 func (m *source) with(element, more, id string) (*feedhistory.Entry, error) {
 	end := strings.LastIndex(element, "</")
 	if end < 0 {
-		return nil, fmt.Errorf("entry %q: there is nothing in it", id)
+		return nil, fmt.Errorf("entry %q is empty", id)
 	}
 	return feedhistory.ReadEntry(m.format, element[:end]+more+element[end:], "")
 }
 
-// isNative reports whether an element can stand in the format as it is.
+// isNative reports whether an element can be used in the format unchanged.
 func (m *source) isNative(element string) bool {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) {
@@ -85,7 +85,7 @@ func (m *source) isNative(element string) bool {
 	return s.Is(nsAtom, "entry")
 }
 
-// converted returns an entry of another format.
+// converted returns an entry that was converted from another format.
 func (m *source) converted(e *feedhistory.Entry) (string, error) {
 	write := feedhistory.WriteAtom
 	if m.format == feedhistory.RSS {
@@ -100,12 +100,12 @@ func (m *source) converted(e *feedhistory.Entry) (string, error) {
 		return "", err
 	}
 	if len(doc.Entries) != 1 {
-		return "", fmt.Errorf("entry %q: it cannot be written as %v", e.ID, m.format)
+		return "", fmt.Errorf("entry %q cannot be written as %v", e.ID, m.format)
 	}
 	return string(doc.Entries[0].XML()), nil
 }
 
-// lacking returns the elements that an entry is still to get.
+// lacking returns the elements that an entry lacks.
 func (m *source) lacking(element string, r *mirror.Record) string {
 	has := map[string]bool{}
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())

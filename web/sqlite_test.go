@@ -24,7 +24,7 @@ func openSQLite(t testing.TB, file string) *sqlstore.Store {
 	return store
 }
 
-// Over SQLite it is the same.
+// The same over SQLite.
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *Server) {
@@ -39,9 +39,9 @@ func TestSQLite(t *testing.T) {
 	}
 	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
 	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")
-	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word in that")
+	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word to search for")
 	require.Contains(t, w.page(news+"/entry?id=harbour-3", http.StatusOK), "Earlier versions")
-	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "The feed does not have this entry any more")
+	require.Contains(t, w.page(tides+"/entry?id=urn:tides:1", http.StatusOK), "This entry is no longer in the feed")
 	for id := range w.mirrored(w.feedURL("/blog/feed.atom")) {
 		w.page(blog+"/entry?id="+url.QueryEscape(id), http.StatusOK)
 	}

@@ -15,14 +15,14 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// An asset is a static file, under a name that has a digest of its content.
+// An asset is a static file under a name that contains a digest of its content.
 type asset struct {
 	name, mediaType string
 	data            []byte
-	zipped          func() []byte // it is compressed once
+	zipped          func() []byte // compresses once
 }
 
-// assets are the static files, by the names they have in the directory.
+// assets are the static files by their names in the directory.
 var assets = loadAssets()
 
 type assetSet map[string]*asset
@@ -43,12 +43,12 @@ func loadAssets() assetSet {
 		}
 	}
 	if err != nil {
-		panic(fmt.Sprintf("the embedded files: %v", err)) // they are part of the program
+		panic(fmt.Sprintf("the embedded files: %v", err)) // the files are part of the program
 	}
 	return set
 }
 
-// path returns the URL's path of a file.
+// path returns the path of a file's URL.
 func (set assetSet) path(name string) string { return "/static/" + set[name].name }
 
 // serveStatic answers with a static file, which never changes under its name.

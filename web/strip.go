@@ -9,24 +9,25 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A strip is a small timeline above an entry: how the feed went on, and where in
-// it the entry is.
+// A strip is a small timeline above an entry, which shows the feed's history
+// and the entry's place in it.
 type strip struct {
-	Path     string  // of the bars, as SVG has it, in units of the strip's viewBox
-	At       float64 // where the entry is, in percent
-	From, To string  // the years
-	Says     string  // where the entry is
+	Path     string  // the bars as an SVG path, in units of the strip's viewBox
+	At       float64 // the entry's position in percent
+	From, To string  // the first and the last year
+	Says     string  // the entry's place in words
 	List     string  // the URL of the list of the same month
 }
 
-// stripHeight is that of the highest bar. The width is lineWidth.
+// stripHeight is the height of the highest bar. The width is lineWidth.
 const stripHeight = 30.0
 
-// mostPlaced bounds the entries that are counted to say which one of all it is.
+// mostPlaced is the maximum number of entries to count in order to find an
+// entry's number.
 const mostPlaced = 500
 
-// stripOf returns the strip of an entry; nil if there is nothing to be seen
-// around it.
+// stripOf returns the strip of an entry; nil if there is nothing to show around
+// it.
 func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
 	f, err := s.feeds.figuresOf(ctx, feed)
 	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
@@ -56,8 +57,9 @@ func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Recor
 	return p, err
 }
 
-// placeOf returns which one an entry is of all that a feed has, the oldest being
-// the first; zero if it is none of them, or too many are of the same month.
+// placeOf returns the number of an entry among all entries of the feed, the
+// oldest being 1. It returns zero if the entry is not one of them, or if too
+// many are in the same month.
 func (s *Server) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, all int64, err error) {
 	month := monthOf(r.Time())
 	for _, m := range f.months {

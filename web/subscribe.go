@@ -15,39 +15,39 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A subscribePage offers a feed to readers, in whatever way they can take it.
+// A subscribePage offers a feed to readers in all forms.
 type subscribePage struct {
 	*mirror.Feed
 	Name    string
 	Title   string
 	Whole   []address
-	Local   bool // readers elsewhere cannot reach the server
+	Local   bool // whether only readers on this machine can reach the server
 	Readers []readerLink
 
-	Size    int // of slices, in MB
+	Size    int // the size of slices in MB
 	Plan    []slice
-	All     int64 // the size of everything, in bytes; zero: it was not found out
+	All     int64 // the size of everything in bytes; zero if unknown
 	Takes   []taker
 	SliceAt string // the URL of slices, up to the query
 	Wrong   string // what is wrong with the size
 
 	Replay  replayForm
-	Reading bool // the feed is being read for the first time
+	Reading bool // whether the feed is being read for the first time
 }
 
-// An address is one that readers are given.
+// An address is an address for readers.
 type address struct{ URL, Says, Type string }
 
 // A readerLink adds a feed to a reader on the web.
 type readerLink struct{ Name, URL string }
 
-// A taker is a feed reader, and the largest document that it takes.
+// A taker is a feed reader, with the largest document that it accepts.
 type taker struct {
 	Name string
 	MB   int
 }
 
-// Takes reports whether the reader takes a document of a size in bytes.
+// Takes reports whether the reader accepts a document of a size in bytes.
 func (t taker) Takes(size int64) bool { return size <= int64(t.MB)*1e6 }
 
 var readers = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
@@ -59,11 +59,11 @@ var readerSites = []readerLink{
 	{"The Old Reader", "https://theoldreader.com/feeds/subscribe?url="},
 }
 
-// mostPlanned is how many entries a feed has at most that is cut into slices
-// without being asked: all of it is read for that.
+// mostPlanned is the maximum number of entries for which a feed is cut into
+// slices without a request, because cutting reads them all.
 const mostPlanned = 2000
 
-// showSubscribe shows how a feed can be subscribed to.
+// showSubscribe shows the ways to subscribe to a feed.
 func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	feed, err := s.feedOf(r)
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 }
 
 var errUnread = &problem{
-	http.StatusServiceUnavailable, "There is nothing of this feed yet",
-	"It has never been read. Its page says why, or how far it is.",
+	http.StatusServiceUnavailable, "This feed has not been read yet",
+	"Its page says why, or shows the progress.",
 }
 
 func hostOf(address string) string {
@@ -116,13 +116,13 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// planSlices cuts the feed as the page is asked to.
+// planSlices cuts the feed as the request says.
 func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 	p.Size = readers[0].MB
 	if text := r.URL.Query().Get("size"); text != "" {
 		size, err := strconv.Atoi(text)
 		if err != nil || size < leastSlice || size > mostSlice {
-			p.Wrong = "A size is a number of MB between 1 and 50."
+			p.Wrong = "The size must be a number of MB between 1 and 50."
 			return nil
 		}
 		p.Size = size
@@ -134,10 +134,10 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 	return err
 }
 
-// AllMB is the size of everything in MB.
+// AllMB returns the size of everything in MB.
 func (p *subscribePage) AllMB() string { return slice{Bytes: p.All}.MB() }
 
-// A replayForm asks for a replay, and shows what would come.
+// A replayForm is the form for a replay, with a preview.
 type replayForm struct {
 	Start, Time, Every, Pace, Per, Zone, From, Until string
 	Days                                             []dayBox
@@ -149,21 +149,21 @@ type replayForm struct {
 	Says                                             string
 	Addresses                                        []address
 	Next                                             []coming
-	GoOn                                             string // the query of the form for another pace from here on
+	GoOn                                             string // the query of the form for a different pace from here on
 	Released                                         int
 }
 
-// A dayBox is a day of the week that can be chosen.
+// A dayBox is a day of the week to choose.
 type dayBox struct {
 	Key, Name string
 	Checked   bool
 }
 
-// A coming entry is one that will be released.
+// A coming is a future release.
 type coming struct {
 	At    time.Time
 	ID    string
-	Title string // "": nothing comes then
+	Title string // "" if nothing comes then
 	Empty bool
 }
 
@@ -171,8 +171,8 @@ var dayNames = map[string]string{
 	"mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
 }
 
-// fillReplay fills the form for a replay from what the page was asked for. The
-// form asks in its own way: a replay's own parameters are made of it.
+// fillReplay fills the form for a replay from the request. The parameters of
+// the form differ from those of a replay, which are made from them.
 func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) error {
 	q, f := r.URL.Query(), &p.Replay
 	f.Asked = q.Has("start")
@@ -208,7 +208,7 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 	return err
 }
 
-// query returns the replay that the form asks for, as its address has it.
+// query returns the replay of the form as the query of its address.
 func (f *replayForm) query() url.Values {
 	q := url.Values{"start": {f.Start}, "asof": {strconv.FormatInt(f.AsOf, 10)}}
 	set := func(key, value, usual string) {
@@ -243,10 +243,10 @@ func (f *replayForm) query() url.Values {
 	return q
 }
 
-// previewed is how many entries to come the form shows.
+// previewed is the number of future entries that the form shows.
 const previewed = 10
 
-// preview shows what a replay will be. The order is kept from then on.
+// preview shows what a replay will bring. It stores the order.
 func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *replay) error {
 	f := &p.Replay
 	order, later, err := s.ordered(ctx, p.Feed, name, r)

@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// requireWellFormed checks a document with a parser that is not ours.
+// requireWellFormed checks a document with a different parser.
 func requireWellFormed(t require.TestingT, text string) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	for {
@@ -31,7 +31,7 @@ func requireWellFormed(t require.TestingT, text string) {
 	}
 }
 
-// Slices are feeds of their own, and together they are the feed.
+// Slices are separate feeds, and together they are the feed.
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -44,7 +44,7 @@ func TestSlices(t *testing.T) {
 		f, err := w.Store.Feed(t.Context(), feed)
 		require.NoError(t, err)
 
-		// Of the size that a reader takes, cut as small as it goes here.
+		// With the sizes that readers accept, as small as possible here.
 		var groups []slice
 		for r, err := range w.Store.Entries(t.Context(), mirror.Query{Feed: feed}) {
 			require.NoError(t, err)
@@ -83,14 +83,14 @@ func TestSlices(t *testing.T) {
 	w.page(page+"/subscribe?size=7", http.StatusOK)
 }
 
-// However entries are spread, each is in one slice, none is larger than it may
-// be, and what was cut stays as a feed grows.
+// However entries are spread, each is in one slice, no slice is too large, and
+// existing slices stay as the feed grows.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC)
 		most := int64(rapid.IntRange(100, 1000).Draw(t, "most"))
-		var groups []slice // the newest first
+		var groups []slice // newest first
 		total := 0
 		for range rapid.IntRange(0, 60).Draw(t, "groups") {
 			at = at.Add(time.Duration(1+rapid.IntRange(0, 1000).Draw(t, "gap")) * time.Second)
@@ -124,7 +124,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// A replay of each kind of feed, as both formats, from the form that makes its
+// A replay of each kind of feed, in both formats, from the form that makes its
 // address to what a reader gets.
 func TestReplay(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestReplay(t *testing.T) {
 	blog := "/feeds/" + ShortName(w.feedURL("/blog/feed.atom"))
 	for query, want := range map[string]string{
 		"every=1d": "start= is missing", "start=2026-12-01": "every= is missing", "start=2026-12-01&every=1s": "every=1s", "start=2026-12-01&every=1d&from=nothing": "there was no such entry then",
-		"start=2026-12-01&every=1d&asof=99999999": "the mirror is not that far yet", "start=2026-12-01&every=1d&asof=9999999999999999999999": "asof=9",
+		"start=2026-12-01&every=1d&asof=99999999": "the mirror has no such version yet", "start=2026-12-01&every=1d&asof=9999999999999999999999": "asof=9",
 	} {
 		for _, format := range []string{"atom", "rss"} {
 			require.Contains(t, w.page(blog+"/replay."+format+"?"+query, http.StatusBadRequest), want)
@@ -194,7 +194,7 @@ func TestReplay(t *testing.T) {
 	}
 	require.Contains(t, w.page(blog+"/replay.atom?start=2026-12-09&every=1d&archive=1", http.StatusNotFound), "no such archive")
 
-	// From an entry on; and on at another pace, with nothing said twice.
+	// From an entry on, and then at a different pace, with nothing repeated.
 	id := regexp.MustCompile(`/entry\?id=(tag[^"]+)"`).FindStringSubmatch(w.page(blog+"?month=2012-06&span=12", http.StatusOK))[1]
 	id, err := url.QueryUnescape(id)
 	require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestReplay(t *testing.T) {
 	require.Len(t, seen, 3+4)
 }
 
-// The order stays where it was frozen, over restarts, whatever is edited.
+// The order stays as it was frozen, over restarts, whatever is edited.
 func TestReplayOrderIsKept(t *testing.T) {
 	store, out := &mirror.Memory{}, &publish.Memory{}
 	feed := &mirror.Feed{URL: replayURL, Known: feedhistory.Known{URL: replayURL}, Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
@@ -250,7 +250,7 @@ func TestReplayOrderIsKept(t *testing.T) {
 		return strings.Join(ids, " ")
 	}
 	require.Equal(t, "4 3 2 1 0", order())
-	put(1, "2021-01-01") // edited, with another date
+	put(1, "2021-01-01") // edited, with a different date
 	put(9, "2019-01-01") // found later, with an old date
 	require.Equal(t, "9 4 3 2 1 0", order())
 }

@@ -13,47 +13,47 @@ import (
 // for the entries of each month and, under them, the chain of documents.
 type timeline struct {
 	Width, Height float64
-	Base          float64 // where the bars stand
+	Base          float64 // the base of the bars
 	Axis          float64 // where the years are written
-	Chain, Lane   float64 // where the blocks are, and how high
-	Top           float64 // of the highest bar
+	Chain, Lane   float64 // the position and the height of the blocks
+	Top           float64 // the top of the highest bar
 	Marks         []gridline
-	Root          bool // heights are as the square roots
+	Root          bool // whether heights are proportional to square roots
 	Bars          []bar
 	Blocks        []block
 	Ticks         []tick
 	Years         []year
-	Here          *bar // what is shown of it; nil: nothing, or all
+	Here          *bar // the period that is shown; nil if none or all is
 	HereSays      string
-	Kinds         []string // of the blocks, each once
+	Kinds         []string // the kinds of blocks, each once
 	Summary       string
 
 	scale scale
 }
 
-// Plot is how high the highest bar is.
+// Plot returns the maximum height of a bar.
 func (t *timeline) Plot() float64 { return t.Base - t.Top }
 
-// A bar stands for the entries of some months.
+// A bar is the entries of some months.
 type bar struct {
 	X, Y, Width, Height float64
-	Query               string // of the list of these entries
+	Query               string // the query of the list of these entries
 	Says                string
-	Chosen              bool // it is the list that is shown
+	Chosen              bool // whether the page shows that list
 }
 
-// A gridline says how many entries a height stands for.
+// A gridline is a number of entries at a height.
 type gridline struct {
 	Y     float64
 	Label string
 }
 
-// A block is a document, or several, or a gap.
+// A block is a document, several documents, or a gap.
 type block struct {
 	X, Width float64
 	Kind     string // "archive", "subscription", "complete", "pages", "window", "gap", "past"
-	Open     bool   // how much it stands for is not known
-	Href     string // the document or the place of the page that says more; "" for none
+	Open     bool   // how much it covers is unknown
+	Href     string // the document, or the place on the page that says more; "" for none
 	Says     string
 }
 
@@ -63,11 +63,11 @@ type tick struct {
 	Label string // "" for none
 }
 
-// A year is one that has entries.
+// A year is a year with entries.
 type year struct {
 	Year    int
 	Entries int64
-	Query   string // of the list of these entries
+	Query   string // the query of the list of these entries
 	Chosen  bool
 }
 
@@ -77,17 +77,18 @@ const (
 	barsHeight = 110.0
 	laneHeight = 16.0
 	mostBars   = 320
-	leastYears = 1 // that a timeline spans
+	leastYears = 1 // minimum span of a timeline
 )
 
-// The dates that are believed: others count with the first or the last of them.
+// Dates before earliest are implausible, as are future ones: they count for the
+// nearest plausible date.
 var earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A scale maps time to the drawing.
+// A scale maps time to positions in the drawing.
 type scale struct {
 	start, end time.Time
-	step       int     // months of a bar
-	left       float64 // what is left free for a gap before the beginning
+	step       int     // months per bar
+	left       float64 // space for a gap before the beginning
 }
 
 func (s scale) x(t time.Time) float64 {
@@ -96,7 +97,7 @@ func (s scale) x(t time.Time) float64 {
 	return tenth(s.left + share*(lineWidth-s.left))
 }
 
-// newScale returns the scale that has room for all months, and the present.
+// newScale returns a scale that has room for all months, and the present.
 func newScale(months []mirror.Month, feed *mirror.Feed, left float64) scale {
 	now := time.Now()
 	if !feed.Polled.IsZero() {
@@ -121,7 +122,7 @@ func newScale(months []mirror.Month, feed *mirror.Feed, left float64) scale {
 	return s
 }
 
-// months returns how many months the scale has.
+// months returns the number of months in the scale.
 func (s scale) months() int {
 	return (s.end.Year()-s.start.Year())*12 + int(s.end.Month()) - int(s.start.Month())
 }
@@ -136,7 +137,7 @@ func (s scale) bins(months []mirror.Month) []int64 {
 	return bins
 }
 
-// tenth rounds a length to what can be seen.
+// tenth rounds a length to a visible precision.
 func tenth(x float64) float64 { return math.Round(10*x) / 10 }
 
 func hundredth(x float64) float64 { return math.Round(100*x) / 100 }
@@ -151,8 +152,7 @@ func clamp(t, from, to time.Time) time.Time {
 	return t
 }
 
-// newTimeline draws a feed's history, with the entries of each month that a list
-// is asked for.
+// newTimeline draws a feed's history, and marks what a list shows.
 func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.Document, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
@@ -188,15 +188,16 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 	return t
 }
 
-// here marks what of the timeline is shown.
+// here marks the period that is shown.
 func (t *timeline) here(from, to time.Time, says string) {
 	x := t.scale.x(from)
 	t.Here = &bar{X: min(x, lineWidth-4), Width: tenth(max(t.scale.x(to)-x, 4))}
 	t.HereSays = says
 }
 
-// bursts is how much higher than most bars the highest one must be for the
-// heights to be square roots: a single burst would flatten everything else.
+// bursts is the ratio between the highest bar and most others from which
+// heights are proportional to square roots, because a single burst would
+// flatten everything else.
 const bursts = 6
 
 // A heights maps numbers of entries to heights.
@@ -224,7 +225,7 @@ func (h heights) of(n int64) float64 {
 	return max(math.Round(barsHeight*share), 2)
 }
 
-// marks names the highest bar and about half its height.
+// marks labels the highest bar, and about half its height.
 func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
 		return nil
@@ -280,7 +281,7 @@ func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
 	}
 }
 
-// drawTicks marks the years, and names as many as there is room for.
+// drawTicks marks the years, and labels as many as there is room for.
 func (t *timeline) drawTicks(s scale) {
 	years := s.end.Year() - s.start.Year() + 1
 	every := 1

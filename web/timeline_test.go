@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Whatever a feed says of its dates, everything is drawn, in its place.
+// Whatever dates a feed has, everything is drawn in its place.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -30,7 +30,7 @@ type world struct {
 	slow   atomic.Int64     // how long each of its answers takes
 	blog   *publish.Publisher
 	files  *publish.Memory // of the blog
-	url    string          // of the history server, with a slash at its end
+	url    string          // of the history server, with a final slash
 	client *http.Client
 }
 
@@ -82,7 +82,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	return w
 }
 
-// write publishes entries of the blog, some each month, from one year to another.
+// write publishes entries of the blog, some each month, over a range of years.
 func (w *world) write(from, to int) {
 	var entries []*feedhistory.Entry
 	for year := from; year < to; year++ {
@@ -117,7 +117,7 @@ func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *f
 	return e
 }
 
-// feedURL returns the URL of one of the site's feeds.
+// feedURL returns the URL of a feed of the site.
 func (w *world) feedURL(path string) string { return w.site.URL + path }
 
 // get requests a page of the server.
@@ -141,7 +141,7 @@ func (w *world) do(method, path string, form url.Values) (status int, body strin
 	return resp.StatusCode, string(data), resp.Header
 }
 
-// add adds a feed of the site by the form, waits until it was polled, and
+// add adds a feed of the site through the form, waits until it was polled, and
 // returns the path of its page.
 func (w *world) add(path string) string {
 	status, body, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL(path)}})
@@ -150,7 +150,7 @@ func (w *world) add(path string) string {
 	return header.Get("Location")
 }
 
-// settle waits until a feed was polled more often than it had been.
+// settle waits until a feed has been polled again.
 func (w *world) settle(feed string, polls int64) *mirror.Feed {
 	var f *mirror.Feed
 	require.Eventually(w.t, func() bool {
@@ -162,7 +162,7 @@ func (w *world) settle(feed string, polls int64) *mirror.Feed {
 	return f
 }
 
-// poll has a feed polled by the form.
+// poll polls a feed through the form.
 func (w *world) poll(feed string) *mirror.Feed {
 	f, err := w.Store.Feed(w.t.Context(), feed)
 	require.NoError(w.t, err)
@@ -171,7 +171,7 @@ func (w *world) poll(feed string) *mirror.Feed {
 	return w.settle(feed, f.Polls)
 }
 
-// lose removes an archive of the blog, by the beginning of its name, as
+// lose removes an archive of the blog, given the beginning of its name, as
 // publishers do.
 func (w *world) lose(name string) {
 	for _, file := range w.files.Names() {

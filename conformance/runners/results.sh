@@ -1,6 +1,6 @@
 #!/bin/sh
-# results.sh runs every reader of this directory on every case, and writes what
-# came of it to ../results.html. It needs Go, node with npm, and Python with
+# results.sh runs every reader in this directory on every case, and writes the
+# results to ../results.html. It needs Go, node with npm, and Python with
 # feedparser; PYTHON says which Python, if it is not python3.
 set -eu
 cd "$(dirname "$0")"

@@ -27,7 +27,7 @@ func main() { wire.Main(run) }
 // identify a resource, so a header field has its key.
 func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
 	return p.Append(datareplication.Entity{
-		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // "" means a random one
+		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for a generated one
 		Operation: operation, Type: "text/plain", Body: []byte(body),
 		Header: textproto.MIMEHeader{"X-Key": {key}},
 	})

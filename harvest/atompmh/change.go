@@ -13,9 +13,9 @@ type Kind uint8
 
 // The kinds of change.
 const (
-	Record  Kind = iota // a record was created or modified: this is what it is now
+	Record  Kind = iota // a record was created or modified; the change has its present state
 	Deleted             // a record was deleted
-	Other               // an entry that Atom-PMH has no meaning for
+	Other               // an entry that Atom-PMH does not define
 )
 
 // String returns "record", "deleted" or "other".
@@ -26,35 +26,37 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// A Change is what a harvest says of one record.
+// A Change is what a harvest says about one record.
 type Change struct {
 	Kind Kind
 	ID   string // the record's identifier
 
 	// Time is the record's last modified time: when it was created, modified or
-	// deleted. Of a record that is absent from a complete feed it is that of its
-	// last state: nobody says when it was deleted, but it was not before.
+	// deleted. For a record that is absent from a complete feed it is the time
+	// of the last known state: the time of the deletion is unknown, but not
+	// earlier.
 	Time time.Time
 
 	Representations []Representation // of the record, in the entry's order
-	Chosen          *Representation  // the one that Accept prefers; nil for none
+	Chosen          *Representation  // the one that Accept prefers; nil if there is none
 
-	// Entry is the one that says so; nil for a record that is absent from a
+	// Entry is the entry of the change; nil for a record that is absent from a
 	// complete feed.
 	Entry *feedhistory.Entry
 
-	// Historical are entries of what the record was before, the oldest first: those
-	// that the harvest has come across, if the Harvester asks for them.
+	// Historical are entries of earlier states of the record, oldest first, as
+	// far as the harvest has read them, if the Harvester asks for them.
 	Historical []*feedhistory.Entry
 }
 
-// A Representation is where a record can be retrieved in some format.
+// A Representation is where a record can be retrieved in a certain format.
 type Representation struct {
 	URL  string
-	Type string // its media type, as the link has it; "" if it has none
+	Type string // the media type in the link; "" if it has none
 }
 
-// representations returns where an entry's alternate links lead (atom-pmh#15).
+// representations returns the targets of an entry's alternate links
+// (atom-pmh#15).
 func representations(e *feedhistory.Entry) (all []Representation) {
 	for _, l := range e.Links {
 		if l.Rel == feedhistory.RelAlternate {
@@ -64,9 +66,9 @@ func representations(e *feedhistory.Entry) (all []Representation) {
 	return all
 }
 
-// kindOf classifies an entry (atom-pmh consumer#3): of Record it cannot tell
-// active from historical. One without an id or a time of its own says nothing of
-// any record.
+// kindOf classifies an entry (atom-pmh consumer#3); it cannot distinguish
+// active from historical Records. An entry without its own id or time says
+// nothing about any record.
 func kindOf(e *feedhistory.Entry) Kind {
 	there, empty := contentOf(e)
 	_, alternate := e.Links.Rel(feedhistory.RelAlternate)
@@ -81,7 +83,7 @@ func kindOf(e *feedhistory.Entry) Kind {
 	return Other
 }
 
-// isTime reports whether there is a time, and one that RFC 3339 can express.
+// isTime reports whether a time is not zero, and can be expressed in RFC 3339.
 func isTime(t time.Time) bool {
 	year := t.UTC().Year()
 	return !t.IsZero() && 0 <= year && year <= 9999
@@ -89,8 +91,8 @@ func isTime(t time.Time) bool {
 
 const nsAtom = "http://www.w3.org/2005/Atom"
 
-// contentOf reports whether an entry has atom:content, and if that is empty and
-// without src (atom-pmh#26).
+// contentOf reports whether an entry has atom:content, and whether that is
+// empty and without src (atom-pmh#26).
 func contentOf(e *feedhistory.Entry) (there, empty bool) {
 	s := xmlscan.New(string(e.XML()), xmlscan.Unlimited())
 	if !s.Child(0) {

@@ -12,25 +12,24 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The order of time is what a feed with deletion entries rests on. What comes
-// out of order is found here: records from the future, which would make
-// everything after them late, and those that are late.
+// A feed with deletion entries relies on the order of time. This file finds
+// what comes out of order: records from the future, which would make everything
+// after them late, and records that are late.
 
-// slack is by how much clocks may differ, and how late a change is looked for
+// slack is how much clocks may differ, and how late changes may be to be found
 // at each update.
 const slack = time.Minute
 
-// since returns from when on the pool is asked for changes: since some time
-// before the latest that is published, which is the window within which what is
-// late is found each time, or since the beginning if the whole pool is to be
-// compared.
+// since returns the time from which to ask the pool for changes. Usually that
+// is the window, some time before the latest published change, in which late
+// changes are found each time. To compare the whole pool it is the beginning.
 func (p *Producer) since(published *feedhistory.Document, now time.Time) (window, since time.Time) {
 	if published == nil {
 		return time.Time{}, time.Time{}
 	}
 	latest := published.Updated
 	if now.Before(latest) {
-		latest = now // a feed that is dated in the future has no changes since
+		latest = now // a feed that is dated in the future has no later changes
 	}
 	window = latest.Add(-max(p.Settle, slack))
 	due := now.Before(p.compared) || now.Sub(p.compared) >= cmp.Or(p.Compare, 24*time.Hour)
@@ -40,9 +39,9 @@ func (p *Producer) since(published *feedhistory.Document, now time.Time) (window
 	return window, window
 }
 
-// split separates what is ahead of the clock.
+// split separates the entries that are ahead of the clock.
 func split(entries []*feedhistory.Entry, now time.Time) (come, future []*feedhistory.Entry) {
-	for i, e := range entries { // the oldest first
+	for i, e := range entries { // oldest first
 		if e.Updated.After(now) {
 			return entries[:i:i], entries[i:]
 		}
@@ -51,7 +50,7 @@ func split(entries []*feedhistory.Entry, now time.Time) (come, future []*feedhis
 }
 
 // early returns the errors for records that wait for their time, if that is
-// more than what clocks may differ by.
+// further ahead than clocks may differ.
 func early(future []*feedhistory.Entry, now time.Time) error {
 	var all []error
 	for _, e := range future {
@@ -62,19 +61,19 @@ func early(future []*feedhistory.Entry, now time.Time) error {
 	return errors.Join(all...)
 }
 
-// ahead adds to an error why nothing can be published, where the published feed
-// is ahead of the clock itself.
+// ahead adds to an error why nothing can be published, if the published feed is
+// itself ahead of the clock.
 func ahead(err error, published *feedhistory.Document, now time.Time) error {
 	if published == nil || !errors.Is(err, ErrLate) || !published.Updated.After(now.Add(slack)) {
 		return err
 	}
-	return fmt.Errorf("%w\nthe published feed is dated %s, and nothing can be published before that: begin a new one under another Name",
+	return fmt.Errorf("%w\nthe published feed is dated %s, and nothing can be published before that: begin a new feed with a different Name",
 		err, published.Updated.Format(time.RFC3339))
 }
 
-// window returns the entries that the feed is to be brought up to date with, of
-// the pool's since some time. Those before the window should be published; if
-// they are not, they are late.
+// window returns the entries to publish, among those of the pool since some
+// time. Entries before the window should be published already; if they are not,
+// they are late.
 func (p *Producer) window(entries []*feedhistory.Entry, window, since time.Time) ([]*feedhistory.Entry, error) {
 	n := 0
 	for n < len(entries) && entries[n].Updated.Before(window) {
@@ -97,8 +96,8 @@ func (p *Producer) window(entries []*feedhistory.Entry, window, since time.Time)
 	return entries[n:], errors.Join(late...)
 }
 
-// compare says why an entry cannot be published that is too old to be; nil if
-// it is published.
+// compare returns why an old entry cannot be published; nil if it is published
+// already.
 func compare(e *feedhistory.Entry, published Seen) error {
 	r := &RecordError{ID: e.ID, Modified: e.Updated, Clause: "atom-pmh#7", Err: ErrLate}
 	switch c := e.Updated.Compare(published.Time); {
@@ -112,8 +111,8 @@ func compare(e *feedhistory.Entry, published Seen) error {
 	return r
 }
 
-// all returns what is published of each record, by its latest entry, and whether
-// that is all: an archive may have been taken away (5005#18).
+// all returns what is published of each record, by its latest entry, and
+// whether that is everything: an archive may have been removed (5005#18).
 func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 	known = map[string]Seen{}
 	for name := p.name(); ; {
@@ -134,7 +133,7 @@ func (p *Producer) all() (known map[string]Seen, whole bool, err error) {
 		if !linked {
 			return known, true, nil
 		}
-		// Under the base of its time: it may have been another.
+		// The base may have changed since the archive was written.
 		self, _ := doc.Links.Rel(feedhistory.RelSelf)
 		base, _ := strings.CutSuffix(self.Href, "/"+name)
 		if name, linked = strings.CutPrefix(older.Href, base+"/"); !linked || !fs.ValidPath(name) {

@@ -50,8 +50,8 @@ func (p *Producer) replace(ctx context.Context) (err error) {
 	return early(future, now)
 }
 
-// former returns the published entries of records whose present ones wait for
-// their time: without any, the records would be deleted.
+// former returns the published entries of records whose present entries wait
+// for their time; otherwise the records would count as deleted.
 func former(future []*feedhistory.Entry, published *feedhistory.Document) (entries []*feedhistory.Entry) {
 	latest := map[string]*feedhistory.Entry{}
 	if published != nil {
@@ -69,9 +69,9 @@ func former(future []*feedhistory.Entry, published *feedhistory.Document) (entri
 	return entries
 }
 
-// canReplace refuses to replace a feed whose readers may not have seen a
-// deletion yet that an entry tells of, one that has archives, which would have to
-// be read for the history of deleted records, and what is no feed of a Producer.
+// canReplace refuses to replace a feed with deletion entries, which readers may
+// not have seen yet; a feed with archives, which would have to be read for the
+// history of deleted records; and a file that is not a Producer's feed.
 func (p *Producer) canReplace(published *feedhistory.Document) error {
 	var why string
 	switch {
@@ -87,7 +87,7 @@ func (p *Producer) canReplace(published *feedhistory.Document) error {
 	return &DeletionsError{Published: ByEntry, Clause: "atom-pmh#17, atom-pmh#18", Err: errors.New(why)}
 }
 
-// withHistory adds what is published of the records' earlier states.
+// withHistory adds the published entries of the records' earlier states.
 func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) []*feedhistory.Entry {
 	active := make(map[string]time.Time, len(entries))
 	for _, e := range entries {
@@ -101,8 +101,8 @@ func withHistory(entries []*feedhistory.Entry, published *feedhistory.Document) 
 	return entries
 }
 
-// put writes the complete document, if it says anything new: then it was updated
-// now, or with its latest entry (atom-pmh#5).
+// put writes the complete document if it says anything new. Its update time is
+// now, or that of its latest entry (atom-pmh#5).
 func (p *Producer) put(entries []*feedhistory.Entry, published *feedhistory.Document, now time.Time) error {
 	doc := feedhistory.NewComplete(p.head(published), entries, p.URL())
 	var old bytes.Buffer

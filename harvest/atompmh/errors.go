@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A FormatError says that a document is no Atom, and so nothing of a feed of
+// A FormatError says that a document is not Atom, and so not part of a feed of
 // records.
 type FormatError struct {
 	URL    string
@@ -25,9 +25,9 @@ func notAtom(doc *feedhistory.Document) error {
 	return &FormatError{URL: doc.URL, Format: doc.Format, Clause: "atom-pmh#3"}
 }
 
-// An AcceptError says that what was given as a media type is none.
+// An AcceptError says that a value is not a media type.
 type AcceptError struct {
-	Value string // as it was given
+	Value string // the value as it was given
 	Err   error
 }
 
@@ -38,13 +38,13 @@ func (e *AcceptError) Error() string { return fmt.Sprintf("accept %q: %v", e.Val
 func (e *AcceptError) Unwrap() error { return e.Err }
 
 // A RecordError says that a record of the pool cannot be published, not yet, or
-// no longer. Nothing of the update has been published then, unless all that is
-// wrong is ErrFuture: such a record waits, and the others have been published.
+// no longer. Nothing of the update has been published then, unless the only
+// errors are ErrFuture: such records wait, and the others have been published.
 type RecordError struct {
 	ID       string
 	Modified time.Time
-	Clause   string // of Atom-PMH
-	Err      error  // ErrRecord, ErrLate, ErrSameTime or ErrFuture, or wraps it
+	Clause   string // the clause of Atom-PMH
+	Err      error  // matches ErrRecord, ErrLate, ErrSameTime or ErrFuture
 }
 
 // Error names the record and the clause.
@@ -55,32 +55,34 @@ func (e *RecordError) Error() string {
 // Unwrap returns the reason.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Why a record cannot be published: what a RecordError matches.
+// The reasons why a record cannot be published. A RecordError matches one of
+// them.
 var (
-	// ErrRecord: it lacks what a record must have.
+	// ErrRecord says that the record lacks something that a record must have.
 	ErrRecord = errors.New("not a record that can be published")
-	// ErrLate: it is seen after another was published that is later, or a later
-	// state of its own.
-	ErrLate = errors.New("what is published is later")
-	// ErrSameTime: it was changed again, and its last modified time is the same.
+	// ErrLate says that the record appeared after a later one, or a later state
+	// of its own, was published.
+	ErrLate = errors.New("a later change is published already")
+	// ErrSameTime says that the record was changed again without a later
+	// modified time.
 	ErrSameTime = errors.New("another state of the record with this time is published")
-	// ErrFuture: its last modified time is more than a minute ahead of the
-	// producer's clock. It is published when that time has come.
+	// ErrFuture says that the record's last modified time is more than a minute
+	// ahead of the producer's clock. It will be published at that time.
 	ErrFuture = errors.New("its time is still to come")
 )
 
-// A DeletionsError says that a feed cannot go over to telling of deletions in
-// another way: what is published contradicts it.
+// A DeletionsError says that a feed cannot change the way in which it shows
+// deletions, because what is published contradicts it.
 type DeletionsError struct {
-	Published Deletions // how the published feed tells of deletions
+	Published Deletions // how the published feed shows deletions
 	Clause    string
-	Err       error // what contradicts
+	Err       error // what contradicts the change
 }
 
-// Error says what contradicts.
+// Error says what contradicts the change.
 func (e *DeletionsError) Error() string {
-	return fmt.Sprintf("the published feed tells of deletions by %s: %v (%s)", e.Published, e.Err, e.Clause)
+	return fmt.Sprintf("the published feed shows deletions by %s: %v (%s)", e.Published, e.Err, e.Clause)
 }
 
-// Unwrap returns what contradicts.
+// Unwrap returns what contradicts the change.
 func (e *DeletionsError) Unwrap() error { return e.Err }

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A pool of records, which is published, and a consumer that keeps up with it.
+// A pool of records is published, and a consumer keeps up with it.
 func Example() {
 	dir, err := os.MkdirTemp("", "records")
 	if err != nil {
@@ -48,7 +48,7 @@ func Example() {
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
 	defer harvester.HTTP.CloseIdle()
-	var mark atompmh.Mark // to be stored
+	var mark atompmh.Mark // a program stores it
 	for range 2 {
 		if err := producer.Update(context.Background()); err != nil {
 			panic(err)
@@ -69,7 +69,7 @@ func Example() {
 	// deleted Crocodiles
 }
 
-// The records themselves, in the format that is preferred.
+// The records themselves are fetched, in the preferred format.
 func ExampleHarvester_Fetch() {
 	h := atompmh.Harvester{
 		URL:    "https://example.org/records/feed.atom",

@@ -22,8 +22,8 @@ func glob(t *testing.T, pattern string) []string {
 	return files
 }
 
-// The examples of the specification: what harvests bring, one after the other,
-// and what the pool is then.
+// These are the specification's examples: what harvests bring, one after the
+// other, and the resulting pool.
 func TestExamples(t *testing.T) {
 	for _, file := range glob(t, "testdata/examples/*.txtar") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// describe writes a change on one line.
+// describe returns a change as one line.
 func describe(c Change) string {
 	s := fmt.Sprintf("%s %s %s", c.Kind, c.Time.UTC().Format(time.RFC3339), c.ID)
 	for _, r := range c.Representations {
@@ -81,8 +81,8 @@ func loopback() *feedhistory.Client {
 	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
 }
 
-// broken says what comes of each broken example: how many records, and the error
-// where it is the feed itself, and where it is an archive; "" for none.
+// broken says what each broken example gives: the number of records, and the
+// error if it is the feed itself, and if it is an archive; "" for none.
 var broken = map[string]struct {
 	records       int
 	feed, archive string
@@ -95,11 +95,12 @@ var broken = map[string]struct {
 	"example4":            {3, "malformed: ", "malformed: "},
 }
 
-// The examples as they stand in the text, which is broken, bring an error that
-// says where, as the feed itself and as an archive, beside what can be read of
-// them; nothing is concluded, and the next harvest begins where this one did. A
-// lone entry is no feed. Example 5 is well-formed: its second
-// entry is there, although later than its feed.
+// The examples in the text of the specification are broken. They give an error
+// that says where, both as the feed itself and as an archive, and whatever can
+// be read of them. The harvest concludes nothing from them, and the next one
+// begins where this one did. A single entry is not a feed. Example 5 is
+// well-formed: its second entry is reported, although it is later than its
+// feed.
 func TestBrokenExamples(t *testing.T) {
 	for _, file := range glob(t, "testdata/broken/*.xml") {
 		name := strings.TrimSuffix(filepath.Base(file), ".xml")
@@ -110,7 +111,7 @@ func TestBrokenExamples(t *testing.T) {
 				"/feed":   string(text),
 				"/before": feed("2012-11-03T00:00:00Z", "/feed", record("urn:new", "2012-11-03T00:00:00Z")),
 			})
-			s.HTTP.Policy.SameOrigin = true // the text's links lead to a host that is not asked
+			s.HTTP.Policy.SameOrigin = true // the links in the text lead to a host that must not get requests
 			h, changes, err := s.harvest("/feed", Mark{})
 			next, whole := h.Mark()
 			if name == "example5" {

@@ -10,31 +10,31 @@ import (
 	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
-// A Fetched is a change with the record it is about.
+// A Fetched is a change with the record that it is about.
 type Fetched struct {
 	Change
-	Body []byte // of the representation chosen; nil if there is none
-	Type string // its media type, as the server has it
+	Body []byte // the chosen representation; nil if there is none
+	Type string // its media type, according to the server
 
-	// Gone says that the representation is no longer there (403, 404, 410), which
-	// only that of an active entry must be: the record has been modified or
-	// deleted since (atom-pmh consumer#6). The next harvest tells which.
+	// Gone says that the representation no longer exists (403, 404, 410). Only
+	// the representation of an active entry must exist, so the record has been
+	// modified or deleted since (atom-pmh consumer#6); the next harvest shows
+	// which.
 	Gone bool
 
-	// Err is why the body could not be retrieved. Unless Gone, nothing follows from it
-	// for the record: fetch it again later.
+	// Err says why the body could not be retrieved. Unless Gone is set, that
+	// says nothing about the record: fetch it again later.
 	Err error
 }
 
-// Fetch yields changes, in their order, with the representations that were
-// chosen: of those that are Records. A few are requested at a time (Parallel), so
-// that only these are in memory. The sequence has the errors of changes, as they
-// are; what happens to one representation is in its Err.
+// Fetch yields changes in their order, and fetches the chosen representations
+// of those that are Records. It makes a few requests at a time (Parallel), and
+// keeps only their results in memory. It yields the errors of changes as they
+// are; the error of a single representation is in its Err.
 //
-// The Mark stands for what was harvested, not for what was fetched: FetchQueued
-// remembers what is to be fetched again later. Whoever leaves the sequence early
-// leaves changes that were taken but not yielded, so the Mark is not to be stored
-// then.
+// The Mark says what was harvested, not what was fetched: FetchQueued remembers
+// what must be fetched again later. If you leave the sequence early, some
+// changes were taken but not yielded, so do not store the Mark then.
 func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error]) iter.Seq2[Fetched, error] {
 	type result struct {
 		Fetched
@@ -43,7 +43,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 	return func(yield func(Fetched, error) bool) {
 		ctx, cancel := context.WithCancel(h.with(ctx))
 		client, done := plain.Client(h.HTTP)
-		var queue []chan result // of what is under way, in order
+		var queue []chan result // the requests under way, in order
 		defer func() {
 			cancel()
 			for _, c := range queue {
@@ -80,7 +80,7 @@ func (h *Harvester) parallel() int {
 	return h.Parallel
 }
 
-// get requests the representation that was chosen.
+// get requests the chosen representation.
 func get(ctx context.Context, client *feedhistory.Client, change Change) Fetched {
 	f := Fetched{Change: change}
 	resp, err := client.Do(ctx, http.MethodGet, change.Chosen.URL, change.Chosen.Type)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// changesOf yields records of the given addresses.
+// changesOf yields records with the given addresses.
 func changesOf(urls ...string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		for _, url := range urls {
@@ -31,8 +31,8 @@ func changesOf(urls ...string) iter.Seq2[Change, error] {
 	}
 }
 
-// 403, 404 and 410 mean that an entry is no longer active; of 401, 5xx and a
-// network that fails nothing follows (atom-pmh consumer#6).
+// 403, 404 and 410 mean that an entry is no longer active; 401, 5xx and a
+// failing network mean nothing (atom-pmh consumer#6).
 func TestFetchOutcomes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int
@@ -77,9 +77,9 @@ func TestFetchOutcomes(t *testing.T) {
 	}
 }
 
-// However the answers come, the order is that of the changes, and no more are
-// under way than allowed. Errors, deletions and what has no representation pass
-// through in their places.
+// However the answers come, the order is that of the changes, and no more
+// requests are under way than allowed. Errors, deletions and records without a
+// representation pass through in their places.
 func TestFetchOrder(t *testing.T) {
 	var now, most atomic.Int32
 	var together sync.WaitGroup // the first three requests wait for each other
@@ -130,7 +130,7 @@ func TestFetchOrder(t *testing.T) {
 	require.Equal(t, int32(3), most.Load())
 }
 
-// To break ends what is under way.
+// Leaving the sequence ends the requests under way.
 func TestFetchLeft(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/1" {

@@ -12,28 +12,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A foreign producer is one that is not ours. It takes the freedoms that the
-// specification leaves: where it cuts archives, and that it cuts them anew; in
-// which order entries stand; whether history stays, also of what was deleted.
-// Its records may be stamped in the future, its server's clock differs from that
-// of the stamps, and its answers may be cut short.
+// A foreign producer is not ours. It uses the freedoms of the specification:
+// where it cuts archives, and whether it cuts them again; the order of entries;
+// whether history stays, also that of deleted records. Its records may be
+// stamped in the future, its server's clock differs from that of the stamps,
+// and its answers may be cut short.
 type foreign struct {
 	now    time.Time
 	skew   time.Duration // of the server's clock
 	log    []logged      // in the order of publication
-	sorted bool          // entries stand in the order of time, else in that of publication
+	sorted bool          // entries are in the order of time, else in that of publication
 	sparse bool          // only the latest entry of each record stays
-	sizes  []int         // of the documents, the oldest first, in turn
+	sizes  []int         // of the documents, oldest first, repeatedly
 	cut    func(length int) int
 	asked  int
 }
 
-// A logged entry is one that was published.
+// A logged is an entry that was published.
 type logged struct {
 	id      string
 	at      time.Time
 	deleted bool
-	n       int // tells its representation from others
+	n       int // distinguishes its representation from others
 }
 
 // ServeHTTP implements http.Handler.
@@ -55,7 +55,7 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// documents are those of the feed, the oldest first.
+// documents returns the documents of the feed, oldest first.
 func (f *foreign) documents() (docs []string) {
 	log := slices.Clone(f.log)
 	if f.sparse {
@@ -71,7 +71,7 @@ func (f *foreign) documents() (docs []string) {
 		for _, l := range log[:size] {
 			entries = append(entries, l.entry())
 			if l.at.After(updated) && (!l.at.After(f.now) || f.sorted) {
-				updated = l.at // what is from the future is not the rule
+				updated = l.at // future entries do not count
 			}
 		}
 		older := ""
@@ -93,7 +93,7 @@ func (l logged) entry() string {
 	return strings.Replace(record(l.id, at), "org/", fmt.Sprintf("org/%d/", l.n), 1)
 }
 
-// latest are the entries that count (atom-pmh consumer#4).
+// latest returns the entries that count (atom-pmh consumer#4).
 func (f *foreign) latest() map[string]logged {
 	all := map[string]logged{}
 	for _, l := range f.log {
@@ -115,7 +115,7 @@ func (f *foreign) present() map[string]copied {
 	return all
 }
 
-// write publishes changes: each is stamped with the present, or the future.
+// write publishes changes, each stamped with the present or with a future time.
 func (f *foreign) write(t *rapid.T) {
 	for range rapid.IntRange(0, 8).Draw(t, "changes") {
 		f.now = f.now.Add(rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute, 5 * time.Hour}).Draw(t, "later"))
@@ -136,9 +136,9 @@ func (f *foreign) recut(t *rapid.T) {
 	f.sizes = rapid.SliceOfN(rapid.IntRange(1, 5), 1, 4).Draw(t, "sizes")
 }
 
-// TestForeignProducers: whatever a producer does within its freedoms, whenever
-// answers are cut short: after a whole harvest a consumer has the records that
-// there are, without reading everything each time.
+// TestForeignProducers checks that, whatever a producer does within its
+// freedoms, and whenever answers are cut short, after a whole harvest a
+// consumer has the present records, without reading everything each time.
 func TestForeignProducers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &foreign{

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzHarvest: whatever the documents are, a harvest ends; a record changes once;
-// a mark survives JSON; and what has been harvested is not reported again, nor
-// anything concluded from what is as it was.
+// FuzzHarvest checks that, whatever the documents are, a harvest ends; that a
+// record changes once; that a mark survives JSON; and that what has been
+// harvested is not reported again, nor anything concluded from unchanged
+// documents.
 func FuzzHarvest(f *testing.F) {
 	f.Add(feed(day(2), "/1", record("urn:a", day(2)), deletion("urn:b", day(2))), feed(day(1), "", record("urn:b", day(1))))
 	f.Add(feed(day(2), "complete", record("urn:a", day(2))), "")
@@ -56,7 +57,7 @@ func FuzzHarvest(f *testing.F) {
 			require.NoError(t, err)
 			mark = Mark{}
 			require.NoError(t, json.Unmarshal(text, &mark))
-			mark.Subscription.Digest = strings.Repeat("0", len(mark.Subscription.Digest)) // have it read again
+			mark.Subscription.Digest = strings.Repeat("0", len(mark.Subscription.Digest)) // so that it is read again
 		}
 	})
 }

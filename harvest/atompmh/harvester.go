@@ -10,60 +10,63 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// A Harvester is a consumer: it keeps up with the records of one producer. Its
-// fields must not change during a harvest.
+// A Harvester is a consumer: it keeps up with the records of one producer. Do
+// not change its fields during a harvest.
 type Harvester struct {
 	HTTP *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
-	URL  string              // URL is the subscription document's.
+	URL  string              // URL is the URL of the subscription document.
 
-	// Header returns more header fields for a request, such as Authorization with a
-	// token. It is called for each request to the origin of URL, from several
-	// goroutines, so tokens can be renewed. If it returns an error, the request
-	// fails. Nil means no more fields.
+	// Header returns additional header fields for a request, such as
+	// Authorization with a token. It is called for each request to the origin
+	// of URL, by several goroutines, so that tokens can be renewed. If it
+	// returns an error, the request fails. Nil means no additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Accept are the media types to fetch records in, the best first: media ranges
-	// such as "application/atom+xml;type=entry" or "text/*", without weights. Nil
-	// means any, in the producer's order. If you change it, harvest from the start:
-	// a Mark is for the types of its time.
+	// Accept are the media types to fetch records in, best first: media ranges
+	// such as "application/atom+xml;type=entry" or "text/*", without weights.
+	// Nil means any type, in the producer's order. If you change it, harvest
+	// from the start, because a Mark depends on it.
 	Accept []string
 
-	// Unacceptable says what becomes of records that have no representation of
-	// an accepted type.
+	// Unacceptable says how to report records that have no representation of an
+	// accepted type.
 	Unacceptable Unacceptable
 
-	// Historical adds the entries of earlier states of records, as far as the
-	// producer keeps them, to the records' Changes. They are in memory until then.
+	// Historical adds entries of earlier states of records to their Changes, as
+	// far as the producer keeps them. They are in memory until then.
 	Historical bool
 
-	// Overlap is how far a harvest reaches back before the latest change that the
-	// last one has seen: as long as a change may take to be published after it was
-	// stamped, by a producer that then puts it where nobody looks any more. Zero
-	// means not at all, because the specification wants a feed in order.
+	// Overlap is how far a harvest reaches back before the latest change that
+	// the last one has seen. It is for a producer that publishes a change some
+	// time after it was stamped, in a place where nobody looks any more. Zero
+	// means not at all, because the specification requires order.
 	Overlap time.Duration
 
-	// Parallel is how many representations Fetch requests at a time. Zero means 4.
+	// Parallel is the maximum number of representations that Fetch requests at
+	// the same time. Zero means 4.
 	Parallel int
 }
 
-// Unacceptable says what becomes of a record in none of the accepted types. The
-// specification leaves that to the consumer (atom-pmh consumer#5).
+// Unacceptable says how to report a record that has no representation of an
+// accepted type. The specification leaves this to the consumer (atom-pmh
+// consumer#5).
 type Unacceptable uint8
 
 const (
-	// AsDeleted reports it as Deleted: there is nothing left of it to use.
+	// AsDeleted reports it as Deleted, because nothing of it can be used.
 	AsDeleted Unacceptable = iota
-	// AsRecord reports it as a Record of which no representation is chosen.
+	// AsRecord reports it as a Record without a chosen representation.
 	AsRecord
 )
 
-// Harvest returns the harvest that brings what changed since the mark. Nothing
-// is requested until its changes are ranged over.
+// Harvest returns the harvest of what has changed since the mark. It makes no
+// request until you range over its changes.
 func (h *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
 	return &Harvest{h: h, ctx: ctx, from: from}
 }
 
-// A Harvest brings what changed in a pool since a Mark. It is for one goroutine.
+// A Harvest gets what has changed in a pool since a Mark. Use it in one
+// goroutine only.
 type Harvest struct {
 	h    *Harvester
 	ctx  context.Context
@@ -72,28 +75,30 @@ type Harvest struct {
 	outcome
 }
 
-// An outcome is what is known of a harvest at its end.
+// An outcome is what is known at the end of a harvest.
 type outcome struct {
-	head      *feedhistory.Document // the subscription document; nil if it is unchanged
+	head      *feedhistory.Document // the subscription document; nil if it has not changed
 	next      Mark
 	whole     bool
 	all       bool
 	documents int
 }
 
-// Changes yields what changed, the oldest first, and each record once: as it is
-// now. They come when all documents have been read, as only then it is known
-// which entry of a record is the latest; until then the latest entry of each
-// record that changed is in memory, and with it the document it stands in.
+// Changes yields what has changed, oldest first, and each record once, in its
+// present state. Changes come after all documents have been read, because only
+// then is it known which entry of a record is the latest. Until then, the
+// latest entry of each changed record is in memory, with the document that
+// contains it.
 //
-// Where a document is missing or damaged, what the others say is yielded, then
-// the *feedhistory.Gap with a zero Change. What has been deleted since may be
-// among it, and the next harvest, which begins where this one did, corrects
-// that. An error on the first document is yielded as it is, as is the context's,
-// and nothing else. To range again starts again.
+// If a document is missing or damaged, Changes yields what the others say, and
+// then the *feedhistory.Gap with a zero Change. These changes may include
+// records that have been deleted since; the next harvest, which begins where
+// this one did, corrects that. An error on the first document is yielded as it
+// is, as is the context's, without any change. Ranging again starts the harvest
+// again.
 //
-// To apply a change twice does no harm, and one that is older than what is
-// stored of its record is to be left out.
+// It does no harm to apply a change twice. Ignore a change that is older than
+// what is stored of its record.
 func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		h.outcome = outcome{}
@@ -123,8 +128,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	}
 }
 
-// choose says which representation is wanted, and what becomes of a record that
-// has none.
+// choose sets the chosen representation, or applies Unacceptable.
 func (h *Harvester) choose(c Change, ranges []mediaRange) Change {
 	if c.Kind != Record {
 		return c
@@ -135,12 +139,12 @@ func (h *Harvester) choose(c Change, ranges []mediaRange) Change {
 	return c
 }
 
-// with returns the context in which requests are made.
+// with returns the context for requests.
 func (h *Harvester) with(ctx context.Context) context.Context {
 	return fetch.WithFields(ctx, h.URL, h.Header)
 }
 
-// client returns the client to use, and what to call in the end.
+// client returns the client to use, and a function to call at the end.
 func (h *Harvester) client() (c *feedhistory.Client, done func()) {
 	if h.HTTP != nil {
 		return h.HTTP, func() {}
@@ -149,9 +153,9 @@ func (h *Harvester) client() (c *feedhistory.Client, done func()) {
 	return c, c.CloseIdle
 }
 
-// Mark returns the mark that the next harvest is to start from. There is one
-// only after a whole harvest, of which all changes have been taken: after
-// another, the next starts where this one did (atom-pmh consumer#7).
+// Mark returns the mark from which the next harvest must start. If the harvest
+// was not whole, or not all of its changes were taken, whole is false and the
+// mark is the one from which this harvest started (atom-pmh consumer#7).
 func (h *Harvest) Mark() (next Mark, whole bool) {
 	if !h.whole {
 		return h.from, false
@@ -160,11 +164,11 @@ func (h *Harvest) Mark() (next Mark, whole bool) {
 }
 
 // All reports whether a whole harvest brought the whole pool, so that whatever
-// else the caller has is deleted. That is so of the first, and of one whose mark
-// cannot be gone by: the feed was set back to an earlier state, or has become a
-// complete one.
+// else the caller has is deleted. That is so for the first harvest, and if the
+// mark cannot be used, because the feed was set back to an earlier state, or
+// has become a complete one.
 func (h *Harvest) All() bool { return h.all }
 
-// Documents returns how many documents were read; none, if the subscription
-// document is what it was.
+// Documents returns the number of documents that were read; zero if the
+// subscription document has not changed.
 func (h *Harvest) Documents() int { return h.documents }

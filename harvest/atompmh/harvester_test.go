@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A site has documents by path. For one that is empty it answers 404, and for
-// others 500.
+// A site has documents by path. It answers 404 for an empty document, and 500
+// for unknown paths.
 type site struct {
 	t      *testing.T
 	url    string
 	docs   map[string]string
 	asked  []string
-	before func(path string) // is called before an answer; nil: nothing is
+	before func(path string) // called before an answer, unless nil
 	Harvester
 }
 
@@ -43,12 +43,12 @@ func serve(t *testing.T, docs map[string]string) *site {
 	}))
 	t.Cleanup(server.Close)
 	s.url, s.HTTP = server.URL, loopback()
-	s.HTTP.Policy.PerHost = 1 // so that no document is asked for ahead
+	s.HTTP.Policy.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)
 	return s
 }
 
-// harvest harvests the feed at a path, and returns what came as lines.
+// harvest harvests the feed at a path, and returns the result as lines.
 func (s *site) harvest(path string, from Mark) (h *Harvest, changes []string, err error) {
 	s.URL, s.asked = s.url+path, nil
 	h = s.Harvester.Harvest(s.t.Context(), from)
@@ -94,7 +94,7 @@ func entry(id, updated, rest string) string {
 	return "<entry><title/><id>" + id + "</id><updated>" + updated + "</updated>" + rest + "</entry>"
 }
 
-// day is a time in January.
+// day returns a time in January.
 func day(n int) string { return fmt.Sprintf("2012-01-%02dT00:00:00Z", n) }
 
 func is(id string, n int) string {
@@ -141,8 +141,8 @@ func TestStopRule(t *testing.T) {
 	}
 }
 
-// What is read once more is not reported once more; what has come with the same
-// time is, and what has changed without a later one.
+// What is read again is not reported again, except entries that came later with
+// the same time, or that have changed without a later time.
 func TestEqualTimes(t *testing.T) {
 	s := serve(t, map[string]string{"/feed": feed(day(2), "/1", record("urn:b", day(2))), "/1": feed(day(2), "", record("urn:a", day(2)))})
 	_, mark, changes := s.whole("/feed", Mark{})
@@ -160,11 +160,11 @@ func TestEqualTimes(t *testing.T) {
 }
 
 // The latest entry of a record counts, of equally late ones the deletion
-// (atom-pmh consumer#4); what is neither is reported as other (consumer#3).
+// (atom-pmh consumer#4); any other entry is reported as Other (consumer#3).
 func TestClassification(t *testing.T) {
 	link := `<link rel="alternate" href="https://example.org/x"/>`
 	for name, test := range map[string]struct {
-		first, second string // the entries of the feed, and of its archive
+		first, second string // in the feed, and in its archive
 		want          []string
 	}{
 		"a copy":                      {record("urn:a", day(2)), record("urn:a", day(2)), []string{is("urn:a", 2)}},
@@ -194,8 +194,8 @@ func TestClassification(t *testing.T) {
 	}
 }
 
-// A complete feed deletes what it leaves out, and only then (atom-pmh
-// consumer#1), whatever it was before or becomes.
+// A complete feed deletes what it leaves out, and only a complete feed does
+// (atom-pmh consumer#1), whatever it was before or becomes.
 func TestComplete(t *testing.T) {
 	s := serve(t, map[string]string{
 		"/feed": feed(day(3), "complete", record("urn:a", day(1)), record("urn:b", day(2)), record("urn:c", day(3))),
@@ -213,20 +213,20 @@ func TestComplete(t *testing.T) {
 	s.docs["/feed"] = feed(day(5), "/1", record("urn:d", day(5)))
 	s.docs["/1"] = feed(day(4), "/0", record("urn:c", day(4)))
 	_, _, err := s.harvest("/feed", mark)
-	require.ErrorContains(t, err, "500") // then nothing is concluded
+	require.ErrorContains(t, err, "500") // nothing is concluded then
 	s.docs["/0"] = feed(day(1), "", record("urn:a", day(1)))
 	h, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{isDeleted("urn:b", 2), is("urn:c", 4), is("urn:d", 5)}, changes)
 	require.False(t, h.All())
 	require.Len(t, mark.Seen, 1)
 
-	// Complete again: what else there was is gone, and cannot be named.
+	// Complete again: the other records are gone, and cannot be named.
 	s.docs["/feed"] = feed(day(6), "complete", record("urn:a", day(1)), record("urn:d", day(6)))
 	h, mark, changes = s.whole("/feed", mark)
 	require.Equal(t, []string{is("urn:a", 1), is("urn:d", 6)}, changes)
 	require.True(t, h.All())
 
-	// An archive may be what is complete.
+	// The complete document may be an archive.
 	s.docs["/feed"] = feed(day(8), "/2")
 	s.docs["/2"] = strings.Replace(feed(day(8), "/1", record("urn:d", day(6))), "<link", "<fh:complete/><link", 1)
 	h, mark, changes = s.whole("/feed", mark)
@@ -236,8 +236,8 @@ func TestComplete(t *testing.T) {
 	require.True(t, mark.Complete)
 }
 
-// A feed that was set back to an earlier state is read from its end: the mark
-// says nothing of it.
+// A feed that was set back to an earlier state is read to its end, because the
+// mark says nothing about it.
 func TestSetBack(t *testing.T) {
 	s := serve(t, map[string]string{"/feed": feed(day(3), "/1", record("urn:b", day(3))), "/1": feed(day(1), "", record("urn:a", day(1)))})
 	h, mark, changes := s.whole("/feed", markAt(5))
@@ -246,7 +246,7 @@ func TestSetBack(t *testing.T) {
 	require.Equal(t, markAt(3).Time, mark.Time)
 }
 
-// What is published late is found within the overlap.
+// Changes that are published late are found within the overlap.
 func TestOverlap(t *testing.T) {
 	s := serve(t, map[string]string{"/feed": feed(day(5), "/1", record("urn:c", day(5))), "/1": feed(day(1), "", record("urn:a", day(1)))})
 	s.Overlap = 72 * time.Hour
@@ -258,7 +258,7 @@ func TestOverlap(t *testing.T) {
 	require.Equal(t, []string{is("urn:b", 4), is("urn:d", 6)}, changes)
 }
 
-// The mark stays where it is unless the harvest is whole and all of it was taken
+// The mark does not move unless the harvest is whole and all of it was taken
 // (atom-pmh consumer#7).
 func TestNotWhole(t *testing.T) {
 	s := serve(t, map[string]string{
@@ -296,7 +296,7 @@ func TestNotWhole(t *testing.T) {
 	require.False(t, whole)
 }
 
-// What is no Atom is no feed of records (atom-pmh#3).
+// A document that is not Atom is not a feed of records (atom-pmh#3).
 func TestNotAtom(t *testing.T) {
 	rss := `<rss version="2.0"><channel><item><guid>urn:x</guid></item></channel></rss>`
 	s := serve(t, map[string]string{"/rss": rss, "/feed": feed(day(1), "/rss", record("urn:a", day(1)))})
@@ -315,7 +315,8 @@ func TestNotAtom(t *testing.T) {
 	require.Equal(t, []string{is("urn:a", 1)}, changes)
 }
 
-// What can be read of a damaged document is reported, but concludes nothing.
+// What can be read of a damaged document is reported, but nothing is concluded
+// from it.
 func TestDamaged(t *testing.T) {
 	s := serve(t, map[string]string{
 		"/feed": feed(day(9), "/2", record("urn:c", day(9))),
@@ -330,8 +331,8 @@ func TestDamaged(t *testing.T) {
 	require.False(t, whole)
 }
 
-// A producer may make its archives anew while they are read: the subscription
-// document is then read once more, and counts.
+// If a producer rebuilds its archives while they are read, the subscription
+// document is read again, and the new one counts.
 func TestArchivesMadeAnew(t *testing.T) {
 	s := serve(t, map[string]string{
 		"/feed": feed(day(4), "/old", record("urn:b", day(4))), "/old": "",

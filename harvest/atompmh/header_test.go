@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Credentials are asked for at each request, and go to the origin of the feed
-// only, whatever links and redirects lead to.
+// Header is called for each request to the origin of the feed, and its fields
+// go nowhere else, whatever links and redirects there are.
 func TestHeader(t *testing.T) {
 	docs := map[string]string{
 		"https://example.org/feed": feed(day(3), "https://example.org/moved", record("urn:c", day(3))),

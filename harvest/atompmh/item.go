@@ -8,10 +8,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// entry returns the item's entry: an active one, or a deletion entry.
+// entry returns the entry of the item: an active entry or a deletion entry.
 func (it Item) entry() (*feedhistory.Entry, error) {
 	if !isTime(it.Modified) {
-		return nil, it.refused("atom-pmh#11", "it has no last modified time, or none that can be written")
+		return nil, it.refused("atom-pmh#11", "it has no last modified time that can be written")
 	}
 	d := feedhistory.Draft{
 		ID: it.ID, Updated: it.Modified.UTC(),
@@ -27,12 +27,12 @@ func (it Item) entry() (*feedhistory.Entry, error) {
 		return nil, it.refused("atom-pmh#3", err.Error())
 	}
 	if e.ID != it.ID || !slices.Equal(e.Links, d.Links) {
-		return nil, it.refused("atom-pmh#3", "it would not be read as it was meant")
+		return nil, it.refused("atom-pmh#3", "readers would not read it as given")
 	}
 	return e, nil
 }
 
-// link adds the representations.
+// link adds links to the representations.
 func (it Item) link(d *feedhistory.Draft) error {
 	if len(it.Representations) == 0 {
 		return it.refused("atom-pmh#15", "it has no representation")

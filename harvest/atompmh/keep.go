@@ -11,18 +11,18 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// sourceName is what a mirrored feed has as its Source.
+// sourceName is the Source of a mirrored feed.
 const sourceName = "atom-pmh"
 
-// Keep harvests into a mirror's store, from the mark that its feed has there: so
-// each record's present state, its history and its deletion are at hand, and a
-// harvest that is not whole is made up for by the next. The feed's URL there is
-// the Harvester's.
+// Keep harvests into a mirror's store, from the mark that is stored with its
+// feed there. So the store has each record's present state, its history and its
+// deletion, and the next harvest makes up for one that is not whole. The URL of
+// the feed is the Harvester's.
 //
-// Changes are applied before the mark is noted with the last of them: after a
-// crash some come again, which does no harm. What was Other is left out. What is
-// missing is among the Gaps of what is returned. The error is that of the
-// subscription document, the store's or the context's.
+// Changes are committed before the mark, which is stored with the last of them;
+// after a crash some come again, which does no harm. Keep leaves out entries of
+// kind Other. What is missing is among the Gaps of the result. The error is
+// that of the subscription document, the store's or the context's.
 func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
 	var from Mark
 	if err := m.ReadMark(ctx, h.URL, sourceName, &from); err != nil {
@@ -34,19 +34,20 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes
 	return m.Merge(ctx, h.URL, mirror.Source{Name: sourceName, Documents: harvest.toMerge(), End: harvest.end})
 }
 
-// end returns the next mark, and whether all records have come; no mark, if not.
+// end returns the next mark, and whether all records have come; if the harvest
+// is not whole, there is no mark.
 func (h *Harvest) end() (json.RawMessage, bool) {
 	next, whole := h.Mark()
 	if !whole {
 		return nil, false
 	}
-	text, _ := json.Marshal(next) // all times in it can be written: see isTime
+	text, _ := json.Marshal(next) // cannot fail, because all times in it can be written: see isTime
 	return text, true
 }
 
-// toMerge yields what changed as documents to merge: first one with what the
-// records are now, complete if there are no others; then their history, of each
-// record no more than one entry in a document; then what is missing.
+// toMerge yields what has changed as documents to merge: first a document with
+// the present records, complete if there are no others; then their history,
+// with at most one entry of each record in a document; then what is missing.
 func (h *Harvest) toMerge() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		layers := []*feedhistory.Document{{}}
@@ -80,8 +81,8 @@ func (h *Harvest) toMerge() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// addTo adds a change to documents: to the first what it says of the present, to
-// the others one historical entry each, the newest first.
+// addTo adds a change to documents: the present entry to the first, and the
+// historical entries, newest first, to one other document each.
 func addTo(layers []*feedhistory.Document, c Change) []*feedhistory.Document {
 	switch now := layers[0]; c.Kind {
 	case Record:

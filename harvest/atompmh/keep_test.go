@@ -14,10 +14,11 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// TestKeep: after each harvest into a store it has the records of the pool, with
-// their representations, whatever was created, modified and deleted meanwhile and
-// whichever responses are lost; and what has been deleted is said to be. A store
-// from the beginning on and one that comes in the end agree.
+// TestKeep checks that after each harvest a store has the records of the pool,
+// with their representations, whatever was created, modified and deleted
+// meanwhile, and whichever responses are lost; and that deleted records are
+// marked as such. A store that was there from the beginning and one that comes
+// at the end agree.
 func TestKeep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool, out := newPool(), newMemory()
@@ -69,8 +70,8 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// kept returns the records that a store has, and requires that it knows of no
-// other that is deleted.
+// kept returns the records in a store, and requires that no other record is
+// deleted there.
 func kept(t *rapid.T, m *mirror.Mirror, url string) map[string]copied {
 	all := map[string]copied{}
 	for r, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
@@ -86,7 +87,8 @@ func kept(t *rapid.T, m *mirror.Mirror, url string) map[string]copied {
 	return all
 }
 
-// A record's history is there: what the producer keeps, and what was seen.
+// A record's history is in the store: what the producer keeps, and what was
+// seen.
 func TestKeepHistory(t *testing.T) {
 	pool, out := newPool(), newMemory()
 	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: feedhistory.Split{Size: 2}}
@@ -125,7 +127,7 @@ func TestKeepHistory(t *testing.T) {
 	require.Len(t, versions(), 4)
 }
 
-// A mark that cannot be read is an error, and so is a feed that is not there.
+// A mark that cannot be read is an error, and so is a feed that does not exist.
 func TestKeepErrors(t *testing.T) {
 	w := &wire{handler: http.NotFoundHandler()}
 	h := Harvester{HTTP: w.client(), URL: base + "feed.atom"}
@@ -138,5 +140,5 @@ func TestKeepErrors(t *testing.T) {
 	}))
 	h.URL = base + "bad.atom"
 	_, err = h.Keep(t.Context(), m)
-	require.ErrorContains(t, err, "the mark that is stored")
+	require.ErrorContains(t, err, "the stored mark")
 }

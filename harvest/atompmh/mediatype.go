@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// A mediaRange is what Accept may have (RFC 9110 §12.5.1): a media type, one
-// with parameters, type/* or */*.
+// A mediaRange is an element of Accept (RFC 9110 §12.5.1): a media type, with
+// parameters or without, type/* or */*.
 type mediaRange struct {
-	kind, sub string // "*" for any
+	kind, sub string // "*" means any
 	params    map[string]string
 }
 
-// readRanges reads what a Harvester accepts.
+// readRanges parses Harvester.Accept.
 func readRanges(accept []string) ([]mediaRange, error) {
 	ranges := make([]mediaRange, len(accept))
 	for i, value := range accept {
 		r, err := readRange(value)
 		if err == nil && r.kind == "*" && r.sub != "*" {
-			err = errors.New("a wildcard before the slash wants one after it")
+			err = errors.New("a wildcard before the slash requires one after it")
 		}
 		if _, ok := r.params["q"]; ok {
 			err = errors.New("a weight has no meaning here: the order is the preference")
@@ -33,7 +33,7 @@ func readRanges(accept []string) ([]mediaRange, error) {
 	return ranges, nil
 }
 
-// readRange reads a media type or range. Its names are in lower case.
+// readRange parses a media type or range. Names are converted to lower case.
 func readRange(value string) (mediaRange, error) {
 	name, params, err := mime.ParseMediaType(value)
 	if err != nil {
@@ -46,10 +46,9 @@ func readRange(value string) (mediaRange, error) {
 	return mediaRange{kind, sub, params}, nil
 }
 
-// matches reports whether a media type lies within the range: it has every
-// parameter of the range, and may have others. Values are compared without
-// regard to case, as those of charset are, and those of others hardly ever
-// differ by it (RFC 9110 §8.3.1).
+// matches reports whether a media type is in the range: it has every parameter
+// of the range, and may have others. Case does not matter in values: it does
+// not in those of charset, and hardly ever in others (RFC 9110 §8.3.1).
 func (r mediaRange) matches(of mediaRange) bool {
 	if r.kind != "*" && r.kind != of.kind || r.sub != "*" && r.sub != of.sub {
 		return false
@@ -62,9 +61,9 @@ func (r mediaRange) matches(of mediaRange) bool {
 	return true
 }
 
-// choose returns the representation to use: the first of the first range that
-// has any (atom-pmh consumer#5); without ranges the first of all. One whose type
-// is not known is only found by */*.
+// choose returns the representation to use: the first one in the first range
+// that contains any (atom-pmh consumer#5); without ranges, the first of all.
+// Only */* contains a representation of unknown type.
 func choose(all []Representation, ranges []mediaRange) *Representation {
 	if len(ranges) == 0 {
 		ranges = []mediaRange{{"*", "*", nil}}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first media range that matches any representation decides, and among those
-// it matches the producer's order (atom-pmh consumer#5).
+// The first media range that matches any representation decides, and among the
+// representations that it matches, the producer's order (atom-pmh consumer#5).
 func TestChoose(t *testing.T) {
 	all := []Representation{
 		{URL: "html", Type: "text/html; charset=utf-8"},
@@ -63,8 +63,8 @@ func TestAcceptError(t *testing.T) {
 	}
 }
 
-// A record in no accepted type is as good as deleted, or not, as the consumer
-// has it.
+// A record without an accepted type counts as deleted, or not, as the consumer
+// chooses.
 func TestUnacceptable(t *testing.T) {
 	s := serve(t, map[string]string{"/feed": feed(day(2), "", record("urn:a", day(1)))})
 	s.Accept = []string{"application/rdf+xml"}

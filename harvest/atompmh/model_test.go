@@ -19,10 +19,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// settle is how late a change may be seen.
+// settle is how late a change may become visible.
 const settle = time.Second
 
-// A machine drives a producer and a consumer, with writers at work.
+// A machine drives a producer and a consumer, while writers work.
 type machine struct {
 	*pool
 	t        *rapid.T
@@ -31,15 +31,15 @@ type machine struct {
 	wire     *wire
 	consumer *consumer
 
-	published map[string]copied // the pool as of the last update
+	published map[string]copied // the pool at the last update
 }
 
-// TestModel: whatever writers do between requests, however many changes have
-// one and the same time, turn up late or are stamped in the future, whichever responses are lost, wherever
-// either side crashes and begins again: every whole harvest of a feed at rest
-// leaves the consumer with the pool that was published last, and one after that
-// makes one conditional request and brings nothing. What is published has no
-// findings.
+// TestModel lets writers work between requests, with changes that have equal
+// times, appear late or are stamped in the future, with lost responses, and
+// with crashes on either side. Every whole harvest of a feed at rest leaves the
+// consumer with the last published pool; another harvest then makes one
+// conditional request and brings nothing. The checks find nothing in what is
+// published.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
@@ -57,7 +57,7 @@ func TestModel(t *testing.T) {
 				m.harvest()
 			}
 		}
-		for range 2 { // a record that came too late is modified at the first, and has to settle
+		for range 2 { // the first update modifies records that came too late, which then have to settle
 			m.wait()
 			m.now = m.now.Add(3 * settle)
 			require.NoError(t, m.update())
@@ -93,8 +93,9 @@ func (m *machine) draw(purpose string, n int) int {
 	return rapid.IntRange(0, n-1).Draw(m.t, purpose)
 }
 
-// write makes fewer than a number of changes. Often no time passes between them,
-// some are seen later than they were stamped, and some are stamped in the future.
+// write makes fewer than n changes. Often no time passes between them, some
+// become visible later than they were stamped, and some are stamped in the
+// future.
 func (m *machine) write(choose choice, most int) {
 	for range choose("changes", most) {
 		m.now = m.now.Add([]time.Duration{0, 0, 0, 1, time.Second, time.Hour}[choose("later", 6)])
@@ -116,8 +117,8 @@ func (m *machine) write(choose choice, most int) {
 	}
 }
 
-// update publishes, by a producer that is set up anew. A record that turned up
-// too late is modified once more, as the error says.
+// update publishes with a new producer. A record that appeared too late is
+// modified again, as the error says.
 func (m *machine) update() error {
 	m.out.Fail = nil
 	fresh := *m.producer
@@ -134,12 +135,12 @@ func (m *machine) update() error {
 	}
 }
 
-// onlyFuture reports whether an error says no more than that records wait.
+// onlyFuture reports whether an error says only that records wait.
 func onlyFuture(err error) bool {
 	return errors.Is(err, ErrFuture) && !errors.Is(err, ErrLate) && !errors.Is(err, ErrSameTime) && !errors.Is(err, ErrRecord)
 }
 
-// publish notes what is published, if that is all there is.
+// publish records what is published, if that is certain.
 func (m *machine) publish() {
 	m.published = m.present()
 	settled := m.now
@@ -166,8 +167,8 @@ func (m *machine) touch(err error) {
 	}
 }
 
-// crash begins an update that fails at one of its writes, before or after that
-// takes effect, and all after it.
+// crash runs an update that fails at one of its writes, before or after that
+// takes effect, and at all later ones.
 func (m *machine) crash() {
 	left := m.draw("writes until it crashes", 9)
 	after := m.draw("the last takes effect", 2) == 1
@@ -186,14 +187,14 @@ func (m *machine) crash() {
 	if err != nil && !errors.Is(err, feedtest.ErrDisk) && !onlyFuture(err) {
 		require.ErrorIs(m.t, err, ErrLate)
 	}
-	if m.published = nil; err == nil || onlyFuture(err) { // else it may have been carried out or not
+	if m.published = nil; err == nil || onlyFuture(err) { // otherwise it may or may not have taken effect
 		m.publish()
 	}
 }
 
-// busy harvests while the producer is at work and responses are lost. Now and
-// then the consumer crashes before it has stored what came. The requests are made
-// by another goroutine than the one that may draw.
+// busy harvests while the producer works and responses are lost. Now and then
+// the consumer crashes before it has stored the result. The requests come from
+// a different goroutine than the one that may draw.
 func (m *machine) busy() {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(m.t, "seed"), 0))
 	choose := func(_ string, n int) int { return r.IntN(n) }
@@ -234,7 +235,7 @@ func (m *machine) harvest() {
 	}
 }
 
-// idle harvests with nothing new.
+// idle harvests when nothing is new.
 func (m *machine) idle() {
 	before := len(m.wire.requests)
 	h, changes, err := m.consumer.harvest(m.t.Context())

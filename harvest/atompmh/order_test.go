@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A record from the future waits for its time, is reported, and stops nobody
-// else; its earlier state is published until then.
+// A record from the future waits for its time, is reported, and does not hold
+// up other records. Until then its earlier state is published.
 func TestFuture(t *testing.T) {
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestFuture(t *testing.T) {
 	}
 }
 
-// A record that is deleted is not kept because its deletion is stamped in the
-// future, where its absence is all that is said.
+// If only absence shows deletions, a deleted record does not stay because its
+// deletion is stamped in the future.
 func TestFutureDeletion(t *testing.T) {
 	p := Producer{Output: newMemory(), Base: base, Deletions: ByAbsence, Now: func() time.Time { return noon }}
 	p.Pool = items(item("urn:a", noon))
@@ -61,8 +61,8 @@ func TestFutureDeletion(t *testing.T) {
 	require.Empty(t, published(t, &p))
 }
 
-// Where what is published is from the future already, an update says so rather
-// than to publish nothing for ever.
+// If the published feed itself is from the future, an update returns an error
+// instead of never publishing anything.
 func TestPublishedFuture(t *testing.T) {
 	now := noon.AddDate(80, 0, 0)
 	p := Producer{Output: newMemory(), Base: base, Now: func() time.Time { return now }}
@@ -76,8 +76,8 @@ func TestPublishedFuture(t *testing.T) {
 	require.ErrorContains(t, err, "urn:b")
 }
 
-// A change that is seen late is found however late it is: by a Producer that is
-// set up anew at once, by another after the interval.
+// A change that becomes visible late is found however late it is: at once by a
+// new Producer, and by a running one after the interval.
 func TestCompare(t *testing.T) {
 	late := item("urn:late", noon.Add(-90*time.Second))
 	older := Item{ID: "urn:c", Modified: noon.AddDate(0, -3, 0), Deleted: true}
@@ -86,7 +86,7 @@ func TestCompare(t *testing.T) {
 		it      Item
 		want    error
 		clause  string
-		after   time.Duration // until it is found; negative: it never is
+		after   time.Duration // time until it is found; negative: never
 	}{
 		"by default":          {0, late, ErrLate, "atom-pmh#7", 24 * time.Hour},
 		"by the hour":         {time.Hour, late, ErrLate, "atom-pmh#7", time.Hour},
@@ -140,8 +140,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Where an archive has been taken away, what may have been in it is not taken
-// for late.
+// If an archive was removed, the records that may have been in it do not count
+// as late.
 func TestCompareWithoutArchive(t *testing.T) {
 	out := newMemory()
 	p := Producer{Output: out, Base: base, Split: feedhistory.Split{Size: 1}}
@@ -158,8 +158,8 @@ func TestCompareWithoutArchive(t *testing.T) {
 	require.ErrorIs(t, fresh.Update(t.Context()), ErrLate)
 }
 
-// One entry from the future does not move the mark there: what comes after is
-// found, and it is reported once.
+// An entry from the future does not move the mark there: later changes are
+// found, and the entry is reported once.
 func TestFutureMark(t *testing.T) {
 	s := serve(t, map[string]string{
 		"/feed": feed("2099-01-01T00:00:00Z", "/1", record("urn:x", "2099-01-01T00:00:00Z"), record("urn:b", day(3))),
@@ -179,7 +179,7 @@ func TestFutureMark(t *testing.T) {
 	require.Equal(t, "/feed /3 /2 /1", strings.Join(s.asked, " "))
 	require.Equal(t, markAt(5).Time, mark.Time)
 
-	// A mark that an earlier version has set to the future is not gone by.
+	// A mark that an earlier version has set to the future is not used.
 	mark.Time = time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	s.docs["/feed"] = strings.Replace(feed("2099-01-01T00:00:00Z", "/4", record("urn:e", day(6))), "<id>", "<id>", 1)
 	s.docs["/4"] = feed(day(5), "/3", record("urn:d", day(5)))
@@ -189,8 +189,8 @@ func TestFutureMark(t *testing.T) {
 	require.Equal(t, markAt(6).Time, mark.Time)
 }
 
-// A deletion that was reported is not taken back by what is left of the record
-// where the deletion could not be read, nor by what the next harvest finds.
+// A reported deletion is not taken back by what is left of the record if the
+// deletion could not be read, nor by what the next harvest finds.
 func TestDeletedStays(t *testing.T) {
 	archive := feed(day(4), "/1", record("urn:a", day(2)), deletion("urn:a", day(4)))
 	s := serve(t, map[string]string{
@@ -216,8 +216,8 @@ func TestDeletedStays(t *testing.T) {
 	require.Equal(t, markAt(5).Time, next.Time)
 }
 
-// Of two copies with one time, the one that counts is known only when all has
-// been read.
+// Of two copies with the same time, it is known only after everything has been
+// read which one counts.
 func TestCopyStays(t *testing.T) {
 	moved := strings.Replace(record("urn:a", day(2)), "org/a", "org/moved", 1)
 	s := serve(t, map[string]string{

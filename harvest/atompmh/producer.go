@@ -17,35 +17,37 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Pool is a producer's question to its records: those that were created,
-// modified or deleted at or after a time, each once, as it is now, in any order;
-// since the zero time, all. An error ends it.
+// A Pool returns records of a producer: those that were created, modified or
+// deleted at or after a time, each once in its present state, in any order; all
+// records for the zero time. An error ends the sequence.
 //
-// Of each record every change has a later last modified time than the one before
-// (atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24).
+// Every change of a record must have a later last modified time than the one
+// before (atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24).
 type Pool func(ctx context.Context, since time.Time) iter.Seq2[Item, error]
 
-// An Item is a metadata record of a pool, or one that was deleted from it.
+// An Item is a metadata record of a pool, or a deleted one.
 type Item struct {
-	ID       string    // the identifier, an IRI, for good (atom-pmh#10)
+	ID       string    // the identifier, an IRI that never changes (atom-pmh#10)
 	Modified time.Time // when it was created, last modified, or deleted (atom-pmh#11, atom-pmh#22)
 	Title    string    // for people who look at the feed; may be empty
 	Deleted  bool
 
-	// Representations are where it can be retrieved, one at least, each with an absolute
-	// URL and its media type (atom-pmh#15, atom-pmh#16). Disregarded if Deleted.
+	// Representations are where the record can be retrieved: at least one, each
+	// with an absolute URL and its media type (atom-pmh#15, atom-pmh#16). They
+	// are ignored if Deleted is set.
 	Representations []Representation
 }
 
-// Deletions says how a producer tells of deleted records: all alike
-// (atom-pmh#17).
+// Deletions says how a producer shows that records are deleted, all in the same
+// way (atom-pmh#17).
 type Deletions uint8
 
 const (
 	// ByEntry adds a deletion entry. The feed may have archives.
 	ByEntry Deletions = iota
-	// ByAbsence removes all entries of the record from a feed that is one complete
-	// document. It needs no memory of what was deleted, and suits small pools.
+	// ByAbsence removes all entries of the record from a feed that is one
+	// complete document. The producer need not remember deletions; this suits
+	// small pools.
 	ByAbsence
 )
 
@@ -57,71 +59,74 @@ func (d Deletions) String() string {
 	return "entry"
 }
 
-// A Producer publishes a pool as a feed to harvest. Output, Base and Pool must be
-// set.
+// A Producer publishes a pool as a feed to harvest. Output, Base and Pool must
+// be set.
 //
-// All that it remembers is the published feed: a Producer that is set up anew
-// goes on where another has ended. A feed is to be published by one at a time;
-// another gets publish.ErrLocked.
+// All state is in the published feed: another Producer continues where the last
+// one ended. Only one may publish a feed at a time; another gets
+// publish.ErrLocked.
 type Producer struct {
 	Output publish.Output
 	Base   string // the URL under which the output is served
 	Pool   Pool
 
-	// Head describes the feed; nil means as published, and at first with Base as
-	// its title. Without authors, its title is the author: Atom requires one.
+	// Head describes the feed; nil means the published head, and at first one
+	// with Base as its title. If it has no authors, its title is used as the
+	// author, because Atom requires one.
 	Head  *feedhistory.Document
-	Name  string            // Name is the subscription document's; "" means feed.atom.
+	Name  string            // Name is the name of the subscription document; "" means feed.atom.
 	Split feedhistory.Split // Split says where to cut the feed into archives; zero means every 100 entries.
 
-	// Deletions cannot be changed while the published feed contradicts it: see
+	// Deletions cannot be changed if the published feed contradicts it: see
 	// Update.
 	Deletions Deletions
 
 	// Historical keeps the entries of earlier states of records (atom-pmh#27).
-	// Otherwise a record's new entry replaces the old one, unless that is archived:
-	// archives do not change.
+	// Otherwise a record's new entry replaces the old one, unless that is
+	// archived, because archives do not change.
 	Historical bool
 
 	// Settle is how long a change may take to appear in the pool after it was
-	// stamped, for example because transactions end in another order than they
-	// began. Update leaves younger changes to a later one. Zero means no time: a
-	// change that appears after a later one was published is refused (ErrLate).
-	// With ByAbsence the order has no meaning.
+	// stamped, for example because transactions end in a different order than
+	// they began. Update leaves younger changes to a later update. Zero means
+	// no time: a change that appears after a later one was published is refused
+	// (ErrLate). With ByAbsence the order does not matter.
 	Settle time.Duration
 
-	// Compare is how often to compare the whole pool with the whole published feed,
-	// to find changes however late they appear. A Producer compares at its first
-	// Update, and then at this interval; in between it finds changes that are at
-	// most a minute late, or Settle. Zero means a day, negative never. With
-	// ByAbsence every update compares everything.
+	// Compare is the time between comparisons of the whole pool with the whole
+	// published feed, which find changes however late they appear. A Producer
+	// compares at its first Update, and then at this interval; in between it
+	// finds changes that are at most a minute late, or Settle if that is more.
+	// Zero means a day, a negative value never. With ByAbsence every update
+	// compares everything.
 	Compare time.Duration
 
 	Now func() time.Time // Now is the clock that stamps changes; nil means time.Now.
 
-	compared time.Time // when the whole pool was
+	compared time.Time // when the whole pool was last compared
 }
 
-// URL returns that of the subscription document: what consumers are given.
+// URL returns the URL of the subscription document, for consumers.
 func (p *Producer) URL() string { return p.publisher().URL() }
 
-// Update publishes what changed in the pool since the last one, all or nothing:
-// at first all of it. The items are in memory meanwhile.
+// Update publishes what has changed in the pool since the last update, at first
+// everything, and either all of it or nothing. The items are in memory
+// meanwhile.
 //
-// A record that cannot be published gives a *RecordError. It is ErrLate for one
-// that is seen after a later one was published: consumers need not look for it
-// any more (atom-pmh#7), so let it be modified once more. It is ErrSameTime for
-// one that changed again within one and the same last modified time.
+// If a record cannot be published, the error is a *RecordError. It is ErrLate
+// if the record appeared after a later one was published: consumers no longer
+// look for it (atom-pmh#7), so modify it again. It is ErrSameTime if the record
+// has changed again without a later modified time.
 //
-// A record whose time is ahead of the clock waits until that has come: else
-// nothing could be published before. The published feed has its earlier state
-// until then. If it is more than a minute ahead the error is ErrFuture, but the
-// other records have been published all the same.
+// A record whose time is ahead of the clock waits for that time, because
+// otherwise nothing else could be published before it. Until then the published
+// feed has its earlier state. If the time is more than a minute ahead, the
+// error is ErrFuture, but the other records have been published.
 //
-// Where the published feed tells of deletions in the other way, the error is a
-// *DeletionsError: if it is to be ByAbsence, and there are deletion entries or
-// archives; if it is to be ByEntry, and records may have vanished without a
-// trace. Then a new feed is to be begun, under another Name.
+// If the published feed shows deletions in the other way, the error is a
+// *DeletionsError: for ByAbsence, if there are deletion entries or archives;
+// for ByEntry, if records may have vanished without a trace. Begin a new feed
+// then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
 		return errors.New("atompmh: an Output and a Pool are needed")
@@ -166,13 +171,13 @@ func (p *Producer) Update(ctx context.Context) error {
 
 var errVanished = errors.New("records may have been deleted without a deletion entry")
 
-// publisher returns the one for a feed with deletion entries.
+// publisher returns the Publisher for a feed with deletion entries.
 func (p *Producer) publisher() *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.Output, Base: p.Base, Name: p.Name, Split: p.Split,
 		Chronological: true, Versions: p.Historical,
-		// While there is one document with all active entries it should say so
-		// (atom-pmh#32), but not beside deletion entries (atom-pmh#18).
+		// As long as one document has all active entries, it should say so
+		// (atom-pmh#32), but not if it has deletion entries (atom-pmh#18).
 		Complete: func(d *feedhistory.Document) bool { return !slices.ContainsFunc(d.Entries, isDeletion) },
 	}
 }
@@ -186,10 +191,11 @@ func (p *Producer) now() time.Time {
 	return p.Now()
 }
 
-// name is that of the subscription document in the output.
+// name returns the name of the subscription document in the output.
 func (p *Producer) name() string { return cmp.Or(p.Name, "feed.atom") }
 
-// unlimited are the limits for what was written here: memory is the bound.
+// unlimited are the limits for documents written here, which only memory
+// limits.
 var unlimited = feedhistory.Limits{
 	Bytes: math.MaxInt64 - 1, Elements: math.MaxInt32, Entries: math.MaxInt32, HeadLinks: math.MaxInt32,
 	ID: math.MaxInt32, URL: math.MaxInt32,
@@ -204,7 +210,7 @@ func (p *Producer) published() (*feedhistory.Document, error) {
 	return doc, err
 }
 
-// document returns what is published by a name.
+// document returns the published document with a name.
 func (p *Producer) document(name string) (*feedhistory.Document, error) {
 	f, err := p.Output.Open(name)
 	if err != nil {
@@ -214,7 +220,7 @@ func (p *Producer) document(name string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: unlimited, Strict: true}.Parse(f, "")
 }
 
-// head returns what describes the feed.
+// head returns the head section that describes the feed.
 func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
 	head := feedhistory.Document{Title: p.Base}
 	switch {
@@ -233,7 +239,7 @@ func (p *Producer) head(published *feedhistory.Document) *feedhistory.Document {
 	return &head
 }
 
-// entries returns the entries of what changed since a time, the oldest first.
+// entries returns the entries of what has changed since a time, oldest first.
 func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*feedhistory.Entry, err error) {
 	given := map[string]bool{}
 	for it, err := range p.Pool(ctx, since) {
@@ -242,7 +248,7 @@ func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*fee
 		}
 		e, err := it.entry()
 		if err == nil && given[it.ID] {
-			err = it.refused("atom-pmh#8", "the pool has it twice")
+			err = it.refused("atom-pmh#8", "the pool returned it twice")
 		}
 		if err != nil {
 			return nil, err
@@ -256,7 +262,7 @@ func (p *Producer) entries(ctx context.Context, since time.Time) (entries []*fee
 	return entries, nil
 }
 
-// recordErrors returns the errors of a Publisher in the words of records.
+// recordErrors converts the errors of a Publisher into those of records.
 func recordErrors(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// items is a Pool of what never changes.
+// items is a Pool that never changes.
 func items(all ...Item) Pool {
 	return func(_ context.Context, since time.Time) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
@@ -36,7 +36,7 @@ func item(id string, at time.Time) Item {
 	return Item{ID: id, Modified: at, Title: id, Representations: []Representation{{"https://example.org/" + id[4:], "text/html"}}}
 }
 
-// A record that lacks what it must have is refused, and nothing is published.
+// A record that lacks a required part is refused, and nothing is published.
 func TestRecordErrors(t *testing.T) {
 	with := func(change func(*Item)) Item {
 		it := item("urn:a", noon)
@@ -74,7 +74,7 @@ func TestRecordErrors(t *testing.T) {
 		}
 	}
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon), item("urn:a", noon.Add(1)))}
-	require.ErrorContains(t, p.Update(t.Context()), "the pool has it twice (atom-pmh#8)")
+	require.ErrorContains(t, p.Update(t.Context()), "the pool returned it twice (atom-pmh#8)")
 	require.ErrorContains(t, new(Producer).Update(t.Context()), "are needed")
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		p := Producer{Output: newMemory(), Base: "/records", Pool: items(), Deletions: mode}
@@ -87,7 +87,8 @@ func TestRecordErrors(t *testing.T) {
 	require.ErrorIs(t, p.Update(t.Context()), failed)
 }
 
-// What comes too late, or twice with one time, is refused; Settle waits for it.
+// A record that comes too late, or twice with the same time, is refused; Settle
+// waits for it.
 func TestLate(t *testing.T) {
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon))}
 	require.NoError(t, p.Update(t.Context()))
@@ -123,7 +124,7 @@ func TestLate(t *testing.T) {
 	require.Equal(t, []string{"urn:a", "urn:late"}, published(t, &p))
 }
 
-// published returns the ids in the subscription document, in its order.
+// published returns the ids in the subscription document in its order.
 func published(t *testing.T, p *Producer) (ids []string) {
 	doc, err := p.published()
 	require.NoError(t, err)
@@ -133,8 +134,8 @@ func published(t *testing.T, p *Producer) (ids []string) {
 	return ids
 }
 
-// How a feed tells of deletions cannot be changed where what is published
-// contradicts it.
+// The way in which a feed shows deletions cannot change if the published feed
+// contradicts that.
 func TestChangeOfDeletions(t *testing.T) {
 	deleted := Item{ID: "urn:b", Modified: noon.Add(time.Second), Deleted: true}
 	for name, test := range map[string]struct {
@@ -166,7 +167,7 @@ func TestChangeOfDeletions(t *testing.T) {
 			require.ErrorAs(t, err, &deletions)
 			require.Equal(t, test.first, deletions.Published)
 			require.ErrorIs(t, err, deletions.Err)
-			require.ErrorContains(t, err, "tells of deletions by "+test.first.String())
+			require.ErrorContains(t, err, "shows deletions by "+test.first.String())
 			require.Equal(t, before, out.text(t, "feed.atom"))
 			out.requireUnlocked(t)
 		})
@@ -182,10 +183,10 @@ func TestChangeOfDeletions(t *testing.T) {
 	}
 }
 
-// Over HTTP, at each step of a pool's life: what is published is free of
-// findings, consumers that come at each step or only in the end have the pool,
-// history is there or not as it is set, and an update with nothing new writes
-// nothing.
+// Over HTTP, at each step of a pool's life: the checks find nothing in what is
+// published; consumers that come at each step or only at the end have the pool;
+// the history is there according to the setting; and an update with nothing new
+// writes nothing.
 func TestProducer(t *testing.T) {
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		for _, historical := range []bool{false, true} {
@@ -258,7 +259,7 @@ func versionsOf(t *testing.T, client *feedhistory.Client, url, id string) (n int
 	return n
 }
 
-// The head is the caller's, and stays as it is published if there is none.
+// The head is the caller's, or else stays as it is published.
 func TestHead(t *testing.T) {
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		out := newMemory()

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// A Queue has the records that are still to be fetched, by their identifiers. It
-// is to be stored as JSON, together with the Mark. The zero value has none; a map
-// must have been made before it is used.
+// A Queue has the records that are still to be fetched, by identifier. Store it
+// as JSON, together with the Mark. The zero value is empty; make the map before
+// you use it.
 type Queue map[string]Pending
 
-// A Pending record is one that is still to be fetched.
+// A Pending is a record that is still to be fetched.
 type Pending struct {
 	Time   time.Time `json:"time"` // its last modified time
-	URL    string    `json:"url"`  // of the representation that was chosen
+	URL    string    `json:"url"`  // the URL of the chosen representation
 	Type   string    `json:"type,omitempty"`
-	Failed int       `json:"failed,omitempty"` // how often it could not be fetched
+	Failed int       `json:"failed,omitempty"` // the number of failed tries
 }
 
-// FetchQueued is Fetch with a memory: a record stands in the queue from when its
-// change is taken until it has come, or turns out to be gone. After the changes
-// come those of the queue that none of the changes is about, the oldest first,
+// FetchQueued is Fetch with a memory: a record is in the queue from when its
+// change is taken until the record has come, or turns out to be gone. After the
+// changes come the records of the queue that were not among them, oldest first,
 // without their Entry.
 //
-// The queue changes until the sequence has ended, or is left.
+// The queue changes until the sequence has ended, or you leave it.
 func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, error], queue Queue) iter.Seq2[Fetched, error] {
 	return func(yield func(Fetched, error) bool) {
 		for f, err := range h.Fetch(ctx, queue.all(changes)) {
@@ -42,7 +42,8 @@ func (h *Harvester) FetchQueued(ctx context.Context, changes iter.Seq2[Change, e
 	}
 }
 
-// all yields changes, which are put into the queue, and then what else was in it.
+// all yields changes, which it adds to the queue, and then the rest of the
+// queue.
 func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 	before := maps.Clone(q)
 	return func(yield func(Change, error) bool) {
@@ -72,7 +73,7 @@ func (q Queue) all(changes iter.Seq2[Change, error]) iter.Seq2[Change, error] {
 	}
 }
 
-// done notes what has become of a record.
+// done records what has become of a record.
 func (q Queue) done(f Fetched) {
 	p, ok := q[f.ID]
 	switch {

@@ -16,13 +16,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueue: whatever fails, however often the consumer leaves in the midst, and
-// whatever is modified or deleted meanwhile: once the server is well again, one
-// more round brings the present representation of each record that is there, and
-// the queue is empty.
+// TestQueue checks that, whatever fails, however often the consumer leaves
+// early, and whatever is modified or deleted meanwhile: once the server works
+// again, one more round brings the present representation of each present
+// record, and the queue is empty.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		present := map[string]int{} // by id, which state the record has
+		present := map[string]int{} // by id, the state of the record
 		has := map[string]string{}
 		well, n := false, 0
 		w := &wire{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func take(t *rapid.T, h *Harvester, queue Queue, pending []Change, has map[strin
 			break
 		}
 	}
-	for _, c := range pending[:taken] { // what was taken and is deleted need not come again
+	for _, c := range pending[:taken] { // deleted records that were taken need not come again
 		if c.Kind == Deleted {
 			delete(has, c.ID)
 		}

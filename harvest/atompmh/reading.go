@@ -15,20 +15,20 @@ import (
 // from a mark.
 type reading struct {
 	from    Mark
-	history bool // historical entries are wanted
+	history bool // whether historical entries are wanted
 
-	first     *feedhistory.Document // the subscription document; the newest copy of it
-	unchanged bool                  // it is what the mark knows
+	first     *feedhistory.Document // the newest copy of the subscription document
+	unchanged bool                  // whether it is the one that the mark knows
 	documents int
-	complete  bool // a document had everything, beside those before it
-	toTheEnd  bool // the stop rule does not hold
-	all       bool // the mark is worth nothing: everything is reported
+	complete  bool // whether a document is complete, together with newer ones
+	toTheEnd  bool // whether to ignore the stop rule
+	all       bool // whether to report everything, because the mark cannot be used
 
 	latest  map[string]version              // the latest entry of each record
-	earlier map[string][]*feedhistory.Entry // those before it, in any order, if they are wanted
+	earlier map[string][]*feedhistory.Entry // earlier entries, in any order, if they are wanted
 	others  []Change
-	now     time.Time // by the server's clock, when the subscription document came
-	newest  time.Time // of all entries, but for those from the future
+	now     time.Time // when the subscription document came, by the server's clock
+	newest  time.Time // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 }
 
@@ -48,8 +48,8 @@ func newReading(from Mark, history bool) *reading {
 
 // read reads the documents that a harvest needs: the subscription document and,
 // unless that is complete, those that prev-archive leads to, down to the first
-// that is older than the mark (atom-pmh consumer#1, consumer#2). The error is that
-// of the first document, or the context's.
+// one that is older than the mark (atom-pmh consumer#1, consumer#2). The error
+// is that of the first document, or the context's.
 func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string) error {
 	subscription, _, _ := strings.Cut(url, "#")
 	known := func(u string) feedhistory.Known {
@@ -60,13 +60,13 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 	}
 	for doc, err := range http.Walk(ctx, url, &feedhistory.WalkOptions{Known: known}) {
 		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-			if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // else it is damage, as below
+			if gap.From != gap.URL || gap.Reason != feedhistory.ReasonMalformed { // otherwise it is damage, as below
 				r.miss(gap)
 			}
 			continue
 		}
 		if _, r.unchanged = errors.AsType[*feedhistory.Unchanged](err); r.unchanged {
-			return nil // and so is everything that it leads to
+			return nil // and neither has anything that it leads to
 		}
 		if err == nil {
 			r.damaged(doc)
@@ -88,13 +88,13 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 	return nil
 }
 
-// damaged lets nothing be concluded from a document that is not well-formed
-// outside its entries: what is missing from it may only be lost.
+// damaged draws no conclusions from a document that is not well-formed outside
+// its entries, because what it lacks may only be lost.
 func (r *reading) damaged(doc *feedhistory.Document) {
 	r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...)
 }
 
-// miss takes in what could be read of a damaged document.
+// miss processes what could be read of a damaged document.
 func (r *reading) miss(gap *feedhistory.Gap) {
 	r.gaps = append(r.gaps, gap)
 	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
@@ -102,15 +102,15 @@ func (r *reading) miss(gap *feedhistory.Gap) {
 	}
 }
 
-// add takes in a document, and reports whether those before it are wanted.
+// add processes a document, and reports whether older ones are wanted.
 func (r *reading) add(doc *feedhistory.Document) bool {
 	if r.documents++; r.first == nil {
 		r.begin(doc)
 	} else if doc.URL == r.first.URL {
-		r.first = doc // read again, as an archive was missing
+		r.first = doc // read again, because an archive was missing
 	}
 	if len(doc.Entries) > 0 && updatedOf(doc).Before(r.from.Time) && !r.toTheEnd {
-		return false // and everything in it is known
+		return false // everything in it is known
 	}
 	r.entries(doc)
 	if doc.Complete {
@@ -119,25 +119,26 @@ func (r *reading) add(doc *feedhistory.Document) bool {
 	return !doc.Complete && doc.Kind() == feedhistory.Archived
 }
 
-// begin takes in what the subscription document says of the feed. One that is
-// older than the mark is of a feed that was set back, or whose clock was: then
-// what is older than the mark need not be known.
+// begin processes what the subscription document says about the feed. If it is
+// older than the mark, the feed or its clock was set back; then what is older
+// than the mark may be unknown.
 //
-// A complete feed tells of deletions by leaving records out. If it is none any
-// more, that must be made up for once: whatever is nowhere in the whole feed was
-// deleted before.
+// A complete feed shows deletions by leaving records out. If the feed is no
+// longer complete, that must be made up for once: what is nowhere in the whole
+// feed was deleted before.
 func (r *reading) begin(doc *feedhistory.Document) {
 	r.first, r.now = doc, dateOf(doc)
 	r.all = r.from.IsZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete
-	// A mark from the future stands for what no harvest can have read.
+	// No harvest can have read what a mark from the future claims.
 	r.toTheEnd = r.all || r.from.Complete || r.from.Time.After(r.now.Add(24*time.Hour))
 	if !r.toTheEnd {
 		r.newest = r.from.Time
 	}
 }
 
-// dateOf is when a document came, by the server's clock, which the producer's
-// stamps should be of; by our own if the server does not tell the time.
+// dateOf returns when a document came, by the server's clock, which should also
+// be that of the producer's stamps; by our own clock if the server does not
+// tell the time.
 func dateOf(doc *feedhistory.Document) time.Time {
 	for _, t := range []time.Time{doc.Response.Date, doc.Response.Received} {
 		if !t.IsZero() {
@@ -147,8 +148,8 @@ func dateOf(doc *feedhistory.Document) time.Time {
 	return time.Now()
 }
 
-// updatedOf is when a document was updated. One that has an entry of a later
-// time breaks a rule (atom-pmh#5), and is taken to be as late as that.
+// updatedOf returns when a document was updated. If an entry has a later time,
+// which breaks a rule (atom-pmh#5), it returns that time.
 func updatedOf(doc *feedhistory.Document) time.Time {
 	t := doc.Updated
 	for _, e := range doc.Entries {
@@ -159,7 +160,7 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 	return t
 }
 
-// entries takes in a document's entries.
+// entries processes a document's entries.
 func (r *reading) entries(doc *feedhistory.Document) {
 	updated := updatedOf(doc)
 	for _, e := range doc.Entries {
@@ -181,9 +182,9 @@ func (r *reading) entries(doc *feedhistory.Document) {
 	}
 }
 
-// supersedes reports whether a version is to be preferred to one that was read
-// before it, in the same or in a newer document: the later one, and of equally
-// late ones the deletion (atom-pmh consumer#4).
+// supersedes reports whether a version takes precedence over one that was read
+// before it, in the same or in a newer document: the later one does, and of
+// equally late ones the deletion (atom-pmh consumer#4).
 func (v version) supersedes(old version) bool {
 	if v.entry.Updated.Equal(old.entry.Updated) {
 		return v.kind == Deleted && old.kind != Deleted
@@ -198,7 +199,7 @@ func change(v version) Change {
 	}
 }
 
-// changes returns what is new since the mark, the oldest first.
+// changes returns what is new since the mark, oldest first.
 func (r *reading) changes() []Change {
 	changes := slices.Clone(r.others)
 	for id, v := range r.latest {
@@ -217,11 +218,11 @@ func (r *reading) changes() []Change {
 	return changes
 }
 
-// follows reports whether a version is news to who has seen another. An older
-// one is none: it is what is left where the later was not read, because it has
-// been taken out of the feed, or its document is cut short. Only a complete feed
-// may go back. Of two copies with one time, the one that counts is known only
-// once all has been read.
+// follows reports whether a version is news to those who have seen another one.
+// An older version is not: it is left when the later one was not read, because
+// it was removed from the feed, or its document is cut short. Only a complete
+// feed may go back. Of two copies with the same time, it is known only after
+// everything has been read which one counts.
 func (r *reading) follows(v version, seen Seen) bool {
 	now := seenOf(v.entry, v.kind)
 	switch {
@@ -235,8 +236,7 @@ func (r *reading) follows(v version, seen Seen) bool {
 	return now.Time.After(seen.Time)
 }
 
-// historical returns what was read of a record's entries before its latest, each
-// once, the oldest first.
+// historical returns the earlier entries of a record, each once, oldest first.
 func (r *reading) historical(latest *feedhistory.Entry) []*feedhistory.Entry {
 	before := slices.DeleteFunc(r.earlier[latest.ID], func(e *feedhistory.Entry) bool {
 		return !e.Updated.Before(latest.Updated)
@@ -245,7 +245,7 @@ func (r *reading) historical(latest *feedhistory.Entry) []*feedhistory.Entry {
 	return slices.CompactFunc(before, func(a, b *feedhistory.Entry) bool { return a.Updated.Equal(b.Updated) })
 }
 
-// absent returns the records that the feed had and has no more.
+// absent returns the records that the feed once had and no longer has.
 func (r *reading) absent() (gone []Change) {
 	for id, seen := range r.from.Seen {
 		if _, there := r.latest[id]; there || seen.Deleted {
@@ -259,9 +259,9 @@ func (r *reading) absent() (gone []Change) {
 // whole reports whether nothing is missing.
 func (r *reading) whole() bool { return len(r.gaps) == 0 }
 
-// subscription returns what to know of the subscription document the next time.
-// While that has entries from the future it says nothing of what comes before
-// them, and so is to be read again even if it is the same.
+// subscription returns what to remember about the subscription document. While
+// it has entries from the future, it says nothing about what comes before them,
+// so it must be read again even if it has not changed.
 func (r *reading) subscription() feedhistory.Known {
 	known := r.first.Known()
 	if slices.ContainsFunc(r.first.Entries, func(e *feedhistory.Entry) bool { return e.Updated.After(r.now) }) {
@@ -270,7 +270,7 @@ func (r *reading) subscription() feedhistory.Known {
 	return known
 }
 
-// outcome returns what is to be said of the harvest.
+// outcome returns the result of the harvest.
 func (r *reading) outcome(overlap time.Duration) outcome {
 	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
 	if r.unchanged || !o.whole {
@@ -287,7 +287,7 @@ func (r *reading) outcome(overlap time.Duration) outcome {
 	}
 	for id, v := range r.latest {
 		if !r.complete && v.in.Before(back) {
-			continue // and will not be read again
+			continue // it will not be read again
 		}
 		seen, ok := r.from.Seen[id]
 		if !ok || r.all || r.follows(v, seen) {

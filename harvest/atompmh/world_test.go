@@ -28,7 +28,7 @@ func newPool() *pool {
 	return &pool{now: time.Date(2012, 11, 1, 7, 0, 0, 0, time.UTC), items: map[string]Item{}}
 }
 
-// put creates or modifies a record, at a time that is later than its last.
+// put creates or modifies a record, at a later time than its last.
 func (p *pool) put(id string, at time.Time) {
 	p.count++
 	p.set(Item{ID: id, Modified: at, Title: id, Representations: []Representation{
@@ -74,7 +74,7 @@ type copied struct {
 	gone bool
 }
 
-// present returns the records that there are, and their states.
+// present returns the present records and their states.
 func (p *pool) present() map[string]copied {
 	all := map[string]copied{}
 	for id, it := range p.items {
@@ -92,7 +92,7 @@ type consumer struct {
 	has  map[string]copied
 }
 
-// harvest harvests once, and stores what came, with the mark.
+// harvest harvests once, and stores the result with the mark.
 func (c *consumer) harvest(ctx context.Context) (h *Harvest, changes []Change, err error) {
 	h = c.Harvest(ctx, c.mark)
 	for change, failed := range h.Changes() {
@@ -161,11 +161,11 @@ func (m *memory) text(t require.TestingT, name string) string {
 	return string(data)
 }
 
-// A wire carries requests to a handler, and what happens before them.
+// A wire carries requests to a handler, after whatever happens before them.
 type wire struct {
 	handler  http.Handler
 	before   func()
-	lose     func() bool // the response, once it has been made
+	lose     func() bool // whether to lose the response after it was made
 	requests []*http.Request
 	statuses []int
 }
@@ -186,7 +186,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// client returns a client that asks for one document at a time, and tries once.
+// client returns a client that requests one document at a time, and tries once.
 func (w *wire) client() *feedhistory.Client {
 	return &feedhistory.Client{
 		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1}, Policy: feedhistory.Policy{PerHost: 1},

@@ -29,8 +29,8 @@ func perSecond(b *testing.B) {
 	b.ReportMetric(float64(benchEntities)*float64(b.N)/b.Elapsed().Seconds(), "entities/s")
 }
 
-// BenchmarkConsumer reads a feed of pages of 1 MB over loopback, beside a plain
-// loop over the same pages that keeps nothing but bodies.
+// BenchmarkConsumer reads a feed of pages of 1 MB over loopback, compared with
+// a plain loop over the same pages that keeps only bodies.
 func BenchmarkConsumer(b *testing.B) {
 	out := newMemory()
 	require.NoError(b, (&Producer{Output: out}).Append(benchBatch()...))
@@ -79,9 +79,9 @@ func plainRead(b *testing.B, url string) (n int) {
 	}
 }
 
-// BenchmarkProducer appends entities to pages of 1 MB in memory, a thousand at a
-// time, beside a plain loop that writes the same entities as multipart bodies
-// and puts those.
+// BenchmarkProducer appends entities to pages of 1 MB in memory, a thousand at
+// a time, compared with a plain loop that writes the same entities as multipart
+// bodies and puts those.
 func BenchmarkProducer(b *testing.B) {
 	batch := benchBatch()
 	b.Run("append", func(b *testing.B) {

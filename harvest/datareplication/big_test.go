@@ -17,7 +17,7 @@ import (
 
 var pageBytes = flag.Int64("page-bytes", 64<<20, "size of the page of TestBigPage")
 
-// TestBigPage: memory stays flat however large a page is.
+// TestBigPage checks that memory does not grow with the size of a page.
 func TestBigPage(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	n := int(*pageBytes / int64(len(body)))
@@ -55,7 +55,8 @@ func TestBigPage(t *testing.T) {
 	t.Logf("%d MB in %d entities: %d KB more of live heap at most", *pageBytes>>20, n, (int64(most)-int64(before))>>10)
 }
 
-// TestLimits: what is too large is an error, and what came before is not lost.
+// TestLimits checks that what is too large is an error, and that what came
+// before is not lost.
 func TestLimits(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
@@ -80,7 +81,8 @@ func TestLimits(t *testing.T) {
 	require.ErrorAs(t, err, &exceeded)
 }
 
-// TestSameOrigin: the policy holds for links and for the pages of a snapshot.
+// TestSameOrigin checks that the policy applies to links and to the pages of a
+// snapshot.
 func TestSameOrigin(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)

@@ -13,39 +13,42 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// A Client keeps up with one feed. Its fields must not change during a harvest.
+// A Client reads one feed. Do not change its fields during a harvest.
 type Client struct {
-	// HTTP has the settings by which requests are made, but for the limits on
-	// documents, as pages may be larger: see Limits. A page may take an hour
-	// unless its Timeouts say otherwise. Nil: the default ones.
+	// HTTP makes the requests, with its settings except for the limits on
+	// documents, because pages may be larger: see Limits. A page may take an
+	// hour unless its Timeouts say otherwise. Nil means a client with default
+	// settings.
 	HTTP *feedhistory.Client
 
-	URL string // of the feed, which leads to its newest page
+	URL string // URL is the URL of the feed, which leads to its newest page.
 
-	// Header returns more header fields for a request, such as Authorization with a
-	// token. It is called for each request to the origin of URL, from several
-	// goroutines, so tokens can be renewed. If it returns an error, the request
-	// fails. Nil means no more fields.
+	// Header returns additional header fields for a request, such as
+	// Authorization with a token. It is called for each request to the origin
+	// of URL, by several goroutines, so that tokens can be renewed. If it
+	// returns an error, the request fails. Nil means no additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Snapshot is the URL of a snapshot's index. A harvest without a cursor begins
-	// with that, and goes on in the feed. "": it begins with the oldest page.
+	// Snapshot is the URL of a snapshot's index. A harvest without a cursor
+	// begins with the snapshot, and continues with the feed. If it is "", such
+	// a harvest begins with the oldest page.
 	Snapshot string
 
-	// Lenient hands entities on that have no Content-ID, or that of another, or no
-	// operation that the protocol knows. Otherwise they end the harvest. After one
-	// without a Content-ID to go on is to go on by time, so some come again.
+	// Lenient yields entities without a Content-ID, with the Content-ID of
+	// another entity, or with an unknown operation. Otherwise such an entity
+	// ends the harvest. After an entity without a Content-ID, a harvest can
+	// only continue by time, so some entities come again.
 	Lenient bool
 
-	Parallel int    // how many pages of a snapshot are read at the same time; zero: 4
-	Limits   Limits // what one harvest may cost
+	Parallel int    // Parallel is the number of pages of a snapshot to read at the same time; zero means 4.
+	Limits   Limits // Limits is what one harvest may use.
 }
 
-// Limits bound a harvest. Zero fields stand for the defaults.
+// Limits are the limits of a harvest. A zero field means its default.
 type Limits struct {
-	Requests int   // a HEAD and a GET for most pages of the feed, a GET for those of a snapshot: 200,000
-	Page     int64 // bytes of a page, decompressed, of which one entity is in memory: 1 TiB
-	Entity   int64 // bytes of an entity's body: 64 MiB
+	Requests int   // Requests is the maximum number of requests: a HEAD and a GET for most pages of the feed, a GET for each page of a snapshot. Zero means 200,000.
+	Page     int64 // Page is the maximum size of a page in bytes, decompressed; only one entity of it is in memory. Zero means 1 TiB.
+	Entity   int64 // Entity is the maximum size of an entity's body in bytes. Zero means 64 MiB.
 }
 
 func (l Limits) withDefaults() Limits {
@@ -56,14 +59,14 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Harvest returns the harvest of what came after the given place. Nothing is
-// requested until its entities are ranged over.
+// Harvest returns the harvest of what came after the given cursor. It makes no
+// request until you range over its entities.
 func (c *Client) Harvest(ctx context.Context, from Cursor) *Harvest {
 	return &Harvest{c: c, ctx: ctx, from: from, cursor: from}
 }
 
-// A Harvest brings the entities of a feed that came after a Cursor, up to the
-// newest that there is. It is for one goroutine.
+// A Harvest yields the entities of a feed after a Cursor, up to the newest. Use
+// it in one goroutine.
 type Harvest struct {
 	c    *Client
 	ctx  context.Context
@@ -73,15 +76,16 @@ type Harvest struct {
 	requests int
 }
 
-// Entities yields entities in the feed's order, each once it is whole. Those of
-// a snapshot come before: each page's in its order, but those of several pages
-// intermingled.
+// Entities yields the entities in the feed's order, each once it is whole. The
+// entities of a snapshot come first: those of a page in its order, but those of
+// several pages interleaved.
 //
 // An error ends the harvest: a *NotFoundError, *ReachError, *PageError,
 // *LinkError, *LoopError, *StampError, *CutShortError, *MalformedError or
-// *BudgetError; that of the request for the feed's URL, as feedhistory.Client.Get
-// has it; or the context's. What was yielded before it is whole and in order, and
-// the next harvest goes on from Cursor. To range again starts again.
+// *BudgetError; the error of the request for the feed's URL, as
+// feedhistory.Client.Get returns it; or the context's error. What was yielded
+// before is whole and in order, and the next harvest can continue from Cursor.
+// Ranging again starts the harvest again.
 func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		*h = Harvest{c: h.c, ctx: h.ctx, from: h.from, cursor: h.from}
@@ -102,17 +106,19 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 	}
 }
 
-// Cursor returns the place after the entity that was last yielded; after a
-// snapshot, the time when that was begun; before, where the harvest began. It is
-// to be stored with what was done with that entity, and once more at the end.
+// Cursor returns the place after the last entity that was yielded. After a
+// snapshot it is the time when the snapshot began; before the first entity,
+// where the harvest began. Store it together with your work on the entity, and
+// once more at the end.
 //
-// In the midst of a snapshot there is no such place: an interrupted one is read
-// again.
+// In the middle of a snapshot there is no such place: an interrupted snapshot
+// is read again.
 func (h *Harvest) Cursor() Cursor { return h.cursor }
 
-// Requests returns how many requests were made, each once however often it was
-// tried.
+// Requests returns the number of requests. Repetitions of a request do not
+// count.
 func (h *Harvest) Requests() int { return h.requests }
 
-// seconds floors a time to what a stamp can say (datareplication#snapshot-2).
+// seconds rounds a time down to the resolution of a stamp
+// (datareplication#snapshot-2).
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRoundTrip: what one side publishes, the other gets, once each.
+// TestRoundTrip checks that the client gets each entity that the producer
+// publishes exactly once.
 func TestRoundTrip(t *testing.T) {
 	out := newMemory()
 	p, w := newProducer(out), serve(out)

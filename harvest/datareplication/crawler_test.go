@@ -11,9 +11,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// crawl goes back through a feed as datareplication-java does, by HEAD, until a
-// page is strictly older than a time, which must be there; and requires that all
-// of the pages after it is not older than the time.
+// crawl goes back through a feed by HEAD, as datareplication-java does, until
+// it finds a page that is strictly older than a time. There must be one, and no
+// page after it may be older than the time.
 func crawl(t require.TestingT, out *memory, since time.Time) {
 	w := serve(out)
 	newer, name := true, ""
@@ -34,7 +34,7 @@ func crawl(t require.TestingT, out *memory, since time.Time) {
 		}
 	}
 	if name == "" {
-		return // there is nothing newer
+		return // nothing is newer
 	}
 	page := request(w, http.MethodGet, name)
 	boundary, err := replication.Boundary(page.Header.Get("Content-Type"))
@@ -47,8 +47,8 @@ func crawl(t require.TestingT, out *memory, since time.Time) {
 	require.False(t, stamp.Before(since), "%v is on a page with what comes after %v", stamp, since)
 }
 
-// A page is turned when a snapshot begins, however much is in it, and whatever
-// the clock says: consumers find one that is strictly older.
+// A page is closed when a snapshot begins, however little it contains, and
+// whatever the clock says: so consumers find a page that is strictly older.
 func TestTurn(t *testing.T) {
 	for name, step := range map[string]time.Duration{"a clock": time.Second, "one that stands still": 0, "one that goes back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package datareplication keeps copies of data current over HTTP: a feed is a
-// log of entities, each of which says that a resource was put, patched or
-// deleted, in pages that are linked to one another. Both sides are here.
+// Package datareplication keeps copies of data up to date over HTTP. A feed is
+// a log of entities, each of which says that a resource was put, patched or
+// deleted, in pages that are linked to one another. The package has both sides.
 //
 // A Client reads a feed from where it last stopped:
 //
@@ -21,6 +21,6 @@
 //		FS: p.Output, Base: "https://example.org/feed/",
 //	}))
 //
-// The duties of both sides are listed in the README, and cited in comments and
-// errors as datareplication#consumer-3.
+// The README lists the duties of both sides; comments and errors cite them as
+// datareplication#consumer-3.
 package datareplication

@@ -10,47 +10,46 @@ import (
 )
 
 // An Operation says what an entity does to its resource
-// (datareplication#feed-7). One that a feed names but the protocol does not know
-// is an error, unless the Client is Lenient: then it is handed on as it is, in
-// capitals.
+// (datareplication#feed-7). An unknown operation in a feed is an error, unless
+// the Client is Lenient: then it is yielded unchanged, in capitals.
 type Operation string
 
 // The operations.
 const (
 	Put    Operation = "PUT"    // the body replaces the resource
 	Delete Operation = "DELETE" // the resource is gone
-	Patch  Operation = "PATCH"  // the body changes a part of it; twice may not be the same as once
+	Patch  Operation = "PATCH"  // the body changes part of the resource; applying it twice may have a different effect
 )
 
-// An Entity is a change of a resource, or a resource of a snapshot. Which
-// resource that is only the caller can tell: the protocol has no name for it.
+// An Entity is a change of a resource, or a resource in a snapshot. Only the
+// caller can tell which resource that is: the protocol has no name for it.
 type Entity struct {
-	// ContentID is opaque, and unique in a feed. It is "" in a snapshot, and in
-	// what a Lenient Client hands on without one.
+	// ContentID is opaque, and unique in a feed. It is "" in a snapshot, and if
+	// a Lenient Client yields an entity without one.
 	ContentID string
 
-	// Operation of an entity to be published is Put if it is "". In a snapshot
-	// it is Put; "" in an entity that names none, from a Lenient Client.
+	// Operation is "" if a Lenient Client yields an entity without one. In a
+	// snapshot it is Put. To a Producer, "" means Put.
 	Operation Operation
 
 	// Modified is the entity's stamp, in whole seconds. A Producer sets it for
-	// entities of the feed; of a resource in a snapshot it is when that was last
-	// modified, zero for when the snapshot was begun.
+	// entities of the feed. For a resource in a snapshot it is when the
+	// resource was last modified; zero means when the snapshot began.
 	Modified time.Time
 
-	Type string // the media type of Body, as it is written
+	Type string // the media type of Body, as written
 	Body []byte // as it is sent
 
-	// Header has all header fields of an entity that was received, keys as
-	// net/textproto has them. A Producer adds those that it does not set itself.
+	// Header has all header fields of a received entity, with keys in the form
+	// of net/textproto. A Producer adds those that it does not set itself.
 	Header textproto.MIMEHeader
 
-	Page string // the URL of the page it was on, if it was received
+	Page string // the URL of the page that a received entity was on
 
-	number int // on that page, from 1
+	number int // its number on that page, from 1
 }
 
-// fault says what an entity of a feed lacks (datareplication#feed-4).
+// fault returns what an entity of a feed lacks (datareplication#feed-4).
 func (e *Entity) fault() error {
 	switch {
 	case e.ContentID == "":
@@ -61,8 +60,8 @@ func (e *Entity) fault() error {
 	return nil
 }
 
-// received makes an entity of a part (datareplication#feed-4). Of a snapshot it
-// is known when that was created; the time is zero for the feed.
+// received returns the entity in a part of a page (datareplication#feed-4).
+// created is when its snapshot was created, zero for the feed.
 func received(part replication.Part, page string, created time.Time) (*Entity, error) {
 	e := &Entity{
 		ContentID: strings.TrimSpace(part.Header.Get(replication.FieldID)),
@@ -90,16 +89,17 @@ func received(part replication.Part, page string, created time.Time) (*Entity, e
 	return e, err
 }
 
-// A Cursor is a place in a feed: after the entity that it names. It is to be
-// stored together with what was done with that entity, so that both are there or
+// A Cursor is a place in a feed: after the entity that it names. Store it
+// together with your work on that entity, so that either both are stored or
 // neither (datareplication#consumer-5). The zero value is the beginning.
 type Cursor struct {
 	Time time.Time `json:"time,omitzero"` // the stamp of the entity
 
-	// ContentID is that of the entity: what follows it comes exactly once. Without
-	// it, everything at or after Time comes, so some of it perhaps again.
+	// ContentID is the Content-ID of the entity: everything after it comes
+	// exactly once. Without it, everything at or after Time comes, so some of
+	// it may come again.
 	ContentID string `json:"content_id,omitempty"`
 }
 
-// IsZero reports whether the cursor is the beginning.
+// IsZero reports whether the cursor is the beginning of the feed.
 func (c Cursor) IsZero() bool { return c.Time.IsZero() && c.ContentID == "" }

@@ -8,29 +8,29 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// A NotFoundError says that the feed goes back further than the cursor, but the
-// entity that the cursor names is not in it. To begin again with the cursor's
-// Time alone loses nothing.
+// A NotFoundError says that the feed goes back further than the cursor, but
+// does not contain the entity that the cursor names. If you begin again with
+// only the cursor's Time, nothing is lost.
 type NotFoundError struct {
-	URL    string // of the feed
+	URL    string // the URL of the feed
 	Cursor Cursor
 	Clause string
 }
 
 // Error names the entity.
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("%s: the entity %q of %s, after which to go on, is not in the feed (%s)",
+	return fmt.Sprintf("%s: the feed does not have the cursor's entity %q of %s (%s)",
 		e.URL, clip(e.Cursor.ContentID), stamp(e.Cursor.Time), e.Clause)
 }
 
-// A ReachError says that the feed does not reach back to the cursor: what came
-// after it has been removed, all or in part, so some of it may be lost. What can
-// be done is to begin again, with a snapshot, or with everything that there is:
-// the zero Cursor.
+// A ReachError says that the feed does not reach back to the cursor: some or
+// all of what came after it has been removed, so entities may be lost. Begin
+// again, either with a snapshot, or with everything that the feed has: the zero
+// Cursor.
 type ReachError struct {
-	URL    string // of the oldest page that there is
+	URL    string // the URL of the oldest page
 	Cursor Cursor
-	Oldest time.Time // the first stamp that there is; zero: there is none
+	Oldest time.Time // the first stamp in the feed; zero if there is none
 	Clause string
 }
 
@@ -43,24 +43,23 @@ func (e *ReachError) Error() string {
 	return s + ": some entities may be lost (" + e.Clause + ")"
 }
 
-// A PageError says that a page cannot be retrieved that another leads to, or the index
-// or a page of a snapshot.
+// A PageError says that a linked page, or the index or a page of a snapshot,
+// cannot be retrieved.
 //
-// One that is not there (404, 410) may have been cleaned up meanwhile. Then a
-// harvest begins again on its own, from where it is, so the error says that the
-// page is linked to and missing still. A snapshot can be begun again only as
-// long as nothing of it has been yielded: after that, to harvest again is to
-// begin with the snapshot that there is then, and what was yielded of the other
-// is to be given up.
+// A page that does not exist (404, 410) may have been cleaned up meanwhile. A
+// harvest then continues by itself from where it is, so the error says that the
+// page is still linked to, and still missing. A snapshot can begin again by
+// itself only if none of its entities has been yielded. Otherwise discard what
+// was yielded: the next harvest begins with the snapshot that exists then.
 type PageError struct {
-	URL      string // of the page
-	From     string // the page or index that leads to it; "" for an index
-	Snapshot bool   // it is part of a snapshot
-	Err      error  // of the request: see feedhistory.Client.Get
+	URL      string // the URL of the page
+	From     string // the URL of the page or index with the link; "" for an index
+	Snapshot bool   // whether the page is part of a snapshot
+	Err      error  // the error of the request: see feedhistory.Client.Get
 	Clause   string
 }
 
-// Error names the page, and what leads to it.
+// Error names the page, and the page that links to it.
 func (e *PageError) Error() string {
 	from := ""
 	if e.From != "" {
@@ -73,12 +72,12 @@ func (e *PageError) Error() string {
 func (e *PageError) Unwrap() error { return e.Err }
 
 // A LinkError says that two pages disagree about being neighbours, or that a
-// page is known by another URL than the one it is linked to by.
+// page gives itself a different URL than the link to it.
 type LinkError struct {
-	URL    string // of the page with the link
+	URL    string // the URL of the page with the link
 	Rel    string // "self", "prev" or "next"
-	Link   string // where that leads; "" if the link is missing
-	Want   string // where it should lead
+	Link   string // the URL in the link; "" if there is no link
+	Want   string // the URL that should be there
 	Clause string
 }
 
@@ -87,29 +86,29 @@ func (e *LinkError) Error() string {
 	if e.Link == "" {
 		return fmt.Sprintf("%s: there is no link with rel=%s; it should lead to %s (%s)", e.URL, e.Rel, e.Want, e.Clause)
 	}
-	return fmt.Sprintf("%s: the link with rel=%s leads to %s, but should to %s (%s)", e.URL, e.Rel, e.Link, e.Want, e.Clause)
+	return fmt.Sprintf("%s: the link with rel=%s leads to %s, but should lead to %s (%s)", e.URL, e.Rel, e.Link, e.Want, e.Clause)
 }
 
-// A LoopError says that the links lead back to a page that was visited.
+// A LoopError says that a link leads back to a page that was visited.
 type LoopError struct {
-	URL    string // of the page with the link
-	Link   string // where it leads
+	URL    string // the URL of the page with the link
+	Link   string // the URL in the link
 	Clause string
 }
 
 // Error names the link.
 func (e *LoopError) Error() string {
-	return fmt.Sprintf("%s: the link to %s leads in a circle (%s)", e.URL, e.Link, e.Clause)
+	return fmt.Sprintf("%s: the link to %s makes a loop (%s)", e.URL, e.Link, e.Clause)
 }
 
-// A StampError says that an entity is older than the one before it, or that a
-// page is than the page before it or its own entities. Where to go on in such a
-// feed cannot be told by time.
+// A StampError says that an entity is older than the entity before it, or that
+// a page is older than the previous page or its own entities. In such a feed, a
+// time does not tell where to continue.
 type StampError struct {
-	URL       string    // of the page
-	ContentID string    // of the entity; "" for the page
-	Stamp     time.Time // that is too early
-	Before    time.Time // what came before
+	URL       string    // the URL of the page
+	ContentID string    // the Content-ID of the entity; "" for the page
+	Stamp     time.Time // the stamp that is too early
+	Before    time.Time // the stamp before it
 	Clause    string
 }
 
@@ -123,11 +122,11 @@ func (e *StampError) Error() string {
 }
 
 // A CutShortError says that a page ended before its last delimiter. What was
-// handed on is whole; the next harvest goes on after that.
+// yielded is whole; the next harvest continues after it.
 type CutShortError struct {
-	URL    string // of the page
-	Whole  int    // entities that came before
-	Err    error  // io.ErrUnexpectedEOF, or how the request failed
+	URL    string // the URL of the page
+	Whole  int    // the number of whole entities on the page
+	Err    error  // io.ErrUnexpectedEOF, or the error of the request
 	Clause string
 }
 
@@ -143,7 +142,7 @@ func (e *CutShortError) Unwrap() error { return e.Err }
 // cannot be read.
 type MalformedError struct {
 	URL    string
-	Entity int // which of the page, from 1; 0: the page as such
+	Entity int // the number of the entity on the page, from 1; zero for the page itself
 	Err    error
 	Clause string
 }
@@ -160,20 +159,20 @@ func (e *MalformedError) Error() string {
 // Unwrap returns Err.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// What an entity lacks: what a MalformedError matches.
+// The faults of entities. A MalformedError matches one of them.
 var (
-	ErrNoID       = errors.New("an entity without Content-ID: after it, nothing could come exactly once")
-	ErrRepeatedID = errors.New("an entity with the Content-ID of one before it: after which to go on cannot be told")
-	ErrOperation  = errors.New("an Operation-Type that is none of PUT, DELETE and PATCH")
+	ErrNoID       = errors.New("an entity without Content-ID: a harvest could not continue exactly after it")
+	ErrRepeatedID = errors.New("an entity with the Content-ID of an earlier one: a cursor could mean either")
+	ErrOperation  = errors.New("an Operation-Type other than PUT, DELETE and PATCH")
 	ErrNoStamp    = errors.New("an entity without Last-Modified")
-	ErrLength     = replication.ErrLength // Content-Length is not the length of the body
+	ErrLength     = replication.ErrLength // the length of the body differs from Content-Length
 )
 
-// A BudgetError says that a harvest needs more than Limits allow.
+// A BudgetError says that a harvest needs more than Limits allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests" or "entity"
-	Max    int64  // what was allowed
+	Max    int64  // the limit
 	Clause string
 }
 
@@ -182,16 +181,16 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("%s: the limit on %s (%d) is exceeded (%s)", e.URL, e.Limit, e.Max, e.Clause)
 }
 
-// What the errors cite.
+// The clauses that errors cite.
 const (
 	clauseReading  = "datareplication#feed-2: a page is multipart, with a boundary"
 	clauseLinks    = "datareplication#feed-3: links of neighbours agree, and do not form a loop"
-	clausePages    = "datareplication#feed-1: every page that is linked to is there"
-	clauseParts    = "datareplication#feed-4: each entity has a stamp, an ID of its own and an operation"
+	clausePages    = "datareplication#feed-1: every linked page exists"
+	clauseParts    = "datareplication#feed-4: each entity has a stamp, a unique ID and an operation"
 	clauseStamps   = "datareplication#feed-5: stamps never decrease"
 	clauseReach    = "datareplication#consumer-3: entities that the feed no longer has are lost"
-	clauseCursor   = "datareplication#consumer-2: what follows the cursor's entity is handed on"
-	clauseTorn     = "datareplication#consumer-4: nothing of a torn entity is handed on"
+	clauseCursor   = "datareplication#consumer-2: what follows the cursor's entity is yielded"
+	clauseTorn     = "datareplication#consumer-4: no part of a torn entity is yielded"
 	clauseBounded  = "datareplication#consumer-7: every harvest is bounded"
 	clauseSnapshot = "datareplication#snapshot-1: an index has createdAt and the pages' URLs"
 )
@@ -200,7 +199,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func clip(s string) string { return replication.Clip(s) }
 
-// String names the place.
+// String describes the place.
 func (c Cursor) String() string {
 	switch {
 	case c.IsZero():

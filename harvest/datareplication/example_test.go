@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A feed of two entities, and a consumer that comes back for a third.
+// A feed has two entities, and a consumer comes back for a third.
 func Example() {
 	dir, err := os.MkdirTemp("", "feed")
 	if err != nil {
@@ -34,7 +34,7 @@ func Example() {
 		URL:  server.URL,
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
-	var cursor datareplication.Cursor // to be stored
+	var cursor datareplication.Cursor // a program stores it
 	for range 2 {
 		harvest := client.Harvest(context.Background(), cursor)
 		for e, err := range harvest.Entities() {
@@ -57,7 +57,7 @@ func Example() {
 	// nothing more for now
 }
 
-// A snapshot is where new consumers begin.
+// New consumers begin with a snapshot.
 func ExampleProducer_Snapshot() {
 	dir, err := os.MkdirTemp("", "feed")
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// TestEveryFault lets each operation of a short history fail, in each way that
-// there is: the feed has all of each call or nothing, once, and goes on.
+// TestEveryFault makes each operation of a short history fail, in every
+// possible way. The feed then has either all of the call or nothing, once, and
+// goes on.
 func TestEveryFault(t *testing.T) {
 	for _, how := range []feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed} {
 		faults := 0
@@ -24,7 +25,7 @@ func TestEveryFault(t *testing.T) {
 	}
 }
 
-// fault lets the nth operation fail, and reports whether there was one.
+// fault makes the nth operation fail, and reports whether there was one.
 func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	out := newMemory()
 	p := newProducer(out)
@@ -84,7 +85,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 	return hit
 }
 
-// published returns what a feed has.
+// published returns the content of a feed.
 func published(t *testing.T, out *memory) []string {
 	got, _ := harvest(t, serve(out.clone()), Cursor{})
 	return got
@@ -110,9 +111,9 @@ func names(out *memory) (names []string) {
 	return names
 }
 
-// TestAppendCost: to append entities one at a time costs a page's bytes times
-// the logarithm of their number, not times their number; and a page never has
-// many files.
+// TestAppendCost checks that appending entities one at a time costs the bytes
+// of a page times the logarithm of their number, not times their number, and
+// that a page never has many files.
 func TestAppendCost(t *testing.T) {
 	out := newMemory()
 	p := &Producer{Output: out, PageSize: 1 << 20}

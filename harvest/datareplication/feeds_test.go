@@ -15,9 +15,9 @@ import (
 )
 
 // TestFeeds harvests the feeds of testdata, at /feed, and with a snapshot if
-// there is one. Each has what it should bring: a line for each entity, with its
-// ContentID and, unless that is PUT, its operation; and the error, as "type: a
-// part of its text".
+// there is one. Each feed lists the expected result: a line for each entity,
+// with its ContentID and, unless that is PUT, its operation; and the error, as
+// "type: a part of its text".
 func TestFeeds(t *testing.T) {
 	files, err := filepath.Glob("testdata/feeds/*.txtar")
 	require.NoError(t, err)
@@ -74,7 +74,8 @@ func testFeed(t *testing.T, h *Harvest, from Cursor, want string) {
 	}
 }
 
-// line is what want has for an entity; with its operation, if that is wanted.
+// line returns an entity as a line of the expected result, with its operation
+// if wanted.
 func line(e *Entity, operation bool) string {
 	if !operation {
 		return e.ContentID

@@ -13,31 +13,32 @@ import (
 	"time"
 )
 
-// A Handler serves the feed that a Producer writes: the newest page at its
-// root, which is the feed's URL; page 7 at "7"; and at "snapshot" the index of
-// the newest snapshot.
+// A Handler serves the feed that a Producer writes. The newest page is at its
+// root, which is the feed's URL; page 7 is at "7", and the index of the newest
+// snapshot at "snapshot".
 //
 //	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
 //		FS: publish.Dir{Path: "feed"}, Base: "https://example.org/feed/",
 //	}))
 //
-// A page that is being written to is served as it was when the request came.
+// If a page is being written to, the Handler serves it as it was when the
+// request came.
 type Handler struct {
-	FS     fs.FS        // what the Producer writes to
-	Base   string       // the absolute URL of the handler's root
-	Logger *slog.Logger // is told of what cannot be served; nil: nobody is
+	FS     fs.FS        // FS is what the Producer writes to.
+	Base   string       // Base is the absolute URL of the handler's root.
+	Logger *slog.Logger // Logger logs what cannot be served; nil means no logging.
 }
 
 // ServeHTTP answers GET and HEAD requests (datareplication#feed-1).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache")
-	// Files may go between the reading of the state and theirs.
+	// Files may be removed after the state is read and before they are opened.
 	const tries = 5
 	var a *answer
 	var err error
@@ -54,7 +55,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.close()
 	if err := a.send(w); err != nil {
 		h.log(r, err)
-		panic(http.ErrAbortHandler) // so that the client knows that it is not whole
+		panic(http.ErrAbortHandler) // tells the client that the body is incomplete
 	}
 }
 
@@ -64,7 +65,7 @@ func (h *Handler) log(r *http.Request, err error) {
 	}
 }
 
-// An answer is what is sent.
+// An answer is a response to a request.
 type answer struct {
 	status int
 	header [][2]string
@@ -99,8 +100,8 @@ func (a *answer) send(w http.ResponseWriter) error {
 	return err
 }
 
-// answer finds what there is by a name. If the error matches fs.ErrNotExist a
-// file is missing that was there just now.
+// answer returns the response for a name. If the error matches fs.ErrNotExist,
+// a file is missing that existed a moment ago.
 func (h *Handler) answer(name string, body bool) (*answer, error) {
 	s, err := loadState(h.FS)
 	if err != nil {
@@ -129,14 +130,14 @@ func (h *Handler) answer(name string, body bool) (*answer, error) {
 	return h.page(s, number, body)
 }
 
-// none is the answer where there is nothing.
+// none returns the response for a name that does not exist.
 func (h *Handler) none(status int) *answer {
 	a := &answer{status: status}
 	a.add("Content-Type", "text/plain; charset=utf-8")
 	return a
 }
 
-// url is that of what the handler serves by a name.
+// url returns the URL at which the handler serves a name.
 func (h *Handler) url(name string) string { return strings.TrimSuffix(h.Base, "/") + "/" + name }
 
 // page answers with a page of the feed (datareplication#feed-2).
@@ -178,7 +179,7 @@ func (h *Handler) snapshotPage(s *state, name string, body bool) (*answer, error
 	return h.none(http.StatusNotFound), nil
 }
 
-// entities puts a page's entities into an answer.
+// entities adds a page's entities to an answer.
 func (h *Handler) entities(a *answer, page *sheet, body bool) (err error) {
 	a.status, a.length = http.StatusOK, page.bytes()+int64(len(page.ending()))
 	a.add("Content-Type", "multipart/mixed; boundary="+page.Boundary)

@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// request makes one request of a handler.
+// request sends one request to a handler.
 func request(w *wire, method, name string) *http.Response {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, httptest.NewRequest(method, base+name, nil))
@@ -78,7 +78,7 @@ func bodyOf(t *testing.T, w *wire, name string) string {
 	return string(body)
 }
 
-// TestAppendRefuses: nothing of a call is published that has an entity which
+// TestAppendRefuses checks that no entity of a call is published if one of them
 // cannot be.
 func TestAppendRefuses(t *testing.T) {
 	out := newMemory()
@@ -96,7 +96,7 @@ func TestAppendRefuses(t *testing.T) {
 	require.Error(t, new(Producer).Append(entities(0, 1)...))
 }
 
-// TestRepeat: to repeat a call does nothing.
+// TestRepeat checks that repeating a call does nothing.
 func TestRepeat(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
@@ -110,7 +110,8 @@ func TestRepeat(t *testing.T) {
 	require.Equal(t, cursor, end)
 }
 
-// TestBoundary: an entity that has the page's boundary goes to another page.
+// TestBoundary checks that an entity that contains the page's boundary begins
+// another page.
 func TestBoundary(t *testing.T) {
 	out := newMemory()
 	p := &Producer{Output: out}
@@ -125,8 +126,8 @@ func TestBoundary(t *testing.T) {
 	require.Equal(t, []string{"e0", "evil0", "evil1", "evil2"}, got)
 }
 
-// TestHeaders: further header fields come with an entity, but none that is the
-// producer's business.
+// TestHeaders checks that additional header fields come with an entity, except
+// those that the producer sets itself.
 func TestHeaders(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
@@ -145,8 +146,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestSnapshots: a snapshot has what there is; a failed one is none; the one
-// before stays for those who read it.
+// TestSnapshots checks that a snapshot has all resources, that a failed one
+// does not exist, and that the one before stays for those who read it.
 func TestSnapshots(t *testing.T) {
 	out := newMemory()
 	p, w := newProducer(out), serve(out)
@@ -179,7 +180,7 @@ func TestSnapshots(t *testing.T) {
 		serve(out).handler.ServeHTTP(rw, r)
 	})
 	// A feed that begins after its snapshot does not look as if it had lost
-	// something.
+	// anything.
 	require.NoError(t, p.Append(entities(20, 2)...))
 	c := w.client()
 	c.Snapshot = base + "snapshot"
@@ -199,7 +200,7 @@ func TestSnapshots(t *testing.T) {
 	require.Len(t, modified, 9)
 }
 
-// A busy file system has something happen before a file is opened.
+// A busy file system calls a function before a file is opened.
 type busy struct {
 	*memory
 	before func(name string)
@@ -210,8 +211,8 @@ func (b busy) Open(name string) (fs.File, error) {
 	return b.memory.Open(name)
 }
 
-// TestMerged: files of the newest page may be put together right before they
-// are opened.
+// TestMerged checks that files of the newest page may be merged right before
+// they are opened.
 func TestMerged(t *testing.T) {
 	out := newMemory()
 	p := &Producer{Output: out}
@@ -227,8 +228,8 @@ func TestMerged(t *testing.T) {
 	require.Equal(t, n, strings.Count(bodyOf(t, serve(out), "1"), "Content-ID"))
 }
 
-// TestConcurrent: readers over HTTP, writers and clean-ups of a directory at the
-// same time; a reader that keeps up gets everything once.
+// TestConcurrent runs readers over HTTP, writers and clean-ups of a directory
+// at the same time. A reader that keeps up gets everything once.
 func TestConcurrent(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	h := &Handler{FS: dir}

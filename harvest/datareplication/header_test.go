@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Credentials are asked for at each request, and go to the origin of the feed
-// only: neither to a snapshot nor to pages elsewhere.
+// Header is called for each request to the origin of the feed, but neither for
+// a snapshot nor for pages elsewhere.
 func TestHeader(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
@@ -53,5 +53,5 @@ func TestHeader(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 39)
 	require.Greater(t, asked, 3)
-	require.Len(t, tokens, asked) // each request had one of its own
+	require.Len(t, tokens, asked) // each request had a different one
 }

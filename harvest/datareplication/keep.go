@@ -16,37 +16,37 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Resources say what entities are about. The zero value says nothing of that:
-// then each entity becomes an entry of its own in a mirror, which has the
-// Content-ID as its ID, and the operation as a category, so what comes is a log.
+// Resources says what entities are about. With the zero value nothing is known
+// about that, so the mirror is a log: each entity becomes an entry, with the
+// Content-ID as its ID and the operation as a category.
 type Resources struct {
-	// Key says which resource an entity is about: the ID of its entry. A PUT
-	// replaces that, a DELETE deletes it.
+	// Key returns which resource an entity is about: the ID of its entry. A PUT
+	// replaces that entry, a DELETE deletes it.
 	Key func(*Entity) (string, error)
 
-	// Patch returns what a resource is after an entity that patches it, for
-	// instance by requesting it; only Type and Body count. It goes with Key. Nil:
-	// a PATCH is an error.
+	// Patch returns the resource after an entity that patches it, for instance
+	// by requesting the resource; only Type and Body of the result count. Patch
+	// has no effect without Key. If it is nil, a PATCH is an error.
 	Patch func(key string, e *Entity) (*Entity, error)
 
-	Size int // entities that are committed together; zero: 500
+	Size int // Size is the number of entities to commit together; zero means 500.
 }
 
-// Keep harvests into a mirror's store, from the place that its feed has there,
-// and notes the next one in the same commit as the last entities; those before
-// are committed on the way, and may come again after a crash, which does no
-// harm. The feed's URL is the Client's.
+// Keep harvests the feed of the Client into a mirror's store, beginning at the
+// cursor that is stored with the feed there. It stores the new cursor in the
+// same commit as the last entities. Earlier entities are committed before;
+// after a crash they may come again, which does no harm.
 //
 // An entry's content is the body: as text if its media type begins with text/,
-// else in Base64, as Atom has it (RFC 4287 §4.1.3.3). Its update time is the
-// entity's stamp, and within one second of that the nanoseconds count.
+// else in Base64, as Atom requires (RFC 4287 §4.1.3.3). Its update time is the
+// entity's stamp; the nanoseconds count up within a second.
 //
-// Where something has come before an error, that is among the Gaps of what is
-// returned, and the next Keep goes on from there. The error is otherwise that of
-// the harvest, the store's or the context's. Without a Snapshot nobody knows what
-// was removed from the feed before, so the verdict is not Whole. What was removed
-// from it unread, after a ReachError, stays in the mirror when a second snapshot is
-// read.
+// If something has come before an error, that error is among the Gaps of the
+// result, and the next Keep continues from there. Otherwise Keep returns the
+// error, which comes from the harvest, the store or the context. Without a
+// Snapshot nobody knows what was removed from the feed before, so the verdict
+// is not Whole. Resources that were deleted unseen, before a ReachError, stay
+// in the mirror when a second snapshot is read.
 func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Changes, error) {
 	const name = "datareplication"
 	d := documents{Resources: of, c: c}
@@ -56,30 +56,29 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mir
 	return m.Merge(ctx, c.URL, mirror.Source{
 		Name: name, Documents: d.all(ctx),
 		End: func() (json.RawMessage, bool) {
-			mark, _ := json.Marshal(d.mark) // a stamp, which has come as text
+			mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
 			return mark, c.Snapshot != "" && of.Key != nil
 		},
 	})
 }
 
-// A mark is a cursor, and how many entities have come with the stamp that it
-// has.
+// A mark is a cursor, with the number of entities so far that have its stamp.
 type mark struct {
 	Cursor
 	Order int `json:"order,omitempty"`
 }
 
-// documents are what a harvest brings, as documents to merge.
+// documents is a harvest as documents to merge.
 type documents struct {
 	Resources
 	c    *Client
-	mark mark // after what was yielded
+	mark mark // the mark after what was yielded
 }
 
-// mostBodies is how many bytes of bodies a document has, about.
+// mostBodies is the approximate maximum size of the bodies in a document.
 const mostBodies = 8 << 20
 
-// all harvests. An error ends it; if something has come before, it is a
+// all harvests. An error ends it; if something has come before, the error is a
 // *feedhistory.Gap.
 func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
@@ -106,17 +105,17 @@ func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, er
 	}
 }
 
-// A batch is a document in the making.
+// A batch is a document that is being made.
 type batch struct {
 	*documents
 	doc   *feedhistory.Document
-	n     int // entities
+	n     int // number of entities
 	bytes int
 	begun bool
 
 	done  Cursor    // after the last entity that was added
-	last  time.Time // its stamp
-	order int       // how many had that
+	last  time.Time // that entity's stamp
+	order int       // how many entities so far have that stamp
 }
 
 func (d *documents) newBatch() *batch {
@@ -132,7 +131,7 @@ func (b *batch) begin() {
 
 func (b *batch) full() bool { return b.n >= cmp.Or(b.Size, 500) || b.bytes > mostBodies }
 
-// take returns the document, and begins another.
+// take returns the document, and begins the next one.
 func (b *batch) take() *feedhistory.Document {
 	doc := b.doc
 	doc.Updated = b.last.Add(time.Duration(b.order))
@@ -145,7 +144,7 @@ func (b *batch) take() *feedhistory.Document {
 	return doc
 }
 
-// fail yields what has come, and the error.
+// fail yields what has come, and then the error.
 func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h *Harvest) {
 	if b.n > 0 && !yield(b.take(), nil) {
 		return
@@ -156,9 +155,9 @@ func (b *batch) fail(yield func(*feedhistory.Document, error) bool, err error, h
 	yield(nil, err)
 }
 
-// add adds what an entity comes to, after which the harvest is at some place.
-// A resource of a snapshot, where there is no such place yet, has its bare stamp,
-// so that whatever changes it in the feed in the same second is newer.
+// add adds the effect of an entity; after is the harvest's cursor after it. A
+// resource of a snapshot, where there is no cursor yet, gets the stamp itself,
+// so that a change in the feed within the same second is newer.
 func (b *batch) add(e *Entity, after Cursor) error {
 	at := e.Modified
 	if !after.IsZero() {
@@ -181,7 +180,7 @@ func (b *batch) add(e *Entity, after Cursor) error {
 	return nil
 }
 
-var errNoID = errors.New("it has no Content-ID to be known by; a Key is needed")
+var errNoID = errors.New("it has no Content-ID, so a Key is required")
 
 func (b *batch) key(e *Entity) (string, error) {
 	switch {
@@ -193,7 +192,7 @@ func (b *batch) key(e *Entity) (string, error) {
 	return e.ContentID, nil
 }
 
-// put adds an entry, or its deletion.
+// put adds an entry or its deletion.
 func (b *batch) put(key string, at time.Time, e *Entity) error {
 	draft := feedhistory.Draft{ID: key, Updated: at, Title: feedhistory.Text{Body: key}}
 	switch {
@@ -209,7 +208,7 @@ func (b *batch) put(key string, at time.Time, e *Entity) error {
 		}
 		e = patched
 	case e.Operation != Put:
-		return fmt.Errorf("the operation %q means nothing", clip(string(e.Operation)))
+		return fmt.Errorf("unknown operation %q", clip(string(e.Operation)))
 	}
 	draft.Content = contentOf(e)
 	entry, err := draft.Entry()
@@ -223,19 +222,19 @@ func (b *batch) put(key string, at time.Time, e *Entity) error {
 
 func (b *batch) patched(key string, e *Entity) (*Entity, error) {
 	if b.Patch == nil {
-		return nil, fmt.Errorf("a patch of %q cannot be applied without the function for it", clip(key))
+		return nil, fmt.Errorf("a patch of %q cannot be applied without Resources.Patch", clip(key))
 	}
 	return b.Patch(key, e)
 }
 
-// contentOf is a body as Atom's content.
+// contentOf returns a body as the content of an Atom entry.
 func contentOf(e *Entity) feedhistory.Text {
 	kind := cmp.Or(e.Type, "application/octet-stream")
 	media, _, _ := strings.Cut(strings.ToLower(kind), ";")
 	media = strings.TrimSpace(media)
 	switch {
 	case strings.HasSuffix(media, "/xml") || strings.HasSuffix(media, "+xml"):
-		kind = "application/octet-stream" // as XML it would have to stand by itself, without a declaration
+		kind = "application/octet-stream" // as XML it would need to be a document without a declaration
 	case strings.HasPrefix(media, "text/") && utf8.Valid(e.Body) && !bytes.ContainsFunc(e.Body, notXML):
 		return feedhistory.Text{Type: kind, Body: string(e.Body)}
 	case strings.HasPrefix(media, "text/"):
@@ -244,7 +243,7 @@ func contentOf(e *Entity) feedhistory.Text {
 	return feedhistory.Text{Type: kind, Body: string(e.Body)}
 }
 
-// notXML reports whether a character cannot stand in XML, or not as it is.
+// notXML reports whether a character cannot be in XML, or only with an escape.
 func notXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff
 }

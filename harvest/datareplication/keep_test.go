@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// keyOf takes the key from a body "key=value".
+// keyOf returns the key in a body "key=value".
 func keyOf(e *Entity) (string, error) {
 	key, _, ok := bytes.Cut(e.Body, []byte("="))
 	if !ok {
@@ -27,7 +27,7 @@ func operation(op Operation, id, body string) Entity {
 	return Entity{ContentID: id, Operation: op, Type: "text/plain", Body: []byte(body)}
 }
 
-// keep mirrors what came since last time.
+// keep mirrors what has come since the last time.
 func keep(t *testing.T, store mirror.Store, c *Client, of Resources) *mirror.Changes {
 	changes, err := c.Keep(t.Context(), &mirror.Mirror{Store: store}, of)
 	require.NoError(t, err)
@@ -45,13 +45,13 @@ func mirrored(t *testing.T, store mirror.Store) map[string]string {
 	return all
 }
 
-// TestMirror: upserts and deletions end up in a store, those of one second in
-// their order, over several harvests, of which some are cut short.
+// TestMirror checks that puts and deletions reach a store, those of the same
+// second in their order, over several harvests, some of which are cut short.
 func TestMirror(t *testing.T) {
 	for _, size := range []int{1, 2, 100} {
 		out, store := newMemory(), new(mirror.Memory)
 		p := newProducer(out)
-		p.Now = noon.UTC // it stands still
+		p.Now = noon.UTC // the clock stands still
 		w := serve(out)
 		merge := func() {
 			keep(t, store, w.client(), Resources{Key: keyOf, Size: size})
@@ -78,14 +78,14 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// TestMirrorSnapshot: what changes in the second of a snapshot is newer.
+// TestMirrorSnapshot checks that a change in the second of a snapshot is newer.
 func TestMirrorSnapshot(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
 	p.Now = noon.UTC
 	require.NoError(t, p.Append(operation(Put, "1", "a=1")))
 	require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) {
-		for i := range 9 { // all in one second, but for the last
+		for i := range 9 { // all but the last in one second
 			if !yield(Entity{Type: "text/plain", Body: fmt.Appendf(nil, "%c=1", 'i'-i), Modified: noon.AddDate(0, 0, -i/8)}, nil) {
 				return
 			}
@@ -105,7 +105,7 @@ func TestMirrorSnapshot(t *testing.T) {
 	}
 }
 
-// TestMirrorLog: without keys each entity is an entry.
+// TestMirrorLog checks that each entity is an entry if there are no keys.
 func TestMirrorLog(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)
@@ -119,8 +119,8 @@ func TestMirrorLog(t *testing.T) {
 	}
 }
 
-// TestPatch: a patch needs a function; until there is one, the mirror stands
-// before it.
+// TestPatch checks that a patch needs a function, and that the mirror does not
+// go beyond the patch without one.
 func TestPatch(t *testing.T) {
 	out, store := newMemory(), new(mirror.Memory)
 	p := newProducer(out)

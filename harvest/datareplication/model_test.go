@@ -26,31 +26,31 @@ type machine struct {
 	p      *Producer
 	time   time.Time
 	count  int
-	depth  int // of what happens within what
-	events int // that happened within others: a reader must be able to catch up
+	depth  int // how deeply events are nested
+	events int // nested events; their number is limited so that a reader can catch up
 
 	log   []string          // the ContentIDs that were published
-	truth map[string]string // the resources that there are
+	truth map[string]string // the present resources
 
-	each   *consumer // has each entity once
-	copies *consumer // has the resources
+	each   *consumer // gets each entity once
+	copies *consumer // keeps a copy of the resources
 
-	created time.Time // of the last snapshot
-	fed     bool      // there was an entity then
+	created time.Time // the time of the last snapshot
+	fed     bool      // whether there was an entity by then
 }
 
-// A consumer is what somebody has who reads the feed.
+// A consumer is a reader of the feed, with what it stores.
 type consumer struct {
 	cursor Cursor
 	log    []string
 	copy   map[string]string
-	busy   bool // it reads one harvest at a time
+	busy   bool // one harvest at a time
 }
 
-// TestModel: whatever fails on the disk or on the way, and whatever is appended,
-// cleaned up and put into snapshots meanwhile, a consumer that keeps up gets each
-// entity once and in order; and one that is overtaken by a clean-up begins
-// again with a snapshot, and ends with the resources that there are.
+// TestModel lets operations on the disk and requests fail, and appends, cleans
+// up and makes snapshots meanwhile. A consumer that keeps up gets each entity
+// once and in order. One that is overtaken by a clean-up begins again with a
+// snapshot, and ends with the present resources.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{
@@ -89,14 +89,14 @@ func (m *machine) step() {
 	}
 }
 
-// between lets things happen within others.
+// between lets events happen within other events.
 func (m *machine) between() {
 	if m.events++; m.depth < 3 && m.events < 100 && rapid.IntRange(0, 3).Draw(m.t, "between") == 0 {
 		m.step()
 	}
 }
 
-// faulty lets an operation on the disk fail, perhaps.
+// faulty makes an operation on the disk fail at random.
 func (m *machine) faulty() {
 	n := rapid.IntRange(0, 12).Draw(m.t, "fault")
 	how := rapid.SampledFrom([]feedtest.Failure{feedtest.FailsBefore, feedtest.FailsAfter, feedtest.Crashes, feedtest.Crashed}).Draw(m.t, "how")
@@ -108,7 +108,7 @@ func (m *machine) faulty() {
 	}
 }
 
-// append publishes entities, if need be in several tries.
+// append publishes entities, with several tries if necessary.
 func (m *machine) append() {
 	var all []Entity
 	for range rapid.IntRange(1, 5).Draw(m.t, "entities") {
@@ -128,13 +128,13 @@ func (m *machine) append() {
 	}
 	m.faulty()
 	for m.p.Append(all...) != nil {
-		m.start() // all that is left is on the disk
+		m.start() // only what is on the disk is left
 	}
 	m.out.Fail = nil
 }
 
-// clean removes pages that the consumer needs no more that keeps up. The other
-// may need them: there is a snapshot.
+// clean removes pages that the consumer that keeps up no longer needs. The
+// other may need them, but there is a snapshot.
 func (m *machine) clean() {
 	created, err := m.p.LastSnapshot()
 	require.NoError(m.t, err)
@@ -152,7 +152,7 @@ func (m *machine) clean() {
 	m.out.Fail = nil
 }
 
-// snapshot makes one, which may fail.
+// snapshot makes a snapshot, which may fail.
 func (m *machine) snapshot() {
 	before := m.out
 	var resources iter.Seq2[Entity, error] = func(yield func(Entity, error) bool) {
@@ -179,8 +179,8 @@ func (m *machine) snapshot() {
 	}
 }
 
-// harvest reads the feed, over a wire that may tear, until the consumer is
-// killed, perhaps.
+// harvest reads the feed over a wire that may tear, until the consumer is
+// killed, at random.
 func (m *machine) harvest(c *consumer) {
 	if c.busy {
 		return
@@ -192,7 +192,7 @@ func (m *machine) harvest(c *consumer) {
 	kill := -1
 	if !quiet {
 		w.before = func(r *http.Request) {
-			if !strings.Contains(r.URL.Path, "snapshots/") { // those are read at the same time
+			if !strings.Contains(r.URL.Path, "snapshots/") { // those are read in parallel
 				m.between()
 			}
 		}
@@ -224,7 +224,7 @@ func (m *machine) harvest(c *consumer) {
 	c.cursor = h.Cursor()
 }
 
-// failed checks that a harvest ended for one of the reasons there are.
+// failed checks that a harvest ended for one of the possible reasons.
 func (m *machine) failed(c *consumer, err error, quiet bool) {
 	var cut *CutShortError
 	var reach *ReachError
@@ -239,7 +239,7 @@ func (m *machine) failed(c *consumer, err error, quiet bool) {
 	}
 }
 
-// take does what an entity says.
+// take applies an entity.
 func (c *consumer) take(t *rapid.T, e *Entity) {
 	if c.copy == nil {
 		c.log = append(c.log, e.ContentID)

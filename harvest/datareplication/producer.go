@@ -17,37 +17,38 @@ import (
 // A Producer publishes a growing log of entities as a feed. Only Output must be
 // set. A Handler serves what it writes.
 //
-// Its methods may be called at the same time, and take turns, but for Snapshot:
-// entities are appended while one is made. Each takes the Output's lock while
-// it works; where another process has it, the error matches publish.ErrLocked.
-// What they did is durable when they return nil. After an error nothing of the
-// call is published; if it is one of the Output's, all of it may be: Last tells.
+// Its methods may be called at the same time; they take turns, except that
+// entities can be appended while Snapshot runs. Each method holds the Output's
+// lock while it works; if another process has the lock, the error matches
+// publish.ErrLocked. When a method returns nil, its effect is durable. After an
+// error nothing of the call is published, unless the error is the Output's:
+// then all of it may be, and Last tells.
 type Producer struct {
 	Output publish.Output
 
-	// PageSize is about how many bytes a page has at most, unless a single entity
-	// has more. Zero: 1,000,000.
+	// PageSize is the approximate maximum size of a page in bytes, unless a
+	// single entity is larger. Zero means 1,000,000.
 	PageSize int64
 
-	Now func() time.Time // the clock that the stamps are of; nil: time.Now
+	Now func() time.Time // the clock for stamps; nil means time.Now
 
 	mu    sync.Mutex
 	swept bool
 }
 
-// Append publishes entities in the given order, all or nothing. They are
-// stamped with the present, or the time of the entity before if the clock is
-// behind that (datareplication#producer-2). An *EntityError says which one is
-// refused.
+// Append publishes entities in the given order, either all of them or none.
+// They are stamped with the present time, or with the stamp of the entity
+// before if the clock is behind that (datareplication#producer-2). An
+// *EntityError says which entity was refused.
 //
-// Those without a ContentID are given one. If the last of them has the ContentID
-// of the feed's newest entity, the call repeats one that has been carried out,
-// and does nothing: so where the caller gives them, to repeat a call that failed
-// is always safe.
+// Entities without a ContentID get one. If the last entity has the ContentID of
+// the feed's newest entity, the call repeats one that has succeeded, and does
+// nothing. So if you set the ContentIDs, it is always safe to repeat a call
+// that failed.
 //
-// It costs two writes, of the entities and of the feed's state, of some 500
-// bytes; and, over the life of a page, each entity is written again some ten
-// times if they come one at a time, but not if they come in large lots.
+// Append makes two writes: of the entities, and of the feed's state, some 500
+// bytes. If entities come one at a time, each is written again about ten times
+// over the life of its page; if they come in large lots, it is not.
 func (p *Producer) Append(entities ...Entity) error {
 	return p.locked(func(s *state) error {
 		if len(entities) == 0 {
@@ -79,9 +80,9 @@ func (p *Producer) Append(entities ...Entity) error {
 	})
 }
 
-// stamp is what the next entities are stamped with. That of a feed's first is
-// the time of the snapshots before it: to consumers, a feed that begins later
-// looks like one that has lost its beginning.
+// stamp returns the stamp for the next entities. The first entities of a feed
+// get at least the time of the snapshots before them, because a feed that
+// begins later looks to consumers like one that has lost its beginning.
 func (p *Producer) stamp(s *state) time.Time {
 	now := seconds(p.now())
 	if s.Newest == nil && !s.Time.IsZero() || now.Before(s.Time) {
@@ -97,7 +98,7 @@ func (p *Producer) now() time.Time {
 	return p.Now()
 }
 
-// writer goes on with the newest page.
+// writer returns a writer that continues the newest page.
 func (p *Producer) writer(s *state) *writer {
 	w := &writer{out: p.Output, stem: pageStem, most: p.pageSize(), turned: s.Turn}
 	if s.Newest != nil {
@@ -109,7 +110,7 @@ func (p *Producer) writer(s *state) *writer {
 
 func (p *Producer) pageSize() int64 { return cmp.Or(max(p.PageSize, 0), 1_000_000) }
 
-// Last returns where the feed ends: the newest entity, or the zero Cursor if
+// Last returns the end of the feed: the newest entity, or the zero Cursor if
 // there is none.
 func (p *Producer) Last() (Cursor, error) {
 	s, err := loadState(p.Output)
@@ -119,9 +120,9 @@ func (p *Producer) Last() (Cursor, error) {
 	return Cursor{s.Newest.Modified, s.Last}, nil
 }
 
-// CleanUp removes old pages: those that no consumer needs whose cursor is not
-// before the given time. So of the pages that end before that time, the newest
-// stays. The newest page of all always does.
+// CleanUp removes the old pages that no consumer needs whose cursor is at or
+// after the given time. So of the pages that end before that time, it keeps the
+// newest. It never removes the newest page of the feed.
 func (p *Producer) CleanUp(before time.Time) error {
 	return p.locked(func(s *state) error {
 		var old []piece
@@ -151,10 +152,10 @@ func (p *Producer) CleanUp(before time.Time) error {
 	})
 }
 
-// locked does something as the only writer.
+// locked calls do as the only writer.
 func (p *Producer) locked(do func(*state) error) (err error) {
 	if p.Output == nil {
-		return errors.New("datareplication: an Output is needed")
+		return errors.New("datareplication: Output is not set")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,8 +178,8 @@ func (p *Producer) locked(do func(*state) error) (err error) {
 	return err
 }
 
-// discard removes files that nothing refers to any more. What cannot be removed
-// harms nobody, and is swept away another time.
+// discard removes files that nothing refers to any more. A file that cannot be
+// removed does no harm, and a later sweep removes it.
 func (p *Producer) discard(pieces []piece) {
 	for _, piece := range pieces {
 		if p.Output.Remove(piece.Name) != nil {
@@ -191,7 +192,7 @@ func (p *Producer) discard(pieces []piece) {
 func (p *Producer) sweep(s *state) {
 	files, err := fs.ReadDir(p.Output, pagesDir)
 	if err != nil {
-		return // there are none yet
+		return // there are no pages yet
 	}
 	named := map[string]bool{}
 	newest := 0

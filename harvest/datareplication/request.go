@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// open requests a page of the feed, to which another leads.
+// open requests a page of the feed that another page links to.
 func (r *run) open(method, url, from string) (*replication.Page, error) {
 	if err := r.spend(1); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (r *run) open(method, url, from string) (*replication.Page, error) {
 	return page, err
 }
 
-// request requests a page, if it is of an origin that is allowed.
+// request requests a page if its origin is allowed.
 func (r *run) request(ctx context.Context, method, url string) (*replication.Page, error) {
 	if err := r.foreign(url); err != nil {
 		return nil, err
@@ -32,13 +32,14 @@ func (r *run) request(ctx context.Context, method, url string) (*replication.Pag
 	if err != nil {
 		return nil, err
 	}
-	if err := r.foreign(page.URL); err != nil { // a redirect
+	if err := r.foreign(page.URL); err != nil { // after a redirect
 		return nil, errors.Join(err, page.Close())
 	}
 	return page, nil
 }
 
-// foreign refuses what is not of the feed's origin, if the policy is so.
+// foreign refuses a URL outside of the feed's origin, if the client's policy
+// demands that.
 func (r *run) foreign(address string) error {
 	if r.c.HTTP == nil || !r.c.HTTP.Policy.SameOrigin {
 		return nil
@@ -49,7 +50,7 @@ func (r *run) foreign(address string) error {
 	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("another origin than the feed's")}
 }
 
-// spend counts requests that are about to be made.
+// spend counts requests before they are made.
 func (r *run) spend(n int) error {
 	if n > r.limits.Requests-r.requests {
 		return &BudgetError{URL: r.c.URL, Limit: "requests", Max: int64(r.limits.Requests), Clause: clauseBounded}
@@ -66,13 +67,13 @@ func (r *run) head(url, from string) (*replication.Page, error) {
 	return page, page.Close()
 }
 
-// gone reports whether the error is that a page is not there.
+// gone reports whether an error says that a page does not exist.
 func gone(err error) bool {
 	return feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// interrupted is the error of a page that could not be read to its end; nil if
-// it was read, but makes no sense.
+// interrupted returns the error for a page that could not be read to its end;
+// nil if the page was read to its end but is malformed.
 func (r *run) interrupted(page *replication.Page, whole int, err error) error {
 	truncated, cut := errors.AsType[*feedhistory.TruncatedError](err)
 	_, timeout := errors.AsType[*feedhistory.TimeoutError](err)

@@ -16,30 +16,30 @@ import (
 // A run is a harvest under way.
 type run struct {
 	*Harvest
-	ctx     context.Context // of the requests
+	ctx     context.Context // for the requests
 	fetcher *feedhistory.Client
 	limits  Limits
 	yield   func(*Entity, error) bool
-	left    bool // by whoever ranges over the entities
-	partly  bool // something of a snapshot was yielded
-	came    bool // something of the feed was yielded
+	left    bool // the caller has stopped ranging over the entities
+	partly  bool // part of a snapshot was yielded
+	came    bool // part of the feed was yielded
 
 	since Cursor // where to begin in the feed
 	seed  [2]maphash.Seed
 	walk
 }
 
-// A walk is one way through the feed.
+// A walk is one pass through the feed.
 type walk struct {
-	visited map[string]bool    // the pages, by what they are known by
-	ids     map[[2]uint64]bool // digests of the Content-IDs that have come
-	found   bool               // the entity of the cursor
-	earlier bool               // something is stamped before the cursor: the feed reaches back to it
+	visited map[string]bool    // the pages, by their identifying URLs
+	ids     map[[2]uint64]bool // digests of the Content-IDs so far
+	found   bool               // the cursor's entity was found
+	earlier bool               // an entity is stamped before the cursor, so the feed reaches back to it
 	first   time.Time          // the first stamp that was read
-	last    time.Time          // and the last
+	last    time.Time          // the last stamp that was read
 }
 
-// run reads the snapshot, if one is wanted, and then the feed.
+// run reads the snapshot, if the harvest needs one, and then the feed.
 func (r *run) run() error {
 	r.since = Cursor{seconds(r.from.Time), r.from.ContentID}
 	if r.from.IsZero() && r.c.Snapshot != "" {
@@ -57,8 +57,8 @@ func (r *run) run() error {
 	return again(r.feed, func() bool { return true })
 }
 
-// again does something again if a page has gone, as it does where pages are
-// cleaned up meanwhile; but not if the same page is missing once more.
+// again calls do again if a page is missing, as pages are when they are cleaned
+// up meanwhile; but not if the same page is missing again.
 func again(do func() error, may func() bool) error {
 	const tries = 10
 	missing := ""
@@ -72,7 +72,7 @@ func again(do func() error, may func() bool) error {
 	}
 }
 
-// feed reads the feed, from where it was when it was read before.
+// feed reads the feed from the start, or from where it was interrupted.
 func (r *run) feed() error {
 	r.walk = walk{visited: map[string]bool{}, ids: map[[2]uint64]bool{}}
 	if r.came {
@@ -94,17 +94,17 @@ func (r *run) feed() error {
 	return r.forward(way)
 }
 
-// before reports whether all of a page is stamped before a time.
+// before reports whether everything on a page is stamped before a time.
 func before(p *replication.Page, t time.Time) bool {
 	return !p.Modified.IsZero() && p.Modified.Before(t)
 }
 
-// A step is a page to read, and the one that leads to it.
+// A step is a page to read, and the page that links to it.
 type step struct{ url, from string }
 
-// back goes from the newest page to the one from which on to read, which is
-// stamped before the cursor, or else the oldest that there is
-// (datareplication#consumer-1). It returns the pages on that way.
+// back goes from the newest page back to the page where reading must begin: one
+// that is stamped before the cursor, or else the oldest one
+// (datareplication#consumer-1). It returns the pages on the way.
 func (r *run) back(newest *replication.Page) (way []step, err error) {
 	way = []step{{newest.Key(), r.c.URL}}
 	if err := r.visit(newest, newest.Key()); err != nil {
@@ -127,15 +127,15 @@ func (r *run) back(newest *replication.Page) (way []step, err error) {
 	return way, nil
 }
 
-// isOldest looks whether a page does not lead to an older one any more, as that
+// isOldest reports whether a page no longer links to an older one, because that
 // has been cleaned up meanwhile (datareplication#feed-6).
 func (r *run) isOldest(page *replication.Page) bool {
 	now, err := r.head(page.Key(), "")
 	return err == nil && now.Prev == ""
 }
 
-// neighbours checks that two pages agree about their links and stamps. The link
-// to the newest page comes last, so it may be missing yet
+// neighbours checks that the links and stamps of two pages agree. The link to
+// the newest page is written last, so it may still be missing
 // (datareplication#producer-1).
 func (r *run) neighbours(older, newer *replication.Page, newest bool) error {
 	if err := r.visit(newer, older.Key()); err != nil {
@@ -154,7 +154,7 @@ func (r *run) neighbours(older, newer *replication.Page, newest bool) error {
 	return nil
 }
 
-// visit notes a page that another leads to.
+// visit records a page that another page links to.
 func (r *run) visit(from *replication.Page, key string) error {
 	if r.visited[key] {
 		return &LoopError{URL: from.URL, Link: key, Clause: clauseLinks}
@@ -163,8 +163,8 @@ func (r *run) visit(from *replication.Page, key string) error {
 	return nil
 }
 
-// forward reads the pages of a way, the last first, and then those that have
-// been added since.
+// forward reads the pages of a way, last first, and then those that have been
+// added since.
 func (r *run) forward(way []step) error {
 	var page *replication.Page
 	for _, at := range slices.Backward(way) {
@@ -183,8 +183,8 @@ func (r *run) forward(way []step) error {
 	return r.ended(page.URL)
 }
 
-// read reads a page and hands on what is wanted of it. If it was linked to by
-// an older one that was not known to be its neighbour, they must agree.
+// read reads a page and yields its entities after the cursor. If an older page
+// links to it that was not known to be its neighbour, the two must agree.
 func (r *run) read(at step, older *replication.Page) (*replication.Page, error) {
 	page, err := r.open(http.MethodGet, at.url, at.from)
 	if err != nil {
@@ -213,11 +213,11 @@ func (r *run) read(at step, older *replication.Page) (*replication.Page, error) 
 	return page, err
 }
 
-// errLeft ends the reading of a page that nobody wants any more.
+// errLeft ends the reading of a page when the caller has stopped.
 var errLeft = errors.New("left")
 
-// entities reads the entities of a page, of the feed or of a snapshot that was
-// created at some time.
+// entities reads the entities of a page of the feed, or of a snapshot that was
+// created at the given time.
 func (r *run) entities(page *replication.Page, created time.Time, hand func(*Entity) error) error {
 	boundary, err := replication.Boundary(page.Header.Get(replication.FieldType))
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"hash/maphash"
 )
 
-// What of the pages that are read comes after the cursor
+// This file decides which entities come after the cursor
 // (datareplication#consumer-2).
 
-// hand hands an entity on if it comes after the cursor.
+// hand yields an entity if it comes after the cursor.
 func (r *run) hand(e *Entity) error {
 	if r.first.IsZero() {
 		r.first = e.Modified
@@ -27,8 +27,8 @@ func (r *run) hand(e *Entity) error {
 	return nil
 }
 
-// fault says what is wrong with an entity that is to be handed on, or is the
-// cursor's.
+// fault returns what is wrong with an entity that is wanted, or with the
+// cursor's entity.
 func (r *run) fault(e *Entity, wanted bool) error {
 	repeated := r.repeated(e.ContentID)
 	if r.c.Lenient || !wanted && e.ContentID != r.since.ContentID {
@@ -44,8 +44,8 @@ func (r *run) fault(e *Entity, wanted bool) error {
 	return nil
 }
 
-// mostIDs is how many Content-IDs are remembered, to see whether one comes
-// again: 32 MB.
+// mostIDs is the maximum number of Content-IDs to remember, in order to find
+// repeated ones: 32 MB.
 const mostIDs = 1 << 20
 
 // repeated reports whether an ID has come before, and remembers it.
@@ -60,8 +60,8 @@ func (r *run) repeated(id string) bool {
 	return false
 }
 
-// wanted reports whether an entity comes after the cursor. The error is that
-// the cursor's place is not in the feed.
+// wanted reports whether an entity comes after the cursor. The error says that
+// the feed does not have the cursor's place.
 func (r *run) wanted(e *Entity) (bool, error) {
 	since := r.since
 	if e.Modified.Before(since.Time) {
@@ -87,7 +87,8 @@ func (r *run) wanted(e *Entity) (bool, error) {
 	return false, nil
 }
 
-// ended reports whether the entity of the cursor is missing of the whole feed.
+// ended returns an error if the cursor's entity was not found in the whole
+// feed.
 func (r *run) ended(page string) error {
 	if r.since.ContentID != "" && !r.found {
 		return r.missing(page)
@@ -95,7 +96,7 @@ func (r *run) ended(page string) error {
 	return nil
 }
 
-// missing is why the entity of the cursor is not there.
+// missing returns why the cursor's entity is not there.
 func (r *run) missing(page string) error {
 	if !r.earlier {
 		return r.lost(page)

@@ -14,17 +14,17 @@ import (
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
-// An index is what a snapshot begins with (datareplication#snapshot-1).
+// An index is the list of a snapshot's pages (datareplication#snapshot-1).
 type index struct {
 	ID        string   `json:"id"`
 	CreatedAt string   `json:"createdAt"`
 	Pages     []string `json:"pages"`
 }
 
-// mostIndex is how long an index may be: a million pages, about.
+// mostIndex is the maximum size of an index: about a million pages.
 const mostIndex = 128 << 20
 
-// snapshot hands on what a snapshot has, and returns when that was begun.
+// snapshot yields the entities of a snapshot, and returns when it began.
 func (r *run) snapshot() (created time.Time, err error) {
 	pages, created, err := r.index()
 	if err == nil {
@@ -76,7 +76,7 @@ func (r *run) index() (pages []string, created time.Time, err error) {
 }
 
 // snapshotPages reads several pages at a time. Each reader waits until its
-// entity is taken, so there are no more in memory than readers.
+// entity is taken, so there are no more entities in memory than readers.
 func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	todo, entities, failed := make(chan string), make(chan *Entity), make(chan error, 1)
@@ -86,7 +86,7 @@ func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 			for url := range todo {
 				if err := r.snapshotPage(ctx, url, created, entities); err != nil {
 					select {
-					case failed <- err: // the first says why
+					case failed <- err: // the first error counts
 					default:
 					}
 					cancel()
@@ -148,7 +148,7 @@ func (r *run) snapshotPage(ctx context.Context, url string, created time.Time, e
 		}
 	})
 	if errors.Is(err, context.Canceled) && r.ctx.Err() == nil {
-		return nil // another has failed
+		return nil // another reader has failed
 	}
 	return err
 }

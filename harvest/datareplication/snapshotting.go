@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// ErrSuperseded says that another snapshot was begun while one was made, which
-// is given up.
+// ErrSuperseded says that another snapshot was begun while this one was being
+// made, which is abandoned.
 var ErrSuperseded = errors.New("another snapshot was begun meanwhile")
 
-// keptSnapshots is how many snapshots there are: the newest, and one that
+// keptSnapshots is the number of snapshots to keep: the newest, and one that
 // somebody may still be reading.
 const keptSnapshots = 2
 
-// Snapshot publishes all resources that there are, as a place for new consumers
-// to begin at. It ranges over them once it has begun, and entities may be appended
-// meanwhile: what changes during that comes with the feed as well
-// (datareplication#snapshot-2). So each resource must be as it was when the
-// snapshot was begun, or later.
+// Snapshot publishes all present resources, as a place for new consumers to
+// begin. It ranges over resources after it has begun. Entities may be appended
+// meanwhile: changes during that time come with the feed as well
+// (datareplication#snapshot-2). So each resource must be in its state of when
+// the snapshot began, or in a later one.
 //
-// Of a resource, only Type, Body, Header and Modified are published. An error
-// that comes with one ends the snapshot; there is none then.
+// Of a resource, only Type, Body, Header and Modified are published. If the
+// sequence yields an error, there is no snapshot, and Snapshot returns the
+// error.
 func (p *Producer) Snapshot(resources iter.Seq2[Entity, error]) error {
 	snap := &snapshot{ID: rand.Text()}
 	err := p.locked(func(s *state) error {
@@ -55,10 +56,10 @@ func (p *Producer) Snapshot(resources iter.Seq2[Entity, error]) error {
 	})
 }
 
-// turn begins a snapshot in the feed: all that is there is stamped before it,
-// and is on pages of its own. So there is a page that is strictly older than
-// the snapshot, which is what some consumers go back to. Where there is no
-// entity yet there can be none.
+// turn begins a snapshot in the feed: everything so far is stamped before it,
+// and is on separate pages. So there is a page that is strictly older than the
+// snapshot, which some consumers look for. In a feed without entities there can
+// be none.
 func (p *Producer) turn(s *state) {
 	s.Time = p.stamp(s)
 	if s.Newest == nil {
@@ -100,7 +101,7 @@ func (p *Producer) resources(snap *snapshot, resources iter.Seq2[Entity, error])
 	return w.close()
 }
 
-// LastSnapshot returns when the last snapshot was begun; the zero time if there is
+// LastSnapshot returns when the last snapshot began; the zero time if there is
 // none.
 func (p *Producer) LastSnapshot() (time.Time, error) {
 	s, err := loadState(p.Output)
@@ -110,8 +111,8 @@ func (p *Producer) LastSnapshot() (time.Time, error) {
 	return s.Snapshots[len(s.Snapshots)-1].Created, nil
 }
 
-// sweepSnapshots removes the pages of snapshots that are no longer there, or
-// never were.
+// sweepSnapshots removes the pages of snapshots that no longer exist, or never
+// did.
 func (p *Producer) sweepSnapshots(s *state) {
 	files, err := fs.ReadDir(p.Output, snapshotsDir)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// What stands in an Output. Everything hangs on the state, which is one file
-// and so replaced in one step: what it does not name is not there. So there is
-// no order of links to keep, and a crash at any point leaves what was there
-// before or what was to be (datareplication#producer-1).
+// What an Output contains. The state, which is one file and so is replaced in
+// one step, decides everything: a file that it does not name does not count. So
+// the order of writes does not matter, and a crash at any point leaves the feed
+// as it was before the call or as it is after it (datareplication#producer-1).
 //
 //	feed.json                      the state, with the newest page
 //	pages/7.json                   an inner page
@@ -27,39 +27,39 @@ const (
 	snapshotsDir = "snapshots"
 )
 
-// A state is what a feed consists of.
+// A state is the content of a feed.
 type state struct {
-	Time      time.Time   `json:"time"`           // no stamp to come is before this
+	Time      time.Time   `json:"time"`           // no later stamp is before this time
 	Last      string      `json:"last,omitempty"` // the ContentID of the newest entity
-	Oldest    int         `json:"oldest"`         // page
+	Oldest    int         `json:"oldest"`         // the number of the oldest page
 	Newest    *sheet      `json:"newest,omitempty"`
-	Turn      bool        `json:"turn,omitempty"`      // the next entity begins another page
-	Snapshots []*snapshot `json:"snapshots,omitempty"` // the newest last
+	Turn      bool        `json:"turn,omitempty"`      // whether the next entity begins another page
+	Snapshots []*snapshot `json:"snapshots,omitempty"` // newest last
 	Making    string      `json:"making,omitempty"`    // the ID of the snapshot under way
 }
 
-// A sheet is a page as it is stored.
+// A sheet is a stored page.
 type sheet struct {
 	Number   int       `json:"number"`
 	Boundary string    `json:"boundary"`
 	Modified time.Time `json:"modified"` // the stamp of the last entity
-	Parts    []piece   `json:"parts"`    // files with the entities, in order
+	Parts    []piece   `json:"parts"`    // the files with the entities, in order
 }
 
-// A piece is a file with some entities of a page.
+// A piece is a file with some of a page's entities.
 type piece struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 }
 
-// A snapshot is one that is complete.
+// A snapshot is a complete snapshot.
 type snapshot struct {
 	ID      string    `json:"id"`
 	Created time.Time `json:"created"`
 	Pages   int       `json:"pages"`
 }
 
-// bytes is the length of the entities as they are sent.
+// bytes returns the length of the entities as they are sent.
 func (s *sheet) bytes() (n int64) {
 	for _, p := range s.Parts {
 		n += p.Size
@@ -67,7 +67,7 @@ func (s *sheet) bytes() (n int64) {
 	return n
 }
 
-// The stem of a page's files.
+// pageStem returns the beginning of the names of a page's files.
 func pageStem(number int) string { return fmt.Sprintf("%s/%d", pagesDir, number) }
 func snapshotStem(id string, number int) string {
 	return fmt.Sprintf("%s/%s.%d", snapshotsDir, id, number)
@@ -86,14 +86,14 @@ func loadState(out fs.FS) (*state, error) {
 	return s, err
 }
 
-// loadSheet reads what is stored of a page that is no longer the newest.
+// loadSheet reads a stored page that is no longer the newest.
 func loadSheet(out fs.FS, stem string) (*sheet, error) {
 	s := new(sheet)
 	return s, load(out, sheetName(stem), s)
 }
 
-// page returns a page of the feed. The error matches fs.ErrNotExist if there
-// is none with that number.
+// page returns a page of the feed. If there is no page with that number, the
+// error matches fs.ErrNotExist.
 func (s *state) page(out fs.FS, number int) (*sheet, error) {
 	switch {
 	case s.Newest == nil || number < s.Oldest || number > s.Newest.Number:

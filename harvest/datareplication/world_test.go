@@ -52,10 +52,10 @@ const base = "http://example.org/feed/"
 // A wire carries requests to a handler, without sockets.
 type wire struct {
 	handler http.Handler
-	before  func(*http.Request)                      // nil: nothing happens before requests
-	tear    func(*http.Request, io.Reader) io.Reader // nil: answers are left as they are
+	before  func(*http.Request)                      // called before each request, unless nil
+	tear    func(*http.Request, io.Reader) io.Reader // changes answers, unless nil
 	mu      sync.Mutex
-	log     []string // of requests: "HEAD /feed/"
+	log     []string // the requests: "HEAD /feed/"
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -71,7 +71,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := rec.Result()
 	if w.tear != nil {
 		resp.Body = io.NopCloser(w.tear(r, resp.Body))
-		resp.ContentLength = -1 // a connection that closes early is no error to net/http
+		resp.ContentLength = -1 // net/http does not report a connection that closes early
 	}
 	return resp, nil
 }
@@ -82,14 +82,14 @@ func (w *wire) client() *Client {
 	}}
 }
 
-// serve returns a wire to what an output has.
+// serve returns a wire to the content of an output.
 func serve(out fs.FS) *wire {
 	return &wire{handler: http.StripPrefix("/feed/", &Handler{FS: out, Base: base})}
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// A clock goes forward by a second each time that it is read.
+// A clock advances by a second each time it is read.
 type clock struct{ time.Time }
 
 func (c *clock) now() time.Time {
@@ -97,14 +97,14 @@ func (c *clock) now() time.Time {
 	return c.Time
 }
 
-// newProducer returns one whose pages have some entities each of those that
-// entities makes.
+// newProducer returns a producer whose pages have room for the given number of
+// entities.
 func newProducer(out publish.Output) *Producer {
 	c := &clock{noon}
 	return &Producer{Output: out, PageSize: 600, Now: c.now}
 }
 
-// entities returns n entities with the numbers from a first one.
+// entities returns n entities, numbered from a first one.
 func entities(first, n int) (all []Entity) {
 	for i := first; i < first+n; i++ {
 		all = append(all, Entity{ContentID: fmt.Sprint("e", i), Type: "text/plain", Body: fmt.Appendf(nil, "body %d", i)})
@@ -112,7 +112,7 @@ func entities(first, n int) (all []Entity) {
 	return all
 }
 
-// collect returns the ContentIDs that a harvest brings, and how it ended.
+// collect returns the ContentIDs that a harvest yields, and its error.
 func collect(h *Harvest) (ids []string, err error) {
 	for e, err := range h.Entities() {
 		if err != nil {
@@ -123,7 +123,7 @@ func collect(h *Harvest) (ids []string, err error) {
 	return ids, nil
 }
 
-// ids are the ContentIDs of entities.
+// ids returns the ContentIDs of entities.
 func ids(first, n int) (all []string) {
 	for _, e := range entities(first, n) {
 		all = append(all, e.ContentID)

@@ -20,10 +20,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// An EntityError says which entity is refused. Nothing of the call has been
+// An EntityError says which entity was refused. Nothing of the call has been
 // published then.
 type EntityError struct {
-	Index     int // among those of the call, from 0
+	Index     int // the index of the entity in the call, from 0
 	ContentID string
 	Err       error
 }
@@ -37,25 +37,25 @@ func (e *EntityError) Error() string {
 func (e *EntityError) Unwrap() error { return e.Err }
 
 var (
-	errOperation = errors.New("the operation is none of PUT, DELETE and PATCH")
-	errRepeated  = errors.New("an entity before it has the same ContentID")
-	errField     = errors.New("it cannot stand in a header field")
+	errOperation = errors.New("the operation is not PUT, DELETE or PATCH")
+	errRepeated  = errors.New("an earlier entity has the same ContentID")
+	errField     = errors.New("a header field cannot contain it")
 )
 
 // A writer writes the pages of a feed or of a snapshot, one after another.
 type writer struct {
 	out  publish.Output
 	stem func(number int) string
-	most int64 // bytes of a page
+	most int64 // maximum bytes of a page
 
-	turned bool // the page is not to be added to
+	turned bool // whether nothing more may be added to the page
 
-	page   *sheet  // the one that is written; nil: none yet
+	page   *sheet  // the page being written; nil if there is none yet
 	fresh  []byte  // its entities that are not stored yet
-	merged []piece // files whose content has gone into another
+	merged []piece // files whose content is now in another file
 }
 
-// add writes an entity that is made ready to a page.
+// add adds an entity that ready has prepared to a page.
 func (w *writer) add(e *Entity) error {
 	if w.page == nil || w.turned || w.full(e) || bytes.Contains(e.Body, []byte(w.page.Boundary)) {
 		if err := w.turn(); err != nil {
@@ -67,7 +67,7 @@ func (w *writer) add(e *Entity) error {
 	return nil
 }
 
-// full reports whether a page is too full for an entity.
+// full reports whether a page has no room for an entity.
 func (w *writer) full(e *Entity) bool {
 	used := w.page.bytes() + int64(len(w.fresh))
 	return used > 0 && used+int64(len(e.Body)) > w.most
@@ -87,8 +87,7 @@ func (w *writer) turn() error {
 	return nil
 }
 
-// close stores the page as one that nothing is added to any more: its entities
-// are put together in one file.
+// close stores the page in its final form, with all entities in one file.
 func (w *writer) close() error {
 	stem := w.stem(w.page.Number)
 	all, err := w.merge(w.page.Parts)
@@ -103,12 +102,12 @@ func (w *writer) close() error {
 	return store(w.out, sheetName(stem), w.page)
 }
 
-// keep stores the new entities of a page that stays open. To put a page's
-// entities into one file each time would take time by the square of their
-// number, and a file for each would take long to read. So a new file takes in
-// those before it that are no larger: each byte is written again once for each
-// time the file around it has doubled, and a page has as many files as
-// its size has binary digits at most.
+// keep stores the new entities of a page that stays open. Rewriting one file
+// each time would take time proportional to the square of the number of
+// entities, and a file for each entity would be slow to read. So a new file
+// absorbs the preceding files that are no larger: a byte is written again each
+// time its file has doubled, and the number of files is at most the logarithm
+// (base 2) of the page's size.
 func (w *writer) keep() error {
 	if len(w.fresh) == 0 {
 		return nil
@@ -130,8 +129,8 @@ func (w *writer) keep() error {
 	return w.out.Put(name, data)
 }
 
-// merge returns what files have, and the new entities after that. The files
-// are to be removed, once nothing refers to them.
+// merge returns the content of files, followed by the new entities. The files
+// are to be removed once nothing refers to them.
 func (w *writer) merge(pieces []piece) ([]byte, error) {
 	var all []byte
 	for _, p := range pieces {
@@ -140,7 +139,7 @@ func (w *writer) merge(pieces []piece) ([]byte, error) {
 			return nil, err
 		}
 		if int64(len(data)) != p.Size {
-			return nil, fmt.Errorf("%s: it has %d bytes, but should have %d", p.Name, len(data), p.Size)
+			return nil, fmt.Errorf("%s: %d bytes, but there should be %d", p.Name, len(data), p.Size)
 		}
 		all = append(all, data...)
 		w.merged = append(w.merged, p)
@@ -148,8 +147,8 @@ func (w *writer) merge(pieces []piece) ([]byte, error) {
 	return append(all, w.fresh...), nil
 }
 
-// appendEntity appends an entity as it is sent (datareplication#feed-4), the
-// delimiter before it included.
+// appendEntity appends an entity as it is sent (datareplication#feed-4),
+// preceded by its delimiter.
 func appendEntity(b []byte, boundary string, e *Entity) []byte {
 	field := func(name, value string) {
 		b = append(b, name...)
@@ -182,10 +181,10 @@ func appendEntity(b []byte, boundary string, e *Entity) []byte {
 	return append(b, "\r\n"...)
 }
 
-// ending is what comes after the last entity of a page.
+// ending returns what follows the last entity of a page.
 func (s *sheet) ending() string { return "--" + s.Boundary + "--\r\n" }
 
-// ours reports whether a field is one that appendEntity writes.
+// ours reports whether appendEntity itself writes a field.
 func ours(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case replication.FieldType, replication.FieldModified, replication.FieldID, replication.FieldOperation, "Content-Length":
@@ -194,7 +193,7 @@ func ours(name string) bool {
 	return false
 }
 
-// check refuses what cannot be written as header fields.
+// check refuses an entity that cannot be written as header fields.
 func (e *Entity) check() error {
 	values := []string{e.Type, e.ContentID}
 	for name, more := range e.Header {
@@ -211,7 +210,7 @@ func (e *Entity) check() error {
 	return nil
 }
 
-// ready makes entities ready to be published in a feed, all with one stamp.
+// ready prepares entities to be published in a feed, all with the same stamp.
 func ready(entities []Entity, stamp time.Time) ([]Entity, error) {
 	all := slices.Clone(entities)
 	seen := make(map[string]bool, len(all))

@@ -9,23 +9,23 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// An answer is what a server says to one request.
+// An answer is the server's answer to one request.
 type answer struct {
 	asked  Range
-	sent   Range // asked, as the server was told
+	sent   Range // the range that the request asked for
 	status int
 
-	covered *Range // that it names; nil: it names none
+	covered *Range // the range that the answer names; nil if it names none
 
-	stamps   []time.Time // of all items that have one
-	fresh    int         // that had not come before in the same dialect in this dialect
-	oldest   time.Time   // of the entries; of the deletions if there are none
-	stranger string      // the ID of an item that is clearly outside of the range; "" for none
-	outside  bool        // an item is outside of the range, if only by a fraction of a second
-	over     bool        // an item is at the end of the range, or after that
+	stamps   []time.Time // the stamps of all items that have one
+	fresh    int         // the number of items that had not come before in this dialect
+	oldest   time.Time   // the oldest stamp of the entries, or of the deletions if there are no entries
+	stranger string      // the ID of an item clearly outside of the range; "" if there is none
+	outside  bool        // an item is outside of the range, perhaps only by a fraction of a second
+	over     bool        // an item is at the end of the range, or after it
 }
 
-// above counts the items that are not older than a time.
+// above returns the number of items that are not older than a time.
 func (a *answer) above(t time.Time) (n int) {
 	for _, at := range a.stamps {
 		if !at.Before(t) {
@@ -35,14 +35,14 @@ func (a *answer) above(t time.Time) (n int) {
 	return n
 }
 
-// A stamped is an item's identity in one state (modified-range#5).
+// A stamped identifies an item in one state (modified-range#5).
 type stamped struct {
 	id      string
 	deleted bool
 	at      time.Time
 }
 
-// ask makes one request, and hands on what is new in the answer.
+// ask makes one request, and yields what is new in the answer.
 func (r *run) ask() (*answer, error) {
 	if r.requests >= r.limits.Requests {
 		return nil, r.limit("requests", int64(r.limits.Requests))
@@ -87,7 +87,7 @@ func (r *run) ask() (*answer, error) {
 	return a, nil
 }
 
-// damaged keeps what could be read of a document that is not whole.
+// damaged keeps what could be read of a damaged document.
 func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) error {
 	if doc == nil || !r.begun {
 		return err
@@ -100,8 +100,8 @@ func (r *run) damaged(doc *feedhistory.Document, header http.Header, err error) 
 	return g
 }
 
-// read takes in the items of an answer, and leaves those in the document that
-// had not come before.
+// read processes the items of an answer, and leaves only those in the document
+// that had not come before.
 func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) error {
 	if r.stamp == stampUnknown {
 		r.stamp = choose(doc.Entries)
@@ -130,7 +130,7 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 	return nil
 }
 
-// take notes an item, and reports whether it is new.
+// take records an item, and reports whether it is new.
 func (r *run) take(a *answer, item stamped) bool {
 	last, again := r.seen[item]
 	if r.seen[item] = r.dialects[0]; last != r.dialects[0] {
@@ -143,8 +143,9 @@ func (r *run) take(a *answer, item stamped) bool {
 	return !again && (item.deleted || !r.changed(item))
 }
 
-// changed reports whether an entry that has come was modified since. That comes
-// with the next sync; nothing comes twice within one (modified-range#9).
+// changed reports whether an entry that has come was modified since then. That
+// modification comes with the next sync; nothing comes twice within one
+// (modified-range#9).
 func (r *run) changed(item stamped) bool {
 	came, ok := r.ids[item.id]
 	if !ok {
@@ -155,7 +156,7 @@ func (r *run) changed(item stamped) bool {
 	return came != r.requests && !next.IsZero() && !item.at.Before(next)
 }
 
-// weigh looks at an item's stamp.
+// weigh examines the stamp of an item.
 func (r *run) weigh(a *answer, item stamped) {
 	if unit := unitOf(item.at); r.unit == 0 || unit < r.unit {
 		r.unit = unit
@@ -175,9 +176,9 @@ func (r *run) weigh(a *answer, item stamped) {
 	}
 }
 
-// following is the state that comes after this sync: the server's time at its
-// beginning, less the overlap (modified-range#8). Where a server does not tell
-// the time, the newest stamp stands for it: the client's clock may be wrong.
+// following returns the state after this sync: the server's time at its
+// beginning, less the overlap (modified-range#8). If the server does not tell
+// the time, the newest stamp is used, because the client's clock may be wrong.
 func (r *run) following(doc *feedhistory.Document, header http.Header) State {
 	overlap := max(cmp.Or(r.c.Overlap, time.Minute), 0)
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
@@ -195,7 +196,7 @@ func (r *run) following(doc *feedhistory.Document, header http.Header) State {
 	return State{newest.UTC().Add(-overlap)}
 }
 
-// older returns the earlier of two times; a zero time is none.
+// older returns the earlier of two times, ignoring a zero time.
 func older(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts anew")
 
-// TestCalvin is the proposal's own example, request by request: a server that
-// returns no more than three items at a time, Calvin who syncs with it, and
-// Hobbes who modifies "Go-carts" meanwhile, which comes with the next sync.
+// TestCalvin is the proposal's own example, request by request: a server
+// returns at most three items at a time, Calvin syncs with it, and Hobbes
+// modifies "Go-carts" meanwhile, which comes with the next sync.
 func TestCalvin(t *testing.T) {
 	s := &store{now: at(t, "2004-10-31T19:29:00Z")}
 	for title, when := range map[string]string{
@@ -28,7 +28,7 @@ func TestCalvin(t *testing.T) {
 		"Canoes":      "2004-10-12T09:15:00Z",
 		"Motorboats":  "2004-10-10T13:00:00Z",
 		"Bicycles":    "2004-10-01T12:00:00Z",
-		"Tricycles":   "2004-09-01T16:15:00Z", // the start is part of the range
+		"Tricycles":   "2004-09-01T16:15:00Z", // the range includes its start
 		"Go-carts":    "2004-08-20T11:00:00Z",
 	} {
 		s.put("/collections/categories/"+title, title, at(t, when))

@@ -11,27 +11,28 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// A Client keeps up with one collection. Do not change its fields during a sync.
+// A Client keeps up with a collection. Do not change its fields during a sync.
 type Client struct {
 	HTTP    *feedhistory.Client // HTTP makes the requests; nil means a client with the default settings.
-	URL     string              // URL is the collection's.
-	Dialect Dialect             // Dialect is how to ask for ranges; zero means whichever the server heeds.
+	URL     string              // URL is the URL of the collection.
+	Dialect Dialect             // Dialect is how to ask for ranges; zero means to try them in order.
 
-	// Header returns more header fields for a request, such as Authorization with a
-	// token. It is called for each request to the origin of URL, from several
-	// goroutines, so tokens can be renewed. If it returns an error, the request
-	// fails. Nil means no more fields.
+	// Header returns additional header fields for a request, such as
+	// Authorization with a token. It is called for each request to the origin
+	// of URL, by several goroutines, so that tokens can be renewed. If it
+	// returns an error, the request fails. Nil means no additional fields.
 	Header func(ctx context.Context, url string) (http.Header, error)
 
-	// Overlap is how far the next sync reaches back before the server's time at the
-	// beginning of this one (modified-range#8): as long as a change may take to
-	// appear after it was stamped. Zero means a minute, negative none.
+	// Overlap is how far the next sync reaches back before the server's time at
+	// the beginning of this one (modified-range#8). It should be the longest
+	// time that a change may take to appear after it was stamped. Zero means a
+	// minute, a negative value none.
 	Overlap time.Duration
 
-	Limits Limits // Limits are what one sync may cost.
+	Limits Limits // Limits is what one sync may use.
 }
 
-// Limits bound a sync (modified-range#12).
+// Limits are the limits of a sync (modified-range#12).
 type Limits struct {
 	Requests int   // Requests is the maximum number of requests; zero means 10,000.
 	Items    int   // Items is the maximum number of entries and deletions to receive; zero means 1,000,000.
@@ -49,17 +50,17 @@ func (l Limits) withDefaults() Limits {
 // A State is what a client remembers between two syncs. Store it together with
 // what the sync brought. With the zero value, a sync gets everything.
 type State struct {
-	Since time.Time `json:"since,omitzero"` // by the server's clock
+	Since time.Time `json:"since,omitzero"` // a time by the server's clock
 }
 
-// Sync returns the sync that brings what was modified since the given state.
-// It requests nothing until you range over its documents.
+// Sync returns the sync of what was modified since the given state. It makes no
+// request until you range over its documents.
 func (c *Client) Sync(ctx context.Context, from State) *Sync {
 	return &Sync{c: c, ctx: ctx, from: from}
 }
 
-// A Sync brings what was modified in a collection since a State. Only one
-// goroutine may use it.
+// A Sync gets what was modified in a collection since a State. Use it in one
+// goroutine only.
 type Sync struct {
 	c    *Client
 	ctx  context.Context
@@ -71,15 +72,16 @@ type Sync struct {
 	requests int
 }
 
-// Documents yields the answers of the server, the most recently modified items
-// first, and no item twice. The entries and deletions in them are changes: what
-// is not there has not changed.
+// Documents yields the server's answers, most recently modified items first,
+// and no item twice. Their entries and deletions are changes: what is not in
+// them has not changed.
 //
-// An error on the first document is yielded as it is, as is the context's. What
-// is missing later is a nil document and a *feedhistory.Gap: after one that wraps
-// a *PossibleLossError the sync may go on with what is older; an *IgnoredError, a
-// *StampError, a *BudgetError or the error of a request ends it. So
-// feedhistory.Merge takes it as it takes a walk. To range again starts again.
+// An error on the first document is yielded as it is, as is the context's.
+// Later, a missing part is yielded as a nil document and a *feedhistory.Gap.
+// After a Gap that wraps a *PossibleLossError, the sync may continue with what
+// is older; an *IgnoredError, a *StampError, a *BudgetError or the error of a
+// request ends it. So you can pass the sequence to feedhistory.Merge like that
+// of a walk. Ranging again starts the sync again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}
@@ -97,8 +99,8 @@ func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// State returns the state that the next sync is to start from. There is one
-// only after a whole sync: after another, the next starts where this one did.
+// State returns the state from which the next sync must start. If whole is
+// false, that is the state from which this sync started.
 func (s *Sync) State() (next State, whole bool) {
 	if !s.whole {
 		return s.from, false
@@ -109,5 +111,5 @@ func (s *Sync) State() (next State, whole bool) {
 // Dialect returns the dialect of the last request.
 func (s *Sync) Dialect() Dialect { return s.dialect }
 
-// Requests returns how many requests were made.
+// Requests returns the number of requests.
 func (s *Sync) Requests() int { return s.requests }

@@ -34,7 +34,7 @@ func answers(status int, bodies ...string) (http.Handler, *[]string) {
 	}), &asked
 }
 
-// app:edited goes before atom:updated (modified-range#6).
+// app:edited takes precedence over atom:updated (modified-range#6).
 func TestStampEdited(t *testing.T) {
 	first := fmt.Sprintf(editedFeed, `<edited xmlns="http://purl.org/atom/app#"> 2026-02-01T00:00:00Z </edited>`)
 	handler, asked := answers(299, first, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
@@ -48,7 +48,7 @@ func TestStampEdited(t *testing.T) {
 	assert.Equal(t, []string{"/", "/2026-02-01T00:00:00.001Z"}, *asked)
 }
 
-// The stamp is one and the same throughout a sync.
+// The stamp is of the same kind throughout a sync.
 func TestStampChanges(t *testing.T) {
 	first := fmt.Sprintf(editedFeed, `<app:edited>2026-02-01T00:00:00Z</app:edited>`)
 	handler, _ := answers(206, first, strings.ReplaceAll(fmt.Sprintf(editedFeed, ""), "urn:", "urn:x"))
@@ -65,7 +65,7 @@ func TestStampChanges(t *testing.T) {
 	assert.False(t, whole)
 }
 
-// A part without items says nothing of what is left.
+// A part without items says nothing about the rest.
 func TestEmptyPart(t *testing.T) {
 	handler, _ := answers(206, `<feed xmlns="http://www.w3.org/2005/Atom"/>`, "")
 	h, err := feedhistory.Merge((&wire{handler: handler}).client().Sync(t.Context(), State{}).Documents())
@@ -92,7 +92,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The first request failing is an error, a later one a gap; the state stays.
+// If the first request fails, that is an error; if a later one fails, a gap.
+// The state stays.
 func TestLostResponses(t *testing.T) {
 	w := &wire{handler: groups(1, 1, 1, 1, 1).handler(2)}
 	requests, lost := 0, 1
@@ -122,7 +123,7 @@ func TestLostResponses(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), next.Since)
 }
 
-// A document that breaks off leaves what could be read of it.
+// The readable part of a document that breaks off is kept.
 func TestDamagedLater(t *testing.T) {
 	handler, _ := answers(206, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><updated>2026-01-02T00:00:00Z</updated></entry></feed>`,
 		`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:2</id><updated>2026-01-01T00:00:00Z</updated></entry>`)
@@ -133,7 +134,7 @@ func TestDamagedLater(t *testing.T) {
 	assert.Equal(t, []string{"urn:1", "urn:2"}, ids(h))
 }
 
-// The documents can be left early, and the context ends them.
+// The caller may stop early, and the context ends the sequence.
 func TestLeaving(t *testing.T) {
 	w := &wire{handler: groups(1, 1, 1, 1, 1).handler(1)}
 	sync := w.client().Sync(t.Context(), State{})

@@ -12,7 +12,7 @@ type Dialect uint8
 
 // The dialects.
 const (
-	Probe         Dialect = iota // whichever the server heeds: they are tried in this order
+	Probe         Dialect = iota // whichever the server supports: they are tried in the following order
 	ModifiedRange                // Modified-Range: start/end
 	RangeUpdated                 // Range: updated=start/end, a closed interval (draft-ietf-atompub-protocol-04 §5.2.4)
 	GData                        // the parameters updated-min (inclusive) and updated-max (exclusive)
@@ -33,7 +33,7 @@ func (d Dialect) String() string {
 	return "unknown"
 }
 
-// candidates returns the dialects to try, in turn.
+// candidates returns the dialects to try, in order.
 func (d Dialect) candidates() []Dialect {
 	if d == Probe {
 		return []Dialect{ModifiedRange, RangeUpdated, GData}
@@ -49,12 +49,12 @@ const (
 	paramMax           = "updated-max"
 )
 
-// tick is the smallest unit of a time here. A closed interval ends one before
-// the half-open one: servers with coarser stamps cut that down to the unit
-// before, as it should be.
+// tick is the smallest unit of time used here. A closed interval ends one tick
+// before the half-open one; servers with coarser stamps round that down to the
+// unit before, as they should.
 const tick = time.Nanosecond
 
-// request returns the URL and the header fields that ask for a range.
+// request returns the URL and the header fields of a request for a range.
 func (d Dialect) request(collection string, r Range) (string, http.Header, error) {
 	switch d {
 	case RangeUpdated:
@@ -73,8 +73,8 @@ func (d Dialect) request(collection string, r Range) (string, http.Header, error
 	return collection, http.Header{fieldModifiedRange: {r.String()}}, nil
 }
 
-// gdataQuery adds the parameters. Blogger heeds them only where the order is by
-// update as well.
+// gdataQuery adds the parameters. Blogger supports them only if entries are
+// also ordered by update.
 func gdataQuery(q url.Values, r Range) string {
 	q.Set("orderby", "updated")
 	for name, t := range map[string]time.Time{paramMin: r.Start, paramMax: r.End} {
@@ -86,9 +86,9 @@ func gdataQuery(q url.Values, r Range) string {
 	return q.Encode()
 }
 
-// asked reads which range a request asks for, in whichever dialect. An error is
-// a note on what is malformed, and ignored: a superset is safe
-// (modified-range#1). Without a range it is everything.
+// asked returns the range that a request asks for, in any dialect; without a
+// range it is everything. An error says what is malformed, and so ignored,
+// which is safe, because it gives a superset (modified-range#1).
 func asked(r *http.Request) (Range, error) {
 	if values := r.Header.Values(fieldModifiedRange); len(values) > 0 {
 		return ParseRange(strings.Join(values, ", "))
@@ -112,7 +112,8 @@ func asked(r *http.Request) (Range, error) {
 	return asked, nil
 }
 
-// parseParam reads a parameter, where the + of a zone has often become a space.
+// parseParam parses a parameter, in which the + of a zone has often become a
+// space.
 func parseParam(s string) (time.Time, error) {
 	return parseTime(strings.ReplaceAll(strings.TrimSpace(s), " ", "+"))
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A PossibleLossError says that a sync has perhaps left items out: the server
-// answers with a part that cannot be cut down further, because it cuts through a
-// group of items with the same stamp. The sync has gone on with what is older,
-// unless that cannot be asked for, or the part has no items at all.
+// A PossibleLossError says that a sync may have missed items. The server
+// answers with a part that cannot be reduced further, because it cuts through a
+// group of items with the same stamp. The sync has continued with what is
+// older, unless that cannot be requested, or the part has no items.
 type PossibleLossError struct {
 	URL    string
-	Asked  Range     // what the last request asked for
+	Asked  Range     // the range of the last request
 	At     time.Time // the stamp of the group; zero if there were no items
-	Stuck  bool      // what is older than the group is missing as well
+	Stuck  bool      // whether what is older than the group is missing, too
 	Clause string
 }
 
 // Error says where something may be missing.
 func (e *PossibleLossError) Error() string {
 	if e.At.IsZero() {
-		return fmt.Sprintf("possible loss: %s: the part of %s that came has no items, so what is left cannot be told (%s)",
+		return fmt.Sprintf("possible loss: %s: the part of %s that came has no items, so the rest is unknown (%s)",
 			e.URL, e.Asked, e.Clause)
 	}
 	if e.Stuck {
-		return fmt.Sprintf("possible loss: %s: asked for %s once more the server would answer the same, so what is older than %s cannot be retrieved (%s)",
+		return fmt.Sprintf("possible loss: %s: the server would give the same answer for %s again, so what is older than %s cannot be retrieved (%s)",
 			e.URL, e.Asked, formatTime(e.At), e.Clause)
 	}
-	return fmt.Sprintf("possible loss: %s: of the items modified at %s only some come, so others may be missing (%s)",
+	return fmt.Sprintf("possible loss: %s: only some of the items modified at %s have come, so others may be missing (%s)",
 		e.URL, formatTime(e.At), e.Clause)
 }
 
-// An IgnoredError says that the server does not heed the range: it answers with
-// items from outside of it. What it sends may be everything or not.
+// An IgnoredError says that the server ignores the range: it answers with items
+// from outside of it. What it sends may or may not be everything.
 type IgnoredError struct {
 	URL    string
-	Tried  []Dialect // all of which it ignores
-	Asked  Range     // what the last request asked for
-	ID     string    // of an item clearly outside of it; "" if none can be named
+	Tried  []Dialect // the dialects, all of which it ignores
+	Asked  Range     // the range of the last request
+	ID     string    // the ID of an item clearly outside of the range; "" if there is none
 	Clause string
 }
 
@@ -58,11 +58,11 @@ func (e *IgnoredError) Error() string {
 	return s + " (" + e.Clause + ")"
 }
 
-// A StampError says that an item does not tell when it was last modified, or
-// not by the element that the others tell it by.
+// A StampError says that an item does not say when it was last modified, or not
+// in the same element as the other items.
 type StampError struct {
 	URL    string
-	ID     string // of the item
+	ID     string // the ID of the item
 	Clause string
 }
 
@@ -72,20 +72,20 @@ func (e *StampError) Error() string {
 		e.URL, clip(e.ID), e.Clause)
 }
 
-// A BudgetError says that a sync needs more than Limits allow.
+// A BudgetError says that a sync needs more than Limits allows.
 type BudgetError struct {
 	URL    string
 	Limit  string // "requests", "items" or "bytes"
-	Max    int64  // what was allowed
+	Max    int64  // the limit
 	Clause string
 }
 
 // Error names the limit.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%s: the sync takes more %s than the %d that are allowed (%s)", e.URL, e.Limit, e.Max, e.Clause)
+	return fmt.Sprintf("%s: the sync needs more %s than the limit of %d (%s)", e.URL, e.Limit, e.Max, e.Clause)
 }
 
-// What the errors cite.
+// The clauses that errors cite.
 const (
 	clauseTies    = "modified-range#5: a server never cuts through a group of equal stamps"
 	clauseSubset  = "modified-range#4: a part has the most recent items of the range"
@@ -94,7 +94,7 @@ const (
 	clauseBounded = "modified-range#12: every loop is bounded"
 )
 
-// gap is what an error leaves of a sync that has begun.
+// gap returns the gap that an error leaves after a sync has begun.
 func gap(url string, err error) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, err)
 	var loss *PossibleLossError
@@ -104,7 +104,7 @@ func gap(url string, err error) *feedhistory.Gap {
 	switch {
 	case errors.As(err, &loss):
 		g.Reason = feedhistory.ReasonBarren
-	case errors.As(err, &ignored): // what came is no more than a window
+	case errors.As(err, &ignored): // what came is only a window
 		g.Reason = feedhistory.ReasonMissedWindow
 	case errors.As(err, &stamp):
 		g.Reason = feedhistory.ReasonMalformed

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-// A collection of one item, and a client that keeps up with it.
+// A collection has one item, and a client keeps up with it.
 func Example() {
 	changed := time.Date(2006, 1, 2, 15, 4, 5, 0, time.UTC)
 	entry, err := feedhistory.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "Planes"}, Updated: changed}.Entry()
@@ -32,7 +32,7 @@ func Example() {
 		HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},
 	}
 	defer client.HTTP.CloseIdle()
-	var state modifiedrange.State // to be stored
+	var state modifiedrange.State // a program stores it
 	for range 2 {
 		sync := client.Sync(context.Background(), state)
 		history, err := feedhistory.Merge(sync.Documents())

@@ -13,19 +13,19 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A foreign server is one that is not ours: it does not name the range that it
-// covers, understands one dialect at most, and may break the rules.
+// A foreign server is not ours: it does not name the range that it covers,
+// supports at most one dialect, and may break the rules.
 type foreign struct {
 	*store
-	dialect Dialect // that it understands; Probe: none
+	dialect Dialect // the dialect that it supports; Probe: none
 	limit   int
-	cuts    bool // through groups of equal stamps (modified-range#5)
-	claims  bool // 200 for parts, too (modified-range#3)
-	strict  bool // refuses the dialects that it does not understand
-	undated bool // has no Date
+	cuts    bool // cuts through groups of equal stamps (modified-range#5)
+	claims  bool // answers 200 for parts, too (modified-range#3)
+	strict  bool // refuses unsupported dialects
+	undated bool // sends no Date
 	closed  bool // takes the end to be part of the range
-	coarse  bool // cuts the times of the range down to whole seconds
-	up      bool // and rounds them up, rather
+	coarse  bool // rounds the times of the range down to whole seconds
+	up      bool // rounds them up instead
 }
 
 // ServeHTTP implements http.Handler.
@@ -54,7 +54,7 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = feedhistory.WriteAtom(w, new(Handler).document(items))
 }
 
-// asked reads the range in the server's dialect.
+// asked parses the range in the server's dialect.
 func (f *foreign) asked(r *http.Request) (Range, bool) {
 	own := r.Clone(r.Context())
 	if f.dialect != ModifiedRange {
@@ -94,7 +94,7 @@ func groupsApart(step time.Duration, sizes ...int) *store {
 	return s
 }
 
-// Whatever a foreign server does, the sync ends: with all there is, or with an
+// Whatever a foreign server does, the sync ends: with everything, or with an
 // error that says why not.
 func TestForeignServers(t *testing.T) {
 	const whole, loss, ignored = "", "loss", "ignored"
@@ -188,7 +188,8 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
-// had is how many items can be retrieved of groups which are cut at a limit.
+// had returns how many items can be retrieved of groups that are cut at a
+// limit.
 func had(sizes []int, limit int) (n int) {
 	for _, size := range sizes {
 		n += min(size, limit)
@@ -196,8 +197,8 @@ func had(sizes []int, limit int) (n int) {
 	return n
 }
 
-// Where a server answers the same whatever it is asked for before a group, the
-// sync ends, and says what cannot be retrieved.
+// If a server gives the same answer for everything before a group, the sync
+// ends, and says what cannot be retrieved.
 func TestStuck(t *testing.T) {
 	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
 	w := &wire{handler: server}

@@ -15,19 +15,18 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Handler serves a collection by ranges of modification times, in all the
+// A Handler serves a collection by ranges of modification times, in all
 // dialects. The items come from a query.
 type Handler struct {
 	// Query finds the items that were modified within a range. It is required.
 	Query Query
 
-	// Limit is the number of items in an answer. An answer has more only if it
-	// would otherwise cut through a group of equal stamps (modified-range#5). Zero
-	// means 100.
+	// Limit is the maximum number of items in an answer, unless more are needed
+	// to complete a group of equal stamps (modified-range#5). Zero means 100.
 	Limit int
 
-	// Partial is the status of an answer that is only a part, from 201 to 299; the
-	// proposal does not say which (modified-range#3). Zero means 206.
+	// Partial is the status of an answer that is only a part, from 201 to 299;
+	// the proposal does not say which (modified-range#3). Zero means 206.
 	Partial int
 
 	// Head describes the feed: ID, Title, Authors, Links … Do not change it while
@@ -36,23 +35,23 @@ type Handler struct {
 
 	Format feedhistory.Format // Format is Atom or RSS; zero means Atom.
 	Now    func() time.Time   // Now is the clock that stamps items; nil means time.Now.
-	Logger *slog.Logger       // Logger gets malformed ranges and failed queries; nil means no logging.
+	Logger *slog.Logger       // Logger logs malformed ranges and failed queries; nil means no logging.
 }
 
 // A Query returns the items of a collection that were last modified at or after
-// the start and before the end, the most recently modified first, and no more
-// than the limit. A zero time is no bound, nor is a limit of zero. It is called
-// from many goroutines.
+// start and before end, most recently modified first, and at most limit of
+// them. A zero time, or a zero limit, means no bound. Several goroutines may
+// call it at the same time.
 //
 // In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
 type Query func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
 
-// ServeHTTP answers with the items of the range that is asked for, or the most
+// ServeHTTP answers with the items of the requested range, or with the most
 // recent of them.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD are understood here", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
 	}
 	// The next sync starts at this time, so it may not be later than the query
@@ -79,14 +78,15 @@ func (h *Handler) now() time.Time {
 	return h.Now()
 }
 
-// A part is what an answer has: the items, and the range of which they are all.
+// A part is the content of an answer: items, and the range of which they are
+// all.
 type part struct {
 	items   []Item
 	covered Range
 	whole   bool
 }
 
-// page finds the most recent items of a range.
+// page returns the most recent items of a range.
 func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	if asked.IsEmpty() {
 		return part{covered: asked, whole: true}, nil
@@ -104,8 +104,8 @@ func (h *Handler) page(ctx context.Context, asked Range) (part, error) {
 	return h.complete(ctx, asked, p)
 }
 
-// complete adds what is missing of the group of equal stamps at a part's end.
-// With that there may be nothing left.
+// complete adds the missing items of the group of equal stamps at the end of a
+// part. After that, nothing may be left.
 func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, error) {
 	oldest := p.covered.Start
 	group, err := h.query(ctx, Range{oldest, oldest.Add(tick)}, 0)
@@ -128,7 +128,7 @@ func (h *Handler) complete(ctx context.Context, asked Range, p part) (part, erro
 	return p, nil
 }
 
-// query asks for items and checks them.
+// query runs the query and checks the items.
 func (h *Handler) query(ctx context.Context, within Range, limit int) ([]Item, error) {
 	items, err := h.Query(ctx, within.Start, within.End, limit)
 	if err != nil {
@@ -139,13 +139,13 @@ func (h *Handler) query(ctx context.Context, within Range, limit int) ([]Item, e
 			return nil, err
 		}
 		if i > 0 && item.Modified.After(items[i-1].Modified) {
-			return nil, fmt.Errorf("%s: it is newer than the item before it, but should not be", item.id())
+			return nil, fmt.Errorf("%s: it is newer than the item before it", item.id())
 		}
 	}
 	return items, nil
 }
 
-// document makes the feed document of an answer.
+// document returns the feed document of an answer.
 func (h *Handler) document(items []Item) *feedhistory.Document {
 	doc := &feedhistory.Document{}
 	if h.Head != nil {
@@ -183,7 +183,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
 	header.Add("Vary", fieldRange)
 	w.WriteHeader(h.status(p))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes()) // the client has gone, then
+		_, _ = w.Write(body.Bytes()) // an error means that the client has gone
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (h *Handler) status(p part) int {
 	return h.Partial
 }
 
-// fail says that there is no answer; not to somebody who has gone.
+// fail answers that there was an error, unless the client has gone.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return

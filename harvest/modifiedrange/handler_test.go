@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// get asks a handler, and returns the answer and the IDs in it.
+// get sends a request to a handler, and returns the answer and the IDs in it.
 func get(t *testing.T, h http.Handler, target string, fields ...string) (*http.Response, []string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, target, nil)
@@ -46,7 +46,7 @@ func abc(t *testing.T) *store {
 	return s
 }
 
-// Every way to ask for a range, and what comes of it.
+// Every way to ask for a range, with its result.
 func TestHandlerRanges(t *testing.T) {
 	const day2, day3 = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
 	for _, test := range []struct {
@@ -92,7 +92,7 @@ func TestHandlerRanges(t *testing.T) {
 	}
 }
 
-// A group of equal stamps is never cut: the limit is exceeded instead.
+// A group of equal stamps is never cut: the answer exceeds the limit instead.
 func TestHandlerKeepsGroups(t *testing.T) {
 	for _, test := range []struct {
 		sizes         []int
@@ -134,7 +134,8 @@ func TestHandlerSettings(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, rec.Code)
 }
 
-// A query that breaks its contract would mislead clients: there is no answer.
+// A query that breaks its contract would mislead clients, so there is no
+// answer.
 func TestHandlerRefusesWrongItems(t *testing.T) {
 	s := abc(t)
 	b, c := s.items["b"].item(), s.items["c"].item()

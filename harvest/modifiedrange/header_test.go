@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Credentials are asked for at each request, and go to the origin of the
-// collection only.
+// Header is called for each request to the origin of the collection, and its
+// fields go nowhere else.
 func TestHeader(t *testing.T) {
 	collection := groups(1, 1, 1, 1).handler(2)
 	hosts := map[string]int{}

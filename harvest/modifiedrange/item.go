@@ -8,21 +8,20 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// An Item is an entry of a collection, or the deletion of one
-// (modified-range#10).
+// An Item is an entry of a collection, or a deletion (modified-range#10).
 type Item struct {
-	// Modified is the item's stamp: the app:edited of its entry, else modified
-	// of Atom 0.3, else atom:updated, to its last digit (modified-range#6). For a
-	// deletion it is when that happened.
+	// Modified is the stamp of the item: the app:edited of its entry, or else
+	// the modified of Atom 0.3, or else atom:updated, to the last digit
+	// (modified-range#6). For a deletion it is the time of the deletion.
 	Modified time.Time
 
 	Entry   *feedhistory.Entry // nil for a deletion
-	Deleted string             // the ID of the entry that was deleted; "" otherwise
+	Deleted string             // the ID of the deleted entry; "" otherwise
 }
 
-var errItem = errors.New("either an entry or a deletion is needed")
+var errItem = errors.New("an item must be either an entry or a deletion")
 
-// check refuses what a client would be misled by.
+// check returns an error for an item that would mislead clients.
 func (i Item) check(within Range) error {
 	switch {
 	case (i.Entry == nil) == (i.Deleted == ""):

@@ -7,12 +7,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Keep syncs the collection into a mirror's store, from the state that its feed
-// has there, and notes the next one in the same commit as the last document. The
-// feed's URL is the Client's.
+// Keep syncs the collection into a mirror's store, from the state that is
+// stored with its feed there, and stores the next state in the same commit as
+// the last document. The URL of the feed is the Client's.
 //
-// What is missing is among the Gaps of what is returned; then the state stays as
-// it was. The error is that of the first document, the store's or the context's.
+// What is missing is among the Gaps of the result; the state then stays as it
+// was. The error is that of the first document, the store's or the context's.
 func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, error) {
 	const name = "modified-range"
 	var from State
@@ -27,7 +27,7 @@ func (c *Client) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Changes, e
 			if !whole {
 				return nil, false
 			}
-			mark, _ := json.Marshal(next) // one time, which has come as text
+			mark, _ := json.Marshal(next) // cannot fail: the time was text before
 			return mark, true
 		},
 	})

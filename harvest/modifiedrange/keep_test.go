@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A mirror has the collection after each sync, and the next one asks for what
-// came after.
+// After each sync a mirror equals the collection, and the next sync asks for
+// later changes.
 func TestKeep(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	collection := &store{now: start.Add(time.Hour)}

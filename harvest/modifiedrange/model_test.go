@@ -15,15 +15,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A machine drives a client against a server with writers at work.
+// A machine runs a client and a server while writers work.
 type machine struct {
 	*store
 	t      *rapid.T
 	wire   *wire
 	client *Client
-	skew   time.Duration // of the server's clock against that of the stamps
-	kind   string        // of the server
-	limit  int           // its
+	skew   time.Duration // of the server's clock relative to the stamps' clock
+	kind   string        // the kind of the server
+	limit  int           // the limit of the server
 
 	state State
 	copy  map[string]version // what the client has
@@ -32,11 +32,11 @@ type machine struct {
 
 const mostRequests = 400
 
-// TestModel: whatever writers do between requests, whatever the limit, however
-// many stamps are equal and whichever responses are lost, no item comes twice
-// within a sync; every sync ends; and once the writers rest, one more sync makes
-// the copy equal to the collection. Against a server that breaks the rules, the
-// same holds of every sync that says it is whole.
+// TestModel lets writers work between requests, with any limit, with many equal
+// stamps, and with lost responses. No item comes twice within a sync, and every
+// sync ends. Once the writers rest, one more sync makes the copy equal to the
+// collection. Against a server that breaks the rules, the same holds for every
+// sync that reports to be whole.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
@@ -90,7 +90,7 @@ func (m *machine) busy() {
 
 func (m *machine) rest() { m.wire.before, m.wire.lose = nil, nil }
 
-// write makes up to a number of changes. Often no time passes between them.
+// write makes up to n changes. Often no time passes between them.
 func (m *machine) write(label string, most int) {
 	for range rapid.IntRange(0, most).Draw(m.t, label) {
 		m.now = m.now.Add(time.Duration(rapid.SampledFrom([]int64{
@@ -106,7 +106,7 @@ func (m *machine) write(label string, most int) {
 	}
 }
 
-// sync syncs once, and stores what came together with the state.
+// sync syncs once, and stores the result together with the state.
 func (m *machine) sync() {
 	sync := m.client.Sync(m.t.Context(), m.state)
 	came := map[string]bool{}
@@ -128,8 +128,8 @@ func (m *machine) sync() {
 		m.apply(h)
 	}
 	m.state = next
-	// A server that cuts through a group, and says that this is everything, cannot
-	// be found out if there is nothing else.
+	// If a server cuts through a group and says that this is everything, nobody
+	// can find out if there is nothing else.
 	if whole && m.wire.before == nil && m.kind != "claims, cuts" {
 		require.True(m.t, m.equal(), "%v\nwant %v\n%s", m.copy, m.items, m.wire.log.String())
 	}
@@ -138,8 +138,8 @@ func (m *machine) sync() {
 	}
 }
 
-// small checks that groups of equal stamps that are not larger than the limit
-// are there, however large those are that are newer.
+// small checks that the groups of equal stamps that are not larger than the
+// limit have come, however large newer groups are.
 func (m *machine) small() {
 	group := map[time.Time]int{}
 	for _, v := range m.items {
@@ -160,7 +160,7 @@ func (m *machine) once(came map[string]bool, doc *feedhistory.Document) {
 	}
 }
 
-// known checks that a sync ends for one of the reasons there are.
+// known checks that a sync ends for one of the possible reasons.
 func (m *machine) known(gaps []*feedhistory.Gap) {
 	for _, g := range gaps {
 		var loss *PossibleLossError
@@ -178,7 +178,7 @@ func (m *machine) known(gaps []*feedhistory.Gap) {
 	}
 }
 
-// apply brings the copy up to date.
+// apply updates the copy.
 func (m *machine) apply(h *feedhistory.History) {
 	var all []version
 	for _, e := range h.Entries {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// next returns the range to ask for after an answer; an empty one if there is
-// nothing left.
+// next returns the range to ask for after an answer; an empty one if nothing is
+// left.
 func (r *run) next(a *answer) (Range, error) {
 	if a.stranger != "" {
 		return Range{}, r.ignored(a.stranger)
@@ -23,7 +23,7 @@ func (r *run) next(a *answer) (Range, error) {
 	}
 	whole := a.status == http.StatusOK && !r.distrust
 	if a.covered != nil && !a.covered.Start.IsZero() && a.covered.Start.After(a.asked.Start) {
-		whole = false // it says itself that it begins later
+		whole = false // the answer itself says that it begins later
 	}
 	switch {
 	case !r.tie.IsZero():
@@ -36,23 +36,24 @@ func (r *run) next(a *answer) (Range, error) {
 	return r.afterPart(a)
 }
 
-// nothing is a range without any time in it: the sync is whole.
+// nothing is an empty range: the sync is whole.
 var nothing = Range{Start: time.Unix(0, 0), End: time.Unix(0, 0)}
 
-// shows reports whether an answer shows that the server heeds the range: it
-// names the one that it covers, or leaves out what is known to be outside.
+// shows reports whether an answer shows that the server supports ranges: it
+// names the range that it covers, or leaves out items that are known to be
+// outside.
 func (r *run) shows(a *answer) bool {
 	return a.covered != nil || a.asked.above(r.newest, time.Second) ||
 		a.asked.above(r.newest, 0) && !a.outside
 }
 
-// below is what is left of the sync before a time.
+// below returns the rest of the sync before a time.
 func (r *run) below(end time.Time) Range { return Range{r.from.Since, end} }
 
-// afterWhole ends the sync if the answer can be trusted. A server that knows
-// nothing of ranges answers 200 as well, and so does one that cuts without
-// saying so: they are found out by asking again for the oldest group of equal
-// stamps and what is older, or only the latter if all is one group.
+// afterWhole ends the sync if a 200 can be trusted. A server that ignores
+// ranges also answers 200, and so does one that cuts without saying so. The
+// client finds out by asking again for the oldest group of equal stamps and
+// what is older; or only for the latter, if everything is one group.
 func (r *run) afterWhole(a *answer) (Range, error) {
 	if r.heeded || len(a.stamps) == 0 || !a.oldest.After(r.from.Since) {
 		return nothing, nil
@@ -65,8 +66,8 @@ func (r *run) afterWhole(a *answer) (Range, error) {
 	return again, nil
 }
 
-// afterClaim ends the sync if there is nothing else than what a 200 had.
-// Otherwise that was a part, and may have cut through a group.
+// afterClaim ends the sync if there is nothing beyond what a 200 had. Otherwise
+// that was a part, and may have cut through a group.
 func (r *run) afterClaim(a *answer) (Range, error) {
 	claimed, beyond := r.claimed, a.asked.End.Equal(r.claimed)
 	if !r.heeded {
@@ -75,9 +76,9 @@ func (r *run) afterClaim(a *answer) (Range, error) {
 	switch {
 	case a.fresh > 0:
 	case len(a.stamps) == 0, !beyond && len(a.stamps) <= r.newer:
-		// The group alone may be all that the server has room for, but not if it
-		// is as small as what is newer: there was room for that, and for one of
-		// the group at least.
+		// The group alone may be all that the server has room for. But not if
+		// it is as small as the newer part: there was room for that, and for at
+		// least one item of the group.
 		return nothing, nil
 	case beyond: // deletions, which may be older than the oldest entry
 		r.claimed = a.oldest
@@ -92,10 +93,10 @@ func (r *run) afterClaim(a *answer) (Range, error) {
 	return r.afterPart(a)
 }
 
-// tellApart is what to ask for after items at the end of the range: they come
-// from a server that takes the end to be part of it, and from one that ignores
-// the range. The latter sends them again if asked for what is clearly before
-// them, or else after everything.
+// tellApart returns the range to ask for after items came at the end of the
+// range: either the server takes the end to be part of the range, or it ignores
+// the range. In the latter case it sends the items again if asked for a time
+// clearly before them, or else after everything.
 func (r *run) tellApart(a *answer) Range {
 	if before := r.below(a.asked.End.Add(-clearly)); !before.IsEmpty() {
 		r.doubt, r.put = true, a.asked
@@ -104,19 +105,19 @@ func (r *run) tellApart(a *answer) Range {
 	return r.after(a.asked)
 }
 
-// after asks for what is clearly after everything that has come, to go on with
-// a range if the server heeds that.
+// after asks for what is clearly after everything that has come; if the server
+// supports the range, the sync continues with put.
 func (r *run) after(put Range) Range {
 	r.doubt, r.put = true, put
 	return Range{Start: r.newest.Add(clearly)}
 }
 
-// clearly is by how much an item is outside of a range if the server does not
-// heed that.
+// clearly is how far outside of a range an item must be to show that the server
+// ignores the range.
 const clearly = 2 * time.Second
 
-// afterDoubt goes on with what was asked for before, now that it is known that
-// the server heeds the range.
+// afterDoubt continues with the previous range, now that the server is known to
+// support ranges.
 func (r *run) afterDoubt(a *answer) Range {
 	r.doubt, r.heeded, r.closed = false, true, true
 	if !r.claimed.IsZero() && !a.asked.End.IsZero() && a.fresh > 0 { // the 200 was a part
@@ -127,10 +128,11 @@ func (r *run) afterDoubt(a *answer) Range {
 	return r.put
 }
 
-// afterPart shortens the range: to before what the server says it has covered,
-// for that does not cut through groups; else to just after the oldest item, so
-// that the rest of its group comes, if it was cut (modified-range#5). Where
-// that is no progress the group is asked for alone, or what is beyond it.
+// afterPart shortens the range. If the server says what it has covered, that
+// does not cut through groups, and the range ends before it. Otherwise the
+// range ends just after the oldest item, so that the rest of its group comes,
+// if it was cut (modified-range#5). If that is no progress, afterPart asks for
+// the group alone, or for what is beyond it.
 func (r *run) afterPart(a *answer) (Range, error) {
 	if next, ok := r.uncovered(a); ok {
 		return next, nil
@@ -147,15 +149,15 @@ func (r *run) afterPart(a *answer) (Range, error) {
 		return r.below(a.oldest), nil // is there anything?
 	}
 	alone := Range{a.oldest, next.End}
-	if !alone.Start.After(a.asked.Start) { // that was the question already
+	if !alone.Start.After(a.asked.Start) { // that was the last question already
 		r.tie = time.Time{}
 		return r.beyond(a, a.oldest), nil
 	}
 	return alone, nil
 }
 
-// uncovered returns what is left by the server's own account, if it gives one
-// and that brings the sync forward.
+// uncovered returns the rest of the range according to the server, if it says,
+// and if that is progress.
 func (r *run) uncovered(a *answer) (Range, bool) {
 	c := a.covered
 	if c == nil || c.Start.IsZero() || c.narrower(a.sent) && !a.sent.End.IsZero() {
@@ -165,19 +167,19 @@ func (r *run) uncovered(a *answer) (Range, bool) {
 	return next, next.narrower(a.asked) && c.Start.After(a.asked.Start)
 }
 
-// afterTie goes on beyond a group of equal stamps. If the answer had only a part
-// of it, or the server does not say when it cuts, some of it may be lost; unless,
-// in the latter case, there is nothing beyond.
+// afterTie continues beyond a group of equal stamps. If the answer had only
+// part of it, or if the server does not say when it cuts, some of the group may
+// be lost; except, in the latter case, if there is nothing beyond.
 func (r *run) afterTie(a *answer, whole bool) (Range, error) {
 	at := r.tie
 	r.tie = time.Time{}
 	switch {
 	case r.distrust && len(a.stamps) == 0:
 		return nothing, nil
-	case r.distrust: // what is beyond was asked for
+	case r.distrust: // the part beyond was requested
 		r.beyond(a, at)
 		return r.afterPart(a)
-	case !whole && a.oldest.After(at): // it has stamps in a smaller unit than was known
+	case !whole && a.oldest.After(at): // the stamps have a smaller unit than was known
 		return r.afterPart(a)
 	case !whole:
 		return r.beyond(a, at), nil
@@ -185,8 +187,8 @@ func (r *run) afterTie(a *answer, whole bool) (Range, error) {
 	return r.below(at), nil
 }
 
-// beyond notes that some items of a group may be lost, and goes on with what is
-// older.
+// beyond notes that some items of a group may be lost, and continues with what
+// is older.
 func (r *run) beyond(a *answer, group time.Time) Range {
 	r.lost = append(r.lost, &PossibleLossError{URL: r.c.URL, Asked: a.asked, At: group, Clause: clauseTies})
 	return r.below(group)

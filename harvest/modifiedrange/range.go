@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A Range is a half-open interval of modification times (modified-range#2): the
-// start is part of it, so that nothing is lost; the end is not, so that nothing
-// comes twice. A zero time stands for infinity on its side.
+// A Range is a half-open interval of modification times (modified-range#2). It
+// includes the start, so that nothing is lost, but not the end, so that nothing
+// comes twice. A zero time means that the range is open on that side.
 type Range struct{ Start, End time.Time }
 
-// String returns the range as a Modified-Range header has it: "start/end".
+// String returns the range in the form of a Modified-Range header: "start/end".
 func (r Range) String() string { return formatTime(r.Start) + "/" + formatTime(r.End) }
 
-// Contains reports whether a time lies within the range.
+// Contains reports whether the range contains a time.
 func (r Range) Contains(t time.Time) bool {
 	return !t.Before(r.Start) && (r.End.IsZero() || t.Before(r.End))
 }
 
-// IsEmpty reports whether no time lies within the range.
+// IsEmpty reports whether the range contains no time.
 func (r Range) IsEmpty() bool { return !r.End.IsZero() && !r.Start.Before(r.End) }
 
 // narrower reports whether the range ends before another.
@@ -28,8 +28,8 @@ func (r Range) narrower(than Range) bool {
 	return !r.End.IsZero() && (than.End.IsZero() || r.End.Before(than.End))
 }
 
-// beyond reports whether a time lies outside the range by more than a margin.
-// Servers that store fractions of a second may write none.
+// beyond reports whether a time is outside of the range by more than a margin,
+// because servers that store fractions of a second may not write them.
 func (r Range) beyond(t time.Time, margin time.Duration) bool {
 	return !r.Start.IsZero() && t.Before(r.Start.Add(-margin)) || r.above(t, margin)
 }
@@ -40,7 +40,7 @@ func (r Range) above(t time.Time, margin time.Duration) bool {
 
 var errRange = errors.New("a range is two RFC 3339 times with a slash between them, either of which may be left out")
 
-// ParseRange reads "start/end"; either side may be missing (modified-range#1).
+// ParseRange parses "start/end"; either side may be missing (modified-range#1).
 func ParseRange(s string) (r Range, err error) {
 	start, end, ok := strings.Cut(s, "/")
 	if !ok {
@@ -55,7 +55,7 @@ func ParseRange(s string) (r Range, err error) {
 	return r, nil
 }
 
-// parseTime reads one side of a range; the zero time if it is missing.
+// parseTime parses one side of a range; the zero time if it is missing.
 func parseTime(s string) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -68,7 +68,7 @@ func parseTime(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// formatTime writes a time with all its digits (modified-range#6).
+// formatTime returns a time with all its digits (modified-range#6).
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -76,7 +76,7 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// clip shortens what a stranger sent, for a message.
+// clip shortens foreign text for a message.
 func clip(s string) string {
 	const most = 100
 	if len(s) > most {

@@ -13,58 +13,58 @@ import (
 // A run is a sync under way.
 type run struct {
 	*Sync
-	ctx    context.Context // of the requests
+	ctx    context.Context // for the requests
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
 	bytes  int64
 
-	dialects []Dialect // those that may be heeded, the one in use first
+	dialects []Dialect // the possible dialects, the one in use first
 	begun    bool      // a document was yielded
-	left     bool      // by whoever ranges over the documents
+	left     bool      // the caller has stopped ranging over the documents
 
 	stamp  stampKind
-	unit   time.Duration       // the smallest that a stamp was written in; zero: none was
+	unit   time.Duration       // the smallest unit of the stamps so far; zero if there are none
 	seen   map[stamped]Dialect // what has come, with the last dialect that brought it
 	ids    map[string]int      // the IDs of the entries that have come, with the number of the request
-	newest time.Time           // of what has come
-	oldest time.Time           // of the last answer
-	lossy  bool                // a loss was yielded
+	newest time.Time           // the newest stamp so far
+	oldest time.Time           // the oldest stamp of the last answer
+	lossy  bool                // whether a loss was yielded
 
 	progress
 }
 
 // A progress is how far a run has come in the dialect in use.
 type progress struct {
-	span   Range // to be asked for next
-	heeded bool  // the server has shown that it heeds the range
+	span   Range // the next range to ask for
+	heeded bool  // the server has shown that it supports ranges
 
 	// A server that does not say what its answers cover may answer 200 with a
-	// part: GData does. Its first 200 is confirmed by one more request.
+	// part, as GData does. So one more request confirms its first 200.
 	claimed  time.Time // the oldest item of a 200 that is to be confirmed
-	newer    int       // how many items of that 200 the confirmation leaves out
+	newer    int       // the number of items of that 200 that the confirmation leaves out
 	distrust bool      // a 200 was found to be a part
 
-	tie time.Time // the group of equal stamps that no answer went beyond; zero: none
+	tie time.Time // the group of equal stamps that no answer went beyond; zero if there is none
 
-	// A server may take the end to be part of the range. Found out, it is asked
-	// for a tick less. What shows that is shown by one that ignores the range as
-	// well, so a range is asked for first that tells them apart.
+	// A server may take the end to be part of the range; it is then asked for a
+	// tick less. But a server that ignores the range looks the same, so first a
+	// range is requested that distinguishes the two.
 	closed bool
-	doubt  bool  // that range is being asked for
-	put    Range // what was asked for before
+	doubt  bool  // that range is being requested
+	put    Range // the range that was requested before
 
-	asked map[question]bool    // what was asked: no question brings anything twice
-	lost  []*PossibleLossError // that are not yielded yet
+	asked map[question]bool    // the questions so far: no question brings anything new twice
+	lost  []*PossibleLossError // those that are not yielded yet
 }
 
-// A question is what may not be asked again, for the answer would be the same.
+// A question must not be asked again, because the answer would be the same.
 type question struct {
 	span                    Range
 	doubt, closed, distrust bool
 }
 
-// run asks until there is nothing left to ask for.
+// run makes requests until nothing is left.
 func (r *run) run() {
 	r.restart()
 	for !r.left {
@@ -96,8 +96,8 @@ func (r *run) run() {
 	}
 }
 
-// tell yields what is lost. As long as it is not known whether the server heeds
-// the range at all, another dialect may bring it.
+// tell yields the losses. As long as it is unknown whether the server supports
+// ranges at all, another dialect may still bring what is lost.
 func (r *run) tell() {
 	for _, loss := range r.lost {
 		r.lossy = true
@@ -114,8 +114,8 @@ func (r *run) restart() {
 	r.Sync.dialect = r.dialects[0]
 }
 
-// turn goes on to the next dialect if the error says that the one in use is not
-// understood, and reports whether there is one.
+// turn switches to the next dialect if the error says that the present one is
+// not supported, and reports whether there is one.
 func (r *run) turn(err error) bool {
 	status, refused := errors.AsType[*feedhistory.StatusError](err)
 	refused = refused && slices.Contains([]int{
@@ -143,14 +143,14 @@ func (r *run) end(err error) {
 	case isGap:
 		r.yield(nil, g)
 	case status && r.c.Dialect == Probe && !r.heeded:
-		// The dialects before were ignored, and this one is refused.
+		// The earlier dialects were ignored, and this one is refused.
 		r.yield(nil, gap(r.c.URL, r.ignored("")))
 	default:
 		r.yield(nil, gap(r.c.URL, err))
 	}
 }
 
-// hand yields a document, if there is something new in it or it is the first.
+// hand yields a document if it has something new, or is the first.
 func (r *run) hand(doc *feedhistory.Document) {
 	if r.begun && len(doc.Entries)+len(doc.Deleted) == 0 {
 		return
@@ -159,7 +159,7 @@ func (r *run) hand(doc *feedhistory.Document) {
 	r.left = !r.yield(doc, nil)
 }
 
-// ignored makes the error that all dialects so far are ignored.
+// ignored returns the error that the server ignores all dialects so far.
 func (r *run) ignored(id string) error {
 	all := r.c.Dialect.candidates()
 	return &IgnoredError{

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A stampKind says which element tells when an item was last modified. It is
-// one and the same throughout a sync (modified-range#6).
+// A stampKind says which element has the time when an item was last modified.
+// It is the same throughout a sync (modified-range#6).
 type stampKind uint8
 
 const (
@@ -19,13 +19,13 @@ const (
 	stampUpdated                  // modified of Atom 0.3, else atom:updated
 )
 
-// The namespaces of app:edited: that of RFC 5023, and of its drafts.
+// The namespaces of app:edited in RFC 5023 and its drafts.
 const (
 	nsApp      = "http://www.w3.org/2007/app"
 	nsAppDraft = "http://purl.org/atom/app#"
 )
 
-// of returns an entry's stamp of this kind; the zero time if it has none.
+// of returns the stamp of this kind of an entry; the zero time if it has none.
 func (k stampKind) of(e *feedhistory.Entry) time.Time {
 	if k == stampEdited {
 		return edited(e)
@@ -33,7 +33,7 @@ func (k stampKind) of(e *feedhistory.Entry) time.Time {
 	return e.Updated
 }
 
-// choose returns the kind of stamp that all the entries have.
+// choose returns the kind of stamp that all entries have.
 func choose(entries []*feedhistory.Entry) stampKind {
 	if len(entries) == 0 {
 		return stampUnknown
@@ -46,7 +46,7 @@ func choose(entries []*feedhistory.Entry) stampKind {
 	return stampEdited
 }
 
-// stampOf returns an entry's own stamp.
+// stampOf returns the stamp of an entry by itself.
 func stampOf(e *feedhistory.Entry) time.Time {
 	if t := edited(e); !t.IsZero() {
 		return t
@@ -54,8 +54,8 @@ func stampOf(e *feedhistory.Entry) time.Time {
 	return e.Updated
 }
 
-// edited returns app:edited; the zero time if the entry has none, or none that
-// can be read.
+// edited returns the entry's app:edited; the zero time if it has none, or an
+// invalid one.
 func edited(e *feedhistory.Entry) time.Time {
 	xml := e.XML()
 	if !bytes.Contains(xml, []byte("edited")) {
@@ -74,8 +74,8 @@ func edited(e *feedhistory.Entry) time.Time {
 	return time.Time{}
 }
 
-// unitOf returns the smallest unit that a stamp seems to be written in: a
-// second, or the thousandth, millionth … of one.
+// unitOf returns the smallest unit in which a stamp seems to be written: a
+// second, or a thousandth, a millionth … of one.
 func unitOf(t time.Time) time.Duration {
 	unit := time.Second
 	for unit > tick && t.Nanosecond()%int(unit) != 0 {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const collection = "http://example.org/collections/categories"
 
-// A version is an item as it is or was.
+// A version is an item in its present or an earlier state.
 type version struct {
 	id, text string
 	at       time.Time
@@ -58,7 +58,7 @@ func (s *store) remove(id string, at time.Time) { s.items[id] = version{id: id, 
 
 func (s *store) clock() time.Time { return s.now }
 
-// within returns the versions of a range, the newest first.
+// within returns the versions in a range, newest first.
 func (s *store) within(r Range) (found []version) {
 	for _, v := range s.items {
 		if r.Contains(v.at) {
@@ -85,11 +85,11 @@ func (s *store) handler(limit int) *Handler {
 	return &Handler{Query: s.query, Limit: limit, Now: s.clock}
 }
 
-// A wire carries requests to a handler, and what happens before them.
+// A wire carries requests to a handler, after whatever happens before them.
 type wire struct {
 	handler http.Handler
 	before  func(r *http.Request)
-	lose    func() bool // the response, once it has been made
+	lose    func() bool // whether to lose the response after it was made
 	log     strings.Builder
 }
 
@@ -110,7 +110,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// note writes an exchange as text: what matters of its header, and the titles.
+// note writes an exchange as text: the important header fields, and the titles.
 func (w *wire) note(r *http.Request, resp *http.Response, body string) {
 	fmt.Fprintf(&w.log, "> %s %s\n", r.Method, r.URL.RequestURI())
 	noteFields(&w.log, "> ", r.Header, fieldModifiedRange, fieldRange)
@@ -138,7 +138,7 @@ func noteFields(w io.Writer, prefix string, header http.Header, names ...string)
 	}
 }
 
-// client returns a Client that talks to the wire and tries once.
+// client returns a Client that sends requests to the wire and tries once.
 func (w *wire) client() *Client {
 	return &Client{URL: collection, HTTP: &feedhistory.Client{
 		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1},
@@ -152,7 +152,7 @@ func at(t *testing.T, s string) time.Time {
 	return parsed
 }
 
-// ids returns those of a history's entries.
+// ids returns the IDs of a history's entries.
 func ids(h *feedhistory.History) (ids []string) {
 	for _, e := range h.Entries {
 		ids = append(ids, e.ID)

@@ -92,7 +92,8 @@ func testAgain(t *testing.T, w world) {
 	}
 }
 
-// testNested calls all methods while all kinds of sequences are ranged over.
+// testNested calls all methods while sequences of all kinds are being ranged
+// over.
 func testNested(t *testing.T, w world) {
 	w.stocked()
 	w.commit("a", mirror.Change{
@@ -132,15 +133,15 @@ func testNested(t *testing.T, w world) {
 	}
 	require.Equal(t, 32, n)
 
-	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: "a"}) { // each is changed while they are ranged over
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: "a"}) { // each record is changed during the range
 		require.NoError(t, err)
 		r.Added = at(1)
 		w.commit("a", mirror.Change{Touch: []*mirror.Record{r}})
 	}
 }
 
-// testAliases checks that what was given to the store, and what came out, is
-// the caller's own.
+// testAliases checks that the store keeps no reference to what it was given,
+// nor to what it returned.
 func testAliases(t *testing.T, w world) {
 	var f mirror.Feed
 	fill(&f)
@@ -185,7 +186,7 @@ func testAliases(t *testing.T, w world) {
 	}
 }
 
-// scramble changes what lists have, in place.
+// scramble changes the contents of lists in place.
 func scramble(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -208,8 +209,8 @@ func scramble(v reflect.Value) {
 	}
 }
 
-// testFenced has many count on the same feed at once: each commit that is not a
-// conflict counts, and no other.
+// testFenced lets many writers count in the same feed at once. Each commit that
+// is not a conflict must count, and no other.
 func testFenced(t *testing.T, w world) {
 	const writers, each = 8, 6
 	w.commit(feedURL, mirror.Change{})
@@ -252,7 +253,7 @@ func testFenced(t *testing.T, w world) {
 	}
 	require.Len(t, w.ids(mirror.Query{}), writers*each)
 
-	// Of those that make a feed at once, one does.
+	// Of several that add a feed at once, one succeeds.
 	made := make(chan error, writers)
 	for i := range writers {
 		store := []mirror.Store{w.Store, w.other}[i%2]
@@ -269,8 +270,8 @@ func testFenced(t *testing.T, w world) {
 	require.Equal(t, 1, won)
 }
 
-// testWhole reads while changes are committed: a change is seen as a whole, and
-// once it was seen, ever after.
+// testWhole reads while changes are committed. A change must be seen as a whole
+// and, once it has been seen, by all later calls.
 func testWhole(t *testing.T, w world) {
 	var ids []string
 	for i := range 60 {
@@ -309,7 +310,7 @@ func testWhole(t *testing.T, w world) {
 	readers.Wait()
 }
 
-// readWhole reads until the last version has come.
+// readWhole reads until it sees the last version.
 func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64) error {
 	for {
 		f, err := store.Feed(ctx, feedURL)
@@ -323,7 +324,7 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 		first := records[ids[0]].Change
 		for _, r := range records {
 			if r.Change != first {
-				return fmt.Errorf("a part of a change: version %d beside %d", r.Change, first)
+				return fmt.Errorf("a part of a change: version %d together with %d", r.Change, first)
 			}
 		}
 		if len(records) != len(ids) || first < f.Version {
@@ -335,7 +336,8 @@ func readWhole(ctx context.Context, store mirror.Store, ids []string, last int64
 	}
 }
 
-// testRemovedMeanwhile removes and makes a feed while others read and search.
+// testRemovedMeanwhile removes a feed and adds it again while others read and
+// search.
 func testRemovedMeanwhile(t *testing.T, w world) {
 	const rounds, readers = 12, 3
 	done, reading := make(chan struct{}), make(chan struct{})
@@ -372,7 +374,7 @@ func testRemovedMeanwhile(t *testing.T, w world) {
 	require.Empty(t, w.entries(mirror.Query{Search: "content"}))
 }
 
-// readAll reads what there is of the one feed.
+// readAll reads everything about the feed.
 func (w world) readAll() error {
 	for _, err := range w.other.Feeds(w.ctx, mirror.FeedQuery{}) {
 		if err != nil {

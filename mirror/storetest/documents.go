@@ -12,7 +12,8 @@ func document(url string, names ...string) *mirror.Document {
 	return &mirror.Document{URL: url, Names: names}
 }
 
-// documentNamed returns the URL of the document that has a name, "" for none.
+// documentNamed returns the URL of the document that has the name, "" if there
+// is none.
 func (w world) documentNamed(name string) string {
 	w.Helper()
 	d, err := w.Document(w.ctx, feedURL, name)
@@ -42,7 +43,7 @@ func testDocument(t *testing.T, w world) {
 	_, err = w.Document(w.ctx, "another feed", "bare")
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 
-	// It is replaced by one with the same URL, and only that.
+	// A document with the same URL replaces it, and no other does.
 	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("full", "full")}})
 	got, err = w.Document(w.ctx, feedURL, "full")
 	require.NoError(t, err)
@@ -90,7 +91,7 @@ func testDocumentsByRank(t *testing.T, w world) {
 		want = append([]*mirror.Document{d}, want...)
 	}
 	for i := range want {
-		if i%10 == 0 { // in another order
+		if i%10 == 0 { // in a different order
 			batch := append([]*mirror.Document(nil), want[290-i:300-i]...)
 			batch[2], batch[7] = batch[7], batch[2]
 			w.commit(feedURL, mirror.Change{Documents: batch})

@@ -32,7 +32,7 @@ func testFeed(t *testing.T, w world) {
 	same(t, &mirror.Feed{URL: feedURL, Version: 2}, got, "nothing is left of the old state")
 }
 
-// URLs are told apart by each of their bytes, and sorted by them.
+// oddURLs are URLs that must be told apart, and sorted, by each of their bytes.
 var oddURLs = []string{
 	"HTTPS://example.org/feed", "https://example.org/", "https://example.org/Feed", "https://example.org/feed",
 	"https://example.org/feed ", "https://example.org/feed%20", "https://example.org/feed'\"\\",
@@ -41,8 +41,8 @@ var oddURLs = []string{
 	"https://example.org/" + long('a', 8<<10), "https://example.org/" + long('b', 8<<10), "https://example.org/" + long('b', 8<<10-1),
 }
 
-// long returns a string that cannot be compressed well, and differs from others
-// in its last byte.
+// long returns a string that compresses badly, and that differs from others in
+// its last byte.
 func long(last byte, n int) string {
 	var b strings.Builder
 	for x := uint64(1); b.Len() < n-1; x = x*6364136223846793005 + 1442695040888963407 {
@@ -94,7 +94,7 @@ func testOrderOfURLs(t *testing.T, w world, urls []string) {
 		}
 	}
 	require.Equal(t, urls[3:5], urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: urls[2], Limit: 2}))))
-	require.Equal(t, urls, urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: "H"}))), "after what is not there")
+	require.Equal(t, urls, urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: "H"}))), "after a URL that is not there")
 }
 
 func sorted(list []string) []string {
@@ -137,7 +137,8 @@ func testFeedsDue(t *testing.T, w world) {
 	require.Equal(t, []string{"e", "a", "b"}, due(mirror.FeedQuery{Due: at(2)}))
 }
 
-// A feed that comes from another store keeps its version.
+// testVersion checks that a feed that comes from another store keeps its
+// version.
 func testVersion(t *testing.T, w world) {
 	f := &mirror.Feed{URL: feedURL}
 	for _, version := range []int64{0, 7, 0, 3} {
@@ -220,7 +221,7 @@ func testRemove(t *testing.T, w world) {
 	nothing()
 	require.Len(t, all(t, w.Versions(w.ctx, "other", "a")), 1)
 
-	// What comes back under the URL is another feed.
+	// A feed that is added later under the same URL is a new feed.
 	require.EqualValues(t, 1, w.commit(feedURL, mirror.Change{}).Version)
 	require.Empty(t, w.entries(mirror.Query{Feed: feedURL, Deleted: true}))
 	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")))

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// testModel makes random changes to the store and to a mirror.Memory, and
-// compares all that they hold.
+// testModel makes the same random changes to the store and to a mirror.Memory,
+// and compares everything in them.
 func testModel(t *testing.T, w world) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, f := range all(w, w.Feeds(w.ctx, mirror.FeedQuery{})) {
@@ -78,7 +78,7 @@ var (
 	})
 )
 
-// change draws a change of a feed as the model has it.
+// change draws a change of a feed, as the model has it.
 func (m *model) change(url string) *mirror.Change {
 	f, err := m.memory.Feed(m.store.ctx, url)
 	if err != nil {
@@ -120,7 +120,8 @@ func (m *model) commit(c *mirror.Change) {
 	})
 }
 
-// both does the same to the store and to the model, with the same outcome.
+// both does the same thing to the store and to the model, and requires the same
+// result.
 func (m *model) both(what string, do func(mirror.Store) error) {
 	want, got := do(m.memory), do(m.store.Store)
 	for _, known := range []error{mirror.ErrConflict, mirror.ErrNotFound} {
@@ -129,8 +130,8 @@ func (m *model) both(what string, do func(mirror.Store) error) {
 	require.Equal(m.t, want == nil, got == nil, "%s: %v, %v", what, want, got)
 }
 
-// compare compares all that can be asked for, of the feed that was changed, and
-// of all.
+// compare compares the results of queries for the feed that was changed, and
+// for all feeds.
 func (m *model) compare(changed string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	for _, q := range []mirror.FeedQuery{{}, {Due: drawTime.Draw(m.t, "due")}, {Limit: 1}, {After: "B"}} {
@@ -156,7 +157,7 @@ func (m *model) compare(changed string) {
 	}
 }
 
-// compareFeed compares what is not asked for by queries.
+// compareFeed compares what queries do not return.
 func (m *model) compareFeed(url string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	ids := []string{"1", "2", "3", "4", "5 ", "5", "6"}

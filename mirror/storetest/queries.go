@@ -14,8 +14,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// stocked stores many entries in three feeds, and returns what is live, in
-// order. Times come several times over, in feeds and among them.
+// stocked stores many entries in three feeds and returns the live ones in
+// order. Several entries, of the same feed and of different feeds, have the
+// same time.
 func (w world) stocked() (records []*mirror.Record) {
 	w.Helper()
 	for n, url := range []string{"b", "a", "c"} {
@@ -89,7 +90,7 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	of := ofFeed(want, "b")
 	w.yields(of[100:], mirror.Query{Feed: "b", Beyond: of[99].Place()})
 
-	// A place that no record has.
+	// This place is that of no record.
 	between := want[50].Place()
 	between.ID += " "
 	w.yields(want[50:], mirror.Query{Beyond: between})
@@ -98,7 +99,7 @@ func testOrderOfPlaces(t *testing.T, w world) {
 	w.yields(want[next:], mirror.Query{Beyond: between})
 	w.yields(want, mirror.Query{Beyond: &mirror.Place{Time: at(9999)}})
 
-	// The same the other way round.
+	// The same in reverse order.
 	between = want[50].Place()
 	slices.Reverse(want)
 	w.yields(want, mirror.Query{Oldest: true})
@@ -258,7 +259,7 @@ func testSearch(t *testing.T, w world) {
 	}
 	require.ErrorIs(t, failure(t, w.Entries(w.ctx, mirror.Query{Search: "*", Prefix: true})), errors.ErrUnsupported)
 
-	// What is searched is the current version.
+	// Only the current version is searched.
 	changed := live("plain", at(1))
 	changed.Content, changed.Copy.Digest = content("The snail", "won", at(1)), "2"
 	w.put(feedURL, changed)

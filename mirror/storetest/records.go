@@ -36,7 +36,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	require.True(t, got["full"].Time().Equal(full.Time()))
 
 	entries := w.entries(mirror.Query{Feed: feedURL, Deleted: true})
-	require.Len(t, entries, 2, "what was never seen is no entry")
+	require.Len(t, entries, 2, "a tombstone alone is no entry")
 	same(t, &full, entries[0])
 	same(t, bare, entries[1])
 
@@ -48,7 +48,7 @@ func testRecordRoundTrip(t *testing.T, w world) {
 	require.Empty(t, got)
 }
 
-// IDs that are different, however much alike.
+// oddIDs returns IDs that are different, however similar they look.
 func oddIDs() []string {
 	ids := append([]string{"", " ", "a", "A", "a ", " a", "á", "a\u0301", "a\t", "tag:a,2005:%_?$1", "[\"a\"]", "{a,b}", "null"}, oddURLs...)
 	return append(ids, long('x', 4<<10), long('y', 4<<10), long('y', 4<<10-1))
@@ -154,7 +154,8 @@ func testMark(t *testing.T, w world) {
 	same(t, &want, got[0])
 	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")), "marking makes no version")
 
-	// The time of one without a time of its own is when it was added, also as marked.
+	// An entry without a time of its own sorts by when it was added, in Touch,
+	// too.
 	bare := live("bare", time.Time{})
 	w.put(feedURL, bare)
 	bare.Added = at(7)
@@ -191,14 +192,14 @@ func testVersions(t *testing.T, w world) {
 	has(two, one, older)
 	again := version("two", 4)
 	w.put(feedURL, again)
-	has(three, one, older) // what is current again is no earlier version
+	has(three, one, older) // a version that is current again is not an earlier one
 	marked := version("two", 5)
 	w.put(feedURL, marked)
 	has(three, one, older)
 	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "b")))
 	require.Empty(t, all(t, w.Versions(w.ctx, "another", "a")))
 
-	// Of equal times, the rank of the document decides.
+	// If times are equal, the rank of the document decides.
 	place := func(digest string, rank, place int) *mirror.Record {
 		r := version(digest, 1)
 		r.Copy.Rank = mirror.Rank{Time: at(rank), Place: int64(place)}
@@ -208,7 +209,7 @@ func testVersions(t *testing.T, w world) {
 	w.commit(feedURL, mirror.Change{Versions: of(x, z, y), Keep: 9})
 	has(three, z, y, x, one, older)
 
-	// Nothing but a tombstone is no version.
+	// A tombstone alone is not a version.
 	unseen := &mirror.Record{ID: "c", State: mirror.Unseen}
 	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{unseen}, Keep: 9})
 	w.put(feedURL, live("c", at(1)))

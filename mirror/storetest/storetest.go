@@ -1,5 +1,5 @@
-// Package storetest proves that an implementation of mirror.Store does what its
-// documentation says.
+// Package storetest tests that an implementation of mirror.Store does what the
+// interface's documentation says.
 package storetest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Run tests stores that open returns: two over the same data, empty at first.
-// They may be one and the same, if there is no way to open two.
+// Run tests the stores that open returns: two over the same data, which is
+// empty at first. They may be the same store, if there is no way to open two.
 func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	for _, test := range []struct {
 		name string
@@ -65,7 +65,8 @@ func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	}
 }
 
-// A world is what a test lives in: its store and another over the same data.
+// A world is what each test works with: its store, and another one over the
+// same data.
 type world struct {
 	*testing.T
 	mirror.Store
@@ -75,14 +76,14 @@ type world struct {
 
 const feedURL = "https://example.org/feed"
 
-// epoch is when things begin in the tests.
+// epoch is the time at which the tests begin.
 var epoch = time.Date(2024, 2, 28, 23, 59, 59, 123456789, time.UTC)
 
 // at returns a time some hours after the epoch.
 func at(hours int) time.Time { return epoch.Add(time.Duration(hours) * time.Hour) }
 
-// commit commits a change of the feed that has the URL, as it is stored; it
-// makes the feed if there is none.
+// commit commits a change of the feed with the URL, from its stored version; it
+// adds the feed if there is none.
 func (w world) commit(url string, c mirror.Change) *mirror.Feed {
 	w.Helper()
 	f, err := w.Feed(w.ctx, url)
@@ -162,8 +163,8 @@ func (w world) ids(q mirror.Query) (ids []string) {
 	return ids
 }
 
-// same requires that two values say the same: times are the same instants, JSON
-// has the same value, and an empty list is as good as none.
+// same requires that two values are equal, where times are compared as
+// instants, JSON as values, and an empty list equals nil.
 func same[T any](t tester, want, got T, about ...any) {
 	t.Helper()
 	require.Equal(t, normal(want), normal(got), about...)
@@ -209,8 +210,8 @@ func copyNormal(to, from reflect.Value) {
 	}
 }
 
-// fill sets everything in a value to something that is not zero, and differs
-// from place to place.
+// fill sets every field of a value to something that is not zero and that
+// differs from field to field.
 func fill(v any) {
 	n := 0
 	fillValue(reflect.ValueOf(v).Elem(), &n)

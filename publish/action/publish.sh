@@ -1,7 +1,7 @@
 #!/bin/sh
 # Publishes a feed with its whole history, as a step of a site's build, and checks
-# it. The site may be built from nothing: what was published is kept where it was
-# published to, in a branch or in a directory that stays. README.md has more.
+# it. The site may be built from nothing: a branch or a permanent directory keeps
+# what was published. See README.md.
 #
 #   FEED_BASE    where FEED_DIR is served, such as https://example.org/feeds/
 #   FEED_FROM    what to publish: the feed that the site's generator has written, a
@@ -11,7 +11,7 @@
 #   FEED_STATE   or the directory that keeps them; without either, FEED_DIR does
 #   FEED_FORMAT  atom (the default) or rss
 #   FEED_NAME    the subscription document (feed.atom or feed.rss)
-#   FEED_OPTIONS further flags of feedhistory publish, one a line: --title=Ann writes
+#   FEED_OPTIONS further flags of feedhistory publish, one per line: --title=Ann writes
 set -eu
 
 : "${FEED_BASE:?where the feed is served}" "${FEED_FROM:?what to publish}" "${FEED_DIR:?where the feed goes in the site}"
@@ -35,8 +35,8 @@ copy() {
 	(cd "$1" && tar -cf - --exclude=./.git --exclude=./.lock .) | (cd "$FEED_DIR" && tar -xf -)
 }
 
-# checkout puts what the branch has into $work. That there is no such branch is
-# one thing; that origin does not answer is another, and no reason to begin anew.
+# checkout puts the branch's content into $work. A new feed begins only if there is
+# no such branch, not if origin does not answer.
 checkout() {
 	status=0
 	git ls-remote --exit-code --heads origin "refs/heads/$FEED_BRANCH" >/dev/null || status=$?
@@ -47,7 +47,7 @@ checkout() {
 		;;
 	2) commit=$(git $author commit-tree -m 'the feed begins' "$(git hash-object -t tree -w /dev/null)") ;;
 	*)
-		echo "publish.sh: what the branch $FEED_BRANCH has cannot be known" >&2
+		echo "publish.sh: the branch $FEED_BRANCH cannot be read" >&2
 		exit 1
 		;;
 	esac
@@ -59,8 +59,8 @@ cleanup() {
 	rm -rf "${work%/feed}"
 }
 
-# branch publishes into the branch. Where another build was faster, its documents
-# are what this one adds to.
+# branch publishes into the branch. If another build was faster, this one publishes
+# on top of its documents.
 branch() {
 	author='-c user.name=feedhistory -c user.email=feedhistory@localhost'
 	work=$(mktemp -d)/feed

@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// testAliases: the caller may use its bytes again, and change those that it has
-// read.
+// testAliases checks that the caller may reuse its bytes, and change those that
+// it has read.
 func testAliases(t *testing.T, w *world) {
 	w.lock()
 	for _, name := range []string{"x", ".hidden"} {
@@ -68,7 +68,7 @@ func testLock(t *testing.T, w *world) {
 	}
 }
 
-// testAtomic: a reader finds all of one text or all of another.
+// testAtomic checks that a reader finds all of one text or all of another.
 func testAtomic(t *testing.T, w *world) {
 	w.lock()
 	texts := [][]byte{bytes.Repeat([]byte("a"), 100_000), bytes.Repeat([]byte("b"), 50_000), {}}

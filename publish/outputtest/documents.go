@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aFeed and anArchive are documents of the kinds that a Publisher puts: an output
-// may look at what it is given.
+// aFeed and anArchive are documents of the kinds that a Publisher puts, because
+// an output may inspect them.
 const (
 	aFeed = `<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>urn:x</id><title>x</title><updated>2003-12-13T18:30:02Z</updated></feed>
@@ -55,7 +55,7 @@ func testContents(t *testing.T, w *world) {
 	w.requireText("nil", "")
 }
 
-// oddNames are valid, though a Publisher has none of them.
+// oddNames are valid names that a Publisher does not use.
 var oddNames = []string{
 	"x", "a/b/c/d/e", ".hidden", "a/.hidden", ".dir/x", "a b", "a+b", "a%20b", "%", "a?b#c", "&amp;", "~",
 	"é", "日本/語.atom", "feed", "feed.atom/x", "feed-1", "x'y\"", "=", "a,b;c", "@", "(1)", "-", strings.Repeat("n", 200),
@@ -65,7 +65,8 @@ func testNames(t *testing.T, w *world) {
 	w.lock()
 	var kept []string
 	for _, name := range oddNames {
-		// What cannot be kept is refused: no file system has all of these.
+		// An output may refuse names that it cannot keep: no file system can
+		// keep all of these.
 		if err := w.Put(name, []byte("text of "+name)); err == nil {
 			kept = append(kept, name)
 		}
@@ -153,7 +154,7 @@ func testDirectories(t *testing.T, w *world) {
 	require.Equal(t, []string{"feed/1.atom", "feed/2003/12.atom"}, names)
 }
 
-// testFiles: what Open returns is good for a web server.
+// testFiles checks that a web server can use what Open returns.
 func testFiles(t *testing.T, w *world) {
 	unlock := w.lock()
 	w.put("feed/1.atom", aFeed)

@@ -29,7 +29,7 @@ func newPublisher(out publish.Output) *publish.Publisher {
 	}
 }
 
-// entries returns n entries from a number on, an hour apart.
+// entries returns n entries, numbered from from, an hour apart.
 func entries(t testing.TB, from, n int) (all []*feedhistory.Entry) {
 	for i := from; i < from+n; i++ {
 		all = append(all, entry(t, fmt.Sprint("e", i), noon.Add(time.Duration(i)*time.Hour), fmt.Sprint("text ", i)))
@@ -43,10 +43,10 @@ func entry(t testing.TB, id string, updated time.Time, title string) *feedhistor
 	return e
 }
 
-// Fetch walks the feed that an output has below a base URL, as any reader would.
-// It requires that the reader gets the whole of it, and that each link of each
+// Fetch walks the feed that an output has below a base URL, as any reader
+// would. It requires that the verdict is whole, and that each link of each
 // document leads to a document that links back (5005#12, 5005#15). It returns
-// the titles of the entries by their ids, and "deleted" for those that are.
+// the titles of the entries by their ids, and "deleted" for deleted ones.
 func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	t.Helper()
 	site := &site{fs: out, base: base}
@@ -67,8 +67,8 @@ func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	return found
 }
 
-// requireLinks follows the chain from the subscription document. Between a crash
-// and the next call the newest archive may have a successor already.
+// requireLinks follows the chain from the subscription document. Between a
+// crash and the next call, the newest archive may already have a successor.
 func requireLinks(t testing.TB, s *site, url string) {
 	t.Helper()
 	rel := func(d *feedhistory.Document, rel string) string {
@@ -123,7 +123,8 @@ func (s *site) document(t testing.TB, url string) *feedhistory.Document {
 	return d
 }
 
-// requireTitles requires that readers find the given entries, by either output.
+// requireTitles requires that readers find the given entries through both
+// outputs.
 func (w *world) requireTitles(want map[string]string) {
 	w.Helper()
 	for _, out := range []fs.FS{w.Output, w.other} {
@@ -191,8 +192,8 @@ func testFeedErased(t *testing.T, w *world) {
 	}
 }
 
-// testFeedRaced: two publish at the same time, and each goes on until its entries
-// are acknowledged.
+// testFeedRaced lets two publishers work at the same time, each until its
+// entries are acknowledged.
 func testFeedRaced(t *testing.T, w *world) {
 	const each = 8
 	var both sync.WaitGroup
@@ -220,10 +221,10 @@ func testFeedRaced(t *testing.T, w *world) {
 	w.requireTitles(want)
 }
 
-// errCut is what a cut output answers.
+// errCut is the error of a cut output.
 var errCut = errors.New("cut short")
 
-// A cut output does nothing any more after so many changes.
+// A cut output does nothing more after a number of changes.
 type cut struct {
 	publish.Output
 	left int
@@ -243,8 +244,8 @@ func (c *cut) Remove(name string) error {
 	return c.Output.Remove(name)
 }
 
-// testFeedCutShort ends a call after each of its operations. The next publisher,
-// elsewhere, goes on.
+// testFeedCutShort ends a call after each of its operations. The next
+// publisher, on another machine, continues.
 func testFeedCutShort(t *testing.T, w *world) {
 	all := entries(t, 1, 60)
 	want := map[string]string{}
@@ -265,7 +266,7 @@ func testFeedCutShort(t *testing.T, w *world) {
 		i += len(batch)
 		w.requireTitles(want)
 	}
-	// The archives are all there is: what a cut left over has been removed.
+	// There is nothing but the archives: what a cut left over has been removed.
 	names, err := visible(w.other, ".")
 	require.NoError(t, err)
 	require.Len(t, names, 1+len(all)/3, "%v", names)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testModel puts, removes and reads at random, by one output and the other in
-// turns, and compares with a map.
+// testModel puts, removes and reads at random, through the two outputs
+// alternately, and compares the results with a map.
 func testModel(t *testing.T, w *world) {
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,5 +1,5 @@
-// Package outputtest proves that an implementation of publish.Output does what
-// its documentation says.
+// Package outputtest tests that an implementation of publish.Output does what
+// the interface's documentation says.
 package outputtest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Run tests outputs that open returns: two over the same documents, of which
-// there are none at first. They may be one and the same, if there is no way to
-// open two. What open has opened it closes by t.Cleanup.
+// Run tests the outputs that open returns: two over the same documents, of
+// which there are none at first. They may be the same output, if there is no
+// way to open two. Open registers what it must close with t.Cleanup.
 func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 	for _, test := range []struct {
 		name string
@@ -47,15 +47,15 @@ func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 	}
 }
 
-// A world is what a test lives in: its output, and another over the same
-// documents.
+// A world is what each test works with: its output, and another one over the
+// same documents.
 type world struct {
 	*testing.T
 	publish.Output
 	other publish.Output
 }
 
-// lock makes the world's output the writer, until the test ends or the caller
+// lock makes the world's output the writer until the test ends or the caller
 // unlocks it.
 func (w *world) lock() (unlock func()) {
 	w.Helper()
@@ -88,7 +88,7 @@ func (w *world) requireText(name, text string) {
 	}
 }
 
-// requireMissing requires that no output has a document.
+// requireMissing requires that neither output has a document.
 func (w *world) requireMissing(name string) {
 	w.Helper()
 	for _, out := range []fs.FS{w.Output, w.other} {

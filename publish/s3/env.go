@@ -14,23 +14,24 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// FromEnvironment returns an Output for a URL like s3://bucket/prefix, with what
-// AWS's own tools read from the environment:
+// FromEnvironment returns an Output for a URL like s3://bucket/prefix, with the
+// settings that AWS's own tools read from the environment:
 //
-//   - AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; else the
-//     file ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE); else,
-//     where AWS has set a variable that says so, the role of a web identity or a
-//     container;
+//   - AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; or else
+//     the file ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE);
+//     or else the role of a web identity or a container, if a variable set by
+//     AWS names one;
 //   - AWS_REGION or AWS_DEFAULT_REGION; without them AWS is asked for the
-//     bucket's region, and others get us-east-1;
+//     bucket's region, and other stores get us-east-1;
 //   - AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, if endpoint is "": the URL of a
-//     store that is not AWS's.
+//     store that is not Amazon's.
 //
-// Without credentials the error matches ErrCredentials. No request is made.
+// Without credentials the error matches ErrCredentials. FromEnvironment makes
+// no request.
 func FromEnvironment(target, endpoint string) (*Output, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("not of the form s3://bucket/prefix") // it may have a password
+		return nil, errors.New("not of the form s3://bucket/prefix") // the URL may contain a password
 	}
 	keys, err := environmentCredentials()
 	if err != nil {
@@ -55,7 +56,7 @@ func FromEnvironment(target, endpoint string) (*Output, error) {
 	return o, o.check()
 }
 
-// environmentCredentials returns the first that there are.
+// environmentCredentials returns the first credentials that it finds.
 func environmentCredentials() (*credentials.Credentials, error) {
 	sources := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// clearEnvironment leaves none of the variables that are read.
+// clearEnvironment unsets all variables that FromEnvironment reads.
 func clearEnvironment(t *testing.T) {
 	for _, name := range []string{
 		"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
@@ -70,7 +70,8 @@ func TestFromEnvironment(t *testing.T) {
 	}
 }
 
-// TestFromFile: the credentials are those of a profile. The store accepts them.
+// TestFromFile checks that the credentials of a profile are used, and that the
+// store accepts them.
 func TestFromFile(t *testing.T) {
 	clearEnvironment(t)
 	file := filepath.Join(t.TempDir(), "credentials")

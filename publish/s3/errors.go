@@ -11,40 +11,41 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// What went wrong: what an error of an Output matches.
+// The errors of an Output match one of these.
 var (
-	// ErrConditions: the store does not honour If-None-Match and If-Match, so two
-	// publishers could destroy each other's work. Nothing has been published.
+	// ErrConditions says that the store does not honour If-None-Match and
+	// If-Match, so that two publishers could destroy each other's work. Nothing
+	// has been published.
 	ErrConditions = errors.New("the store does not honour conditional writes (If-None-Match, If-Match)")
-	// ErrCredentials: there are no credentials, or the store refuses them, or they
-	// do not permit the operation.
+	// ErrCredentials says that there are no credentials, or that the store
+	// refuses them, or that they do not permit the operation.
 	ErrCredentials = errors.New("the store refuses the credentials, or they do not permit this")
-	// ErrBucket: there is no such bucket.
+	// ErrBucket says that there is no such bucket.
 	ErrBucket = errors.New("there is no such bucket")
-	// ErrChanged: somebody who does not hold the lock has changed the document
-	// since it was read. It is left as it is.
+	// ErrChanged says that somebody who does not hold the lock has changed the
+	// document since it was read. The document is left unchanged.
 	ErrChanged = errors.New("somebody who does not hold the lock has changed the document")
-	// ErrLost: the lock's time ran out, for the process or its network stood
-	// still, and another writer may have taken it. It matches publish.ErrLocked.
+	// ErrLost says that the lease has expired, because the process or its
+	// network was suspended, and another writer may have taken the lock. It
+	// matches publish.ErrLocked.
 	ErrLost = fmt.Errorf("the lock was lost: %w", publish.ErrLocked)
-	// ErrNotLocked: Put or Remove was called by somebody who does not hold the
-	// lock.
+	// ErrNotLocked says that Put or Remove was called without holding the lock.
 	ErrNotLocked = errors.New("only the holder of the lock may write")
 )
 
-// errCondition is a condition that was not met.
+// errCondition says that the condition of a request was not met.
 var errCondition = errors.New("the object is not as it was")
 
 // An Error says which request to the store failed, and why.
 type Error struct {
 	Op     string // "get", "put", "delete" …
 	Bucket string
-	Key    string // of the object
-	Status int    // of the response; zero: there was none
-	Err    error  // ErrConditions, ErrCredentials, ErrBucket …, or what the client said
+	Key    string // the key of the object
+	Status int    // the status of the response; zero if there was none
+	Err    error  // ErrConditions, ErrCredentials, ErrBucket …, or the client's error
 }
 
-// Error returns all of that.
+// Error returns a text with all fields.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s s3://%s/%s: %v", e.Op, e.Bucket, e.Key, e.Err)
 	if e.Status > 0 {
@@ -56,7 +57,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure says what an error of the client's means.
+// failure translates an error of the client.
 func (o *Output) failure(op, key string, err error) error {
 	var resp minio.ErrorResponse
 	if !errors.As(err, &resp) {
@@ -70,7 +71,7 @@ func (o *Output) failure(op, key string, err error) error {
 	case resp.Code == minio.NoSuchKey || resp.StatusCode == http.StatusNotFound:
 		e.Err = fs.ErrNotExist
 	case resp.StatusCode == http.StatusPreconditionFailed || resp.StatusCode == http.StatusConflict ||
-		resp.StatusCode == http.StatusNotModified: // as old MinIOs have it
+		resp.StatusCode == http.StatusNotModified: // old MinIOs answer so
 		e.Err = errCondition
 	case resp.StatusCode == http.StatusNotImplemented:
 		reason(ErrConditions)
@@ -80,8 +81,8 @@ func (o *Output) failure(op, key string, err error) error {
 	return e
 }
 
-// isCredentials reports whether a code, which not every store sends with 403,
-// speaks of credentials.
+// isCredentials reports whether an error code is about credentials; not every
+// store sends such a code with 403.
 func isCredentials(code string) bool {
 	switch code {
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":

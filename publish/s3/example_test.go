@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// A job publishes what is new. Another run of it may be at work.
+// A job publishes what is new. Another run of the job may be at work.
 func Example() {
 	out, err := s3.FromEnvironment("s3://my-bucket/blog", "") // credentials: AWS_ACCESS_KEY_ID, …
 	if err != nil {
@@ -37,6 +37,6 @@ func Example() {
 	case errors.Is(err, s3.ErrCredentials), errors.Is(err, s3.ErrBucket), errors.Is(err, s3.ErrConditions):
 		log.Fatal("somebody has to change the settings: ", err)
 	default:
-		log.Fatal(err) // to repeat it is safe
+		log.Fatal(err) // it is safe to repeat the call
 	}
 }

@@ -20,10 +20,10 @@ import (
 
 var stride = flag.Int("stride", 19, "of how many requests one is hit in the tests of faults")
 
-// A step is one call of a short history, in which everything happens that writes.
+// A step is one call of a short history that covers everything that writes.
 type step struct {
 	call  func(*publish.Publisher) error
-	after int // entries that there are then
+	after int // the number of entries after the call
 }
 
 func history(t testing.TB) []step {
@@ -34,9 +34,9 @@ func history(t testing.TB) []step {
 	return []step{add(1, 2, 2), add(3, 2, 4), add(5, 6, 10), erase, add(11, 3, 12)}
 }
 
-// TestTransient: a request fails once. The client repeats it, and nobody notices;
-// also not where the first one was carried out, so that the second finds its
-// condition not met.
+// TestTransient makes a request fail once. The client repeats it, and nobody
+// notices; even if the first request took effect, so that the condition of the
+// second is not met.
 func TestTransient(t *testing.T) {
 	t.Parallel()
 	for i, how := range []fault{fails500, fails503, cut, landsCut, lands500, halfAnswer} {
@@ -65,9 +65,9 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// TestOutage: from some request on all fail, for good. The next publisher,
-// elsewhere, goes on: what failed took place whole or not at all, no link leads
-// nowhere, and nothing that was acknowledged is missing.
+// TestOutage makes all requests fail from some request on. The next publisher,
+// on another machine, continues: the failed call took effect either whole or
+// not at all, no link dangles, and nothing that was acknowledged is missing.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for i, how := range []fault{fails503, cut, landsCut, lands500} {
@@ -89,7 +89,7 @@ func outage(t *testing.T, how fault, n int) (hit bool) {
 		switch left--; {
 		case left > 0:
 			return none
-		case left == 0: // the only one that may take effect
+		case left == 0: // the only request that may take effect
 			hit = true
 			return how
 		}
@@ -102,7 +102,7 @@ func outage(t *testing.T, how fault, n int) (hit bool) {
 		}
 		err := step.call(p)
 		s.setFault(nil)
-		if hit { // the lock may be left behind, without an error
+		if hit { // the lock may remain, without an error
 			s.advance()
 		}
 		if err != nil {
@@ -120,8 +120,8 @@ func outage(t *testing.T, how fault, n int) (hit bool) {
 	return hit
 }
 
-// requireEither requires that readers find as many entries as there were before a
-// call, or as there are after it.
+// requireEither requires that readers find as many entries as before a call, or
+// as many as after it.
 func requireEither(t *testing.T, s *store, before, after int) {
 	t.Helper()
 	out := s.output(t)
@@ -131,7 +131,7 @@ func requireEither(t *testing.T, s *store, before, after int) {
 	require.Contains(t, []int{before, after}, len(outputtest.Fetch(t, out, base, "feed.atom")))
 }
 
-// TestTimeout: a request is carried out, but no answer comes in time.
+// TestTimeout lets a request take effect, but sends no answer in time.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -158,8 +158,8 @@ func TestTimeout(t *testing.T) {
 	requireEntries(t, s.output(t), 6)
 }
 
-// TestRefused: what cannot work says why, in an error of its own, without the
-// credentials, and writes nothing that readers see.
+// TestRefused checks that a call which cannot work returns a specific error,
+// without the credentials, and writes nothing that readers see.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 					_, err := fs.ReadFile(out, name)
 					require.ErrorIs(t, err, test.want)
 					_, err = fs.Stat(out, name)
-					require.ErrorIs(t, err, test.want, "nobody takes it for an empty feed")
+					require.ErrorIs(t, err, test.want, "it is not mistaken for an empty feed")
 					_, err = out.Open(name)
 					require.ErrorIs(t, err, test.want)
 				}
@@ -222,7 +222,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLaterRefused: credentials that expire in between are no missing document.
+// TestLaterRefused checks that credentials which expire are not mistaken for a
+// missing document.
 func TestLaterRefused(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

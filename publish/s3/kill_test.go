@@ -31,11 +31,11 @@ import (
 
 var kills = flag.Int("kills", 12, "how often TestKill kills a publishing process; two are at work at a time")
 
-// victim names the variable that makes the test binary a publishing process: its
+// victim is the variable that makes the test binary a publishing process; its
 // value is the store's URL.
 const victim = "FEEDHISTORY_PUBLISH_STORE"
 
-// TestMain publishes instead of testing in a process that is to be killed.
+// TestMain publishes instead of testing if the process is one to be killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(victim); url != "" {
 		if err := publishForever(url, os.Stdout); err != nil {
@@ -46,8 +46,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// publishForever appends, deletes and erases, each with a word on w before and
-// after. It tries again where another has the lock, or has taken it away.
+// publishForever appends, deletes and erases, and writes a word to w before and
+// after each call. It tries again if another process has the lock, or has taken
+// it away.
 func publishForever(url string, w io.Writer) error {
 	client, err := minio.New(strings.TrimPrefix(url, "http://"), &minio.Options{
 		Creds: credentials.NewStaticV4("key", "secret", ""), Region: "us-east-1",
@@ -89,13 +90,13 @@ func publishForever(url string, w io.Writer) error {
 	}
 }
 
-// A process is one that publishes.
+// A process is a publishing process.
 type process struct {
 	*exec.Cmd
 	read sync.WaitGroup
 
 	states map[string]string // by id, the last verb that was acknowledged
-	begun  map[string]string // by id, a verb that was not
+	begun  map[string]string // by id, a verb that was not acknowledged
 }
 
 func start(t *testing.T, s *store) *process {
@@ -119,7 +120,7 @@ func start(t *testing.T, s *store) *process {
 	return p
 }
 
-// kill ends a process, and requires that nothing else has.
+// kill kills a process, and requires that it had not ended by itself.
 func (p *process) kill(t *testing.T) {
 	require.NoError(t, p.Process.Kill())
 	p.read.Wait()
@@ -128,11 +129,12 @@ func (p *process) kill(t *testing.T) {
 	require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "it had ended before")
 }
 
-// TestKill has two processes publish to one store, and kills them at random
-// points, again and again. Some stand still for a while instead, and the store's
-// clock goes forward, so that the other takes the lock away and they come back
-// late. Whenever both are dead, readers find a valid archived feed, nothing that was
-// acknowledged is missing or there twice, and no link dangles.
+// TestKill lets two processes publish to one store, and kills them at random
+// points, again and again. Some are suspended for a while instead, and the
+// store's clock is put forward, so that the other process takes the lock and
+// they come back late. Whenever both are dead, readers find a valid archived
+// feed, nothing that was acknowledged is missing or there twice, and no link
+// dangles.
 func TestKill(t *testing.T) {
 	counts := map[string]int{}
 	for done := 0; done < *kills; done += perStore {
@@ -142,8 +144,8 @@ func TestKill(t *testing.T) {
 	require.NotZero(t, counts["append"])
 }
 
-// perStore is after how many kills another store begins, so that a long test does
-// not read the same feed all the time.
+// perStore is the number of kills before a new store is used, so that a long
+// test does not read the same feed all the time.
 const perStore = 50
 
 // killAll does that with one store, and counts the entries by their states.
@@ -174,8 +176,8 @@ func killAll(t *testing.T, kills int, counts map[string]int) {
 	}
 }
 
-// requirePublished requires that readers find what the processes have published,
-// and adds that to the states.
+// requirePublished requires that readers find what the processes have
+// published, and adds that to the states.
 func requirePublished(t *testing.T, s *store, states map[string]string, all ...*process) {
 	t.Helper()
 	begun := map[string]string{}
@@ -196,7 +198,7 @@ func requirePublished(t *testing.T, s *store, states map[string]string, all ...*
 	for id, state := range states {
 		title, ok := found[id]
 		switch {
-		case begun[id] != "" || state == "unknown": // either may be
+		case begun[id] != "" || state == "unknown": // the call may have taken effect or not
 		case state == "append":
 			require.True(t, ok, "acknowledged and lost")
 			require.Equal(t, id, title)
@@ -211,6 +213,6 @@ func requirePublished(t *testing.T, s *store, states map[string]string, all ...*
 		require.NotEmpty(t, begun[id], "published, but nobody wanted that: %s", id)
 	}
 	for id := range begun {
-		states[id] = "unknown" // the next holder of the lock may still carry it out
+		states[id] = "unknown" // the next holder of the lock may still do it
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A lease is the lock as its holder has it.
+// A lease is the lock, as its holder knows it.
 type lease struct {
 	o      *Output
 	ctx    context.Context // ends when the lock is lost
@@ -22,17 +22,17 @@ type lease struct {
 	beats  sync.WaitGroup
 	resign chan struct{} // closed by unlock
 
-	mu        sync.Mutex // held by who changes the record
+	mu        sync.Mutex // held while changing the record
 	record    record
-	etag      string    // of the lock's object
-	confirmed time.Time // before the last change was made: the lease is counted from there
-	asked     *question // a change of which it is not known whether it was made; nil: none
+	etag      string    // the ETag of the lock's object
+	confirmed time.Time // the time just before the last successful change; the lease counts from there
+	asked     *question // a change whose outcome is unknown; nil if there is none
 
 	tagsMu sync.Mutex
-	tags   map[string]string // by name, the ETag of the document that the holder knows; "": there is none
+	tags   map[string]string // by name, the ETag of the document that the holder knows; "" if it does not exist
 }
 
-// A question is a change that was asked for.
+// A question is a change that was requested.
 type question struct {
 	record record
 	data   []byte
@@ -46,9 +46,9 @@ func (o *Output) lockKey() string { return o.key(lockName) }
 // served is how the lock's object is stored.
 var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-store"}
 
-// Lock implements publish.Output. A lock that a crashed writer held becomes free
-// when its lease has run out. Lock then carries out what that writer had decided
-// on.
+// Lock implements publish.Output. The lock of a crashed writer becomes free
+// when its lease has expired. Lock then finishes the changes that the writer
+// had recorded.
 func (o *Output) Lock() (unlock func() error, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,7 +88,8 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 		if last, err = decode(there.data); err != nil {
 			return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), err)
 		}
-		// Both times are the store's: no other clock counts. They are whole seconds.
+		// Both times are the store's: no other clock counts. They have whole
+		// seconds.
 		if until := there.modified.Add(last.lease + last.lease/10 + 2*time.Second); !last.free && !there.now.After(until) {
 			return nil, fmt.Errorf("s3://%s/%s: %w; if it has crashed, the lock is free in %v",
 				o.Bucket, o.lockKey(), publish.ErrLocked, until.Sub(there.now)+time.Second)
@@ -99,7 +100,7 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	next.sequence++
 	etag, err := o.store(ctx, o.lockKey(), next.encode(), there.etag, served)
 	if errors.Is(err, errCondition) {
-		return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), publish.ErrLocked) // who was faster
+		return nil, fmt.Errorf("s3://%s/%s: %w", o.Bucket, o.lockKey(), publish.ErrLocked) // another writer was faster
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// begin does what comes before the holder's own work.
+// begin does what must be done before the holder's own work.
 func (l *lease) begin(ctx context.Context) error {
 	if err := l.probe(ctx); err != nil {
 		return err
@@ -125,8 +126,8 @@ func (l *lease) begin(ctx context.Context) error {
 	return l.change(ctx, nil)
 }
 
-// probe sees whether the store honours conditions, once. It offers what is there
-// already, under conditions that are not met.
+// probe checks once whether the store honours conditions. It writes what is
+// there already, under conditions that are not met.
 func (l *lease) probe(ctx context.Context) error {
 	if l.o.probed {
 		return nil
@@ -144,7 +145,7 @@ func (l *lease) probe(ctx context.Context) error {
 	return nil
 }
 
-// beat renews the lease, as long as it is held.
+// beat renews the lease as long as it is held.
 func (l *lease) beat(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -156,14 +157,14 @@ func (l *lease) beat(every time.Duration) {
 			return
 		case <-tick.C:
 			ctx, cancel := l.o.context(l.ctx)
-			_ = l.change(ctx, nil) // if it fails for long, the lease has run out
+			_ = l.change(ctx, nil) // if it fails for long, the lease expires
 			cancel()
 		}
 	}
 }
 
-// change changes the record, or only renews the lease where edit is nil. Once it
-// has returned nil, the caller was the holder when the store made the change.
+// change changes the record; if edit is nil, it only renews the lease. If it
+// returns nil, the caller held the lock when the store made the change.
 func (l *lease) change(ctx context.Context, edit func(*record)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +192,8 @@ func (l *lease) change(ctx context.Context, edit func(*record)) error {
 	return l.lost()
 }
 
-// settle finds out whether the last change was made, if that is not known, and
-// whether the lease is still good.
+// settle finds out whether the last change was made, if that is unknown, and
+// whether the lease is still valid.
 func (l *lease) settle(ctx context.Context) error {
 	if l.hasRunOut() {
 		return l.lost()
@@ -220,24 +221,24 @@ func (l *lease) accept(etag string) {
 	l.record, l.confirmed, l.etag, l.asked = l.asked.record, l.asked.begun, etag, nil
 }
 
-// hasRunOut reports whether another may have the lock.
+// hasRunOut reports whether another writer may have the lock.
 func (l *lease) hasRunOut() bool {
 	return l.ctx.Err() != nil || elapsed(l.confirmed) >= l.record.lease
 }
 
-// elapsed is the time since t by the clock that has gone further: one of them
-// stands still while the machine sleeps.
+// elapsed returns the time since t by whichever clock has advanced more,
+// because one of them stops while the machine sleeps.
 func elapsed(t time.Time) time.Duration {
 	return max(time.Since(t), time.Now().Round(0).Sub(t.Round(0)))
 }
 
-// lost ends all that the holder is doing.
+// lost ends everything that the holder is doing.
 func (l *lease) lost() error {
 	l.lose(ErrLost)
 	return &Error{Op: "put", Bucket: l.o.Bucket, Key: l.o.lockKey(), Err: ErrLost}
 }
 
-// failed returns an error of a request, or what is behind it.
+// failed returns the error of a request, or its cause.
 func (l *lease) failed(err error) error {
 	if l.ctx.Err() != nil {
 		return l.lost()
@@ -245,8 +246,8 @@ func (l *lease) failed(err error) error {
 	return err
 }
 
-// unlock gives the lock back. Where that fails it becomes free by itself, and
-// what was published is published: so there is nothing to be told.
+// unlock releases the lock. If that fails, the lock becomes free by itself;
+// what was published stays published, so there is no error to report.
 func (l *lease) unlock() error {
 	close(l.resign)
 	l.beats.Wait()
@@ -262,5 +263,5 @@ func (l *lease) unlock() error {
 
 func (l *lease) free(ctx context.Context) { _ = l.change(ctx, func(r *record) { r.free = true }) }
 
-// lease is how long the lock is held without a sign of life.
+// lease returns how long the lock is held without being renewed.
 func (o *Output) lease() time.Duration { return cmp.Or(o.Lease, time.Minute) }

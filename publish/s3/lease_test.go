@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// TestLeaseRunsOut: the lock of a writer that does not come back is free after
-// its lease, and not before.
+// TestLeaseRunsOut checks that the lock of a writer that does not come back is
+// free after its lease, and not before.
 func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -31,7 +31,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestLeaseIsRenewed: a writer that is at work keeps its lock.
+// TestLeaseIsRenewed checks that a working writer keeps its lock.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -56,8 +56,8 @@ func TestLeaseIsRenewed(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestFenced: what a writer does that has lost the lock fails, whatever it is, and
-// changes nothing that readers see.
+// TestFenced checks that everything fails that a writer does after it has lost
+// the lock, and that nothing changes for readers.
 func TestFenced(t *testing.T) {
 	t.Parallel()
 	const archive = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>x</id><fh:archive/></feed>`
@@ -107,8 +107,8 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// TestFencedAfterTheLease: by its own clocks a writer notices that its lease has
-// run out, and puts no new archive either.
+// TestFencedAfterTheLease checks that a writer notices by its own clocks that
+// its lease has expired, and then puts no new archive either.
 func TestFencedAfterTheLease(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -118,7 +118,7 @@ func TestFencedAfterTheLease(t *testing.T) {
 	require.NoError(t, err)
 	s.setFault(func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
-			return cut // it gets no renewal through
+			return cut // no renewal gets through
 		}
 		return none
 	})
@@ -131,8 +131,9 @@ func TestFencedAfterTheLease(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestNextHolderFinishes: a writer is killed between deciding on a document and
-// putting it. The next holder puts it, and the late request changes nothing.
+// TestNextHolderFinishes kills a writer between recording a change of a
+// document and putting it. The next holder puts it, and the late request
+// changes nothing.
 func TestNextHolderFinishes(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -177,7 +178,8 @@ func TestNextHolderFinishes(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestChanged: what somebody has put there who knows nothing of the lock stays.
+// TestChanged checks that a document stays if somebody has put it who ignores
+// the lock.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

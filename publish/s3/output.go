@@ -17,35 +17,35 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// An Output keeps documents in a bucket. It is a publish.Output, for one holder of
-// the lock at a time. Client and Bucket are required.
+// An Output keeps documents in a bucket. It is a publish.Output, with one
+// holder of the lock at a time. Client and Bucket are required.
 type Output struct {
 	Client *minio.Client
 	Bucket string
 
-	// Prefix is what all keys begin with: a path, without slashes around it. Zero:
-	// the documents are at the root of the bucket. What is served under it is the
+	// Prefix is the path that all keys begin with, without slashes around it;
+	// "" means the root of the bucket. The URL at which it is served is the
 	// Base of a Publisher.
 	Prefix string
 
-	// MaxAge is how long caches may keep what can still change: the subscription
-	// document and the newest archive. Zero: 5 minutes.
+	// MaxAge is how long caches may keep documents that can still change: the
+	// subscription document and the newest archive. Zero means 5 minutes.
 	MaxAge time.Duration
 
 	// Lease is how long the lock of a crashed writer stays locked. The holder
-	// renews it all the time. Zero: a minute.
+	// keeps renewing it. Zero means a minute.
 	Lease time.Duration
 
-	// Timeout is how long one call of a method may take, all requests and their
-	// repetitions included. Zero: 2 minutes.
+	// Timeout is the maximum time for one call of a method, with all requests
+	// and their repetitions. Zero means 2 minutes.
 	Timeout time.Duration
 
 	mu     sync.Mutex
-	held   *lease // nil: this Output does not hold the lock
-	probed bool   // the store honours conditions
+	held   *lease // nil if this Output does not hold the lock
+	probed bool   // the store is known to honour conditions
 }
 
-// check refuses settings that cannot work.
+// check returns an error for settings that cannot work.
 func (o *Output) check() error {
 	switch {
 	case o.Client == nil || o.Bucket == "":
@@ -62,7 +62,7 @@ func (o *Output) context(parent context.Context) (context.Context, context.Cance
 	return context.WithTimeout(parent, cmp.Or(o.Timeout, 2*time.Minute))
 }
 
-// holder returns the lease that this Output holds; nil: none.
+// holder returns the lease that this Output holds, or nil.
 func (o *Output) holder() *lease {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +124,7 @@ func (o *Output) note(ctx context.Context, op, name string) (*object, error) {
 	return &object{data: bytes.Clone(data), size: int64(len(data)), modified: at}, nil
 }
 
-// notes returns all documents whose names are hidden, and since when.
+// notes returns all documents whose names are hidden, and their time.
 func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error) {
 	if l := o.holder(); l != nil {
 		l.mu.Lock()
@@ -187,7 +187,7 @@ func (o *Output) Stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if found, err := o.list(ctx, o.key(name)+"/", 1); err != nil {
-		return nil, err // which tells of a bucket that does not exist; head cannot
+		return nil, err // this error reveals a bucket that does not exist, which head does not
 	} else if len(found) > 0 {
 		return info{name: path.Base(name), dir: true}, nil
 	}
@@ -244,7 +244,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// An info is what is to be known of a document, or a directory.
+// An info is the fs.FileInfo of a document or a directory.
 type info struct {
 	name string
 	size int64
@@ -265,7 +265,7 @@ func (i info) Mode() fs.FileMode {
 	return 0o444
 }
 
-// A file is an open document, or directory.
+// A file is an open document or directory.
 type file struct {
 	info info
 	*bytes.Reader

@@ -28,7 +28,7 @@ func TestOutput(t *testing.T) {
 
 var noon = time.Date(2003, 12, 13, 12, 0, 0, 0, time.UTC)
 
-// entries returns n entries from a number on, an hour apart.
+// entries returns n entries, numbered from from, an hour apart.
 func entries(t testing.TB, from, n int) (all []*feedhistory.Entry) {
 	for i := from; i < from+n; i++ {
 		e, err := feedhistory.Draft{
@@ -54,7 +54,7 @@ func requireEntries(t testing.TB, out fs.FS, n int) {
 	}
 }
 
-// TestRoot: the documents are at the root of the bucket.
+// TestRoot keeps the documents at the root of the bucket.
 func TestRoot(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -70,7 +70,8 @@ func TestRoot(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestHeaders: each object has what it is to be served with.
+// TestHeaders checks that each object has the headers that it must be served
+// with.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -116,7 +117,8 @@ func TestHeaders(t *testing.T) {
 	require.Equal(t, "application/rss+xml", kind)
 }
 
-// TestSameAsDirectory: a bucket has the same bytes under the same names.
+// TestSameAsDirectory checks that a bucket has the same bytes under the same
+// names as a directory.
 func TestSameAsDirectory(t *testing.T) {
 	t.Parallel()
 	out, dir := newStore(t).output(t), publish.Dir{Path: t.TempDir()}
@@ -141,7 +143,8 @@ func TestSameAsDirectory(t *testing.T) {
 	require.Equal(t, documents(dir), documents(out))
 }
 
-// TestConditions: each write has one, and those that come first are put first.
+// TestConditions checks that every write has a condition, and that writes are
+// in the right order.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -169,7 +172,7 @@ func TestConditions(t *testing.T) {
 	requireEntries(t, s.output(t), 10)
 }
 
-// TestRequests: what a call costs, and the order of the writes.
+// TestRequests checks the requests of a call and the order of its writes.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -187,17 +190,17 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, []string{"GET .lock", "PUT .lock", "GET feed.atom", "PUT .lock"}, made(4, 1), "nothing is new")
 	require.Equal(t, []string{
 		"GET .lock", "PUT .lock", "GET feed.atom",
-		"PUT .lock", "PUT feed.atom", // decided, and carried out
+		"PUT .lock", "PUT feed.atom", // recorded, then done
 		"PUT .lock",
 	}, made(5, 1))
 	require.Equal(t, []string{
 		"GET .lock", "PUT .lock", "GET feed.atom",
-		"HEAD feed/2", "GET ", // there is none, and no such directory
-		"PUT .lock", "PUT feed/2", // the list of what may be left over
-		"PUT .lock",                             // the note, with which the call is decided
+		"HEAD feed/2", "GET ", // there is no such document, and no such directory
+		"PUT .lock", "PUT feed/2", // the list of archives that might be left over
+		"PUT .lock",                             // the note, with which the call takes effect
 		"GET feed/1", "PUT .lock", "PUT feed/1", // next-archive
 		"PUT .lock", "PUT feed.atom",
-		"PUT .lock", "PUT .lock", // note and list are done with
+		"PUT .lock", "PUT .lock", // the note and the list are removed
 		"PUT .lock",
 	}, made(6, 2))
 }

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// A record is what the lock's object says. All that decides on something goes
-// through it: it is replaced by compare-and-swap, so a writer that has lost the
-// lock decides on nothing any more.
+// A record is the content of the lock's object. Every decision is a change of
+// the record, which is replaced by compare-and-swap, so a writer that has lost
+// the lock can decide nothing.
 type record struct {
-	holder   string // no two have the same
-	sequence int64  // each change has another, so no two records are the same
+	holder   string // unique for each holder
+	sequence int64  // increases with each change, so no two records are equal
 	lease    time.Duration
-	free     bool // the holder has unlocked it
+	free     bool // whether the holder has unlocked it
 
-	// notes are the documents whose names are hidden. What a Publisher has decided
-	// on is one of them.
+	// notes are the documents whose names are hidden, the note of a Publisher
+	// included.
 	notes map[string][]byte
 
-	// writes are decided, and perhaps not carried out: who takes the lock from a
-	// crashed holder does that before anything else. An entry that is done goes
-	// with the next change.
+	// writes are changes that are recorded but perhaps not done: whoever takes
+	// the lock from a crashed holder does them first. A write that is done is
+	// removed with the next change.
 	writes map[string]write
 }
 
-// A write is to replace a document.
+// A write is the replacement of a document.
 type write struct {
-	was  string // the ETag of what is replaced; "": there was nothing
+	was  string // the ETag of the document that it replaces; "" if there was none
 	data []byte
 	done bool
 }
@@ -48,7 +48,8 @@ func (r record) clone() record {
 	return r
 }
 
-// The encoding is one line of JSON, and then the data of all notes and writes.
+// A header is the first part of the encoding, a line of JSON. The data of all
+// notes and writes follows.
 type header struct {
 	Format   string `json:"format"`
 	Holder   string `json:"holder"`
@@ -82,7 +83,7 @@ func (r record) encode() []byte {
 		h.Writes = append(h.Writes, part{Name: name, Was: w.was, Size: len(w.data)})
 		rest = append(rest, w.data...)
 	}
-	line, _ := json.Marshal(h) // strings and numbers
+	line, _ := json.Marshal(h) // cannot fail for strings and numbers
 	return append(append(line, '\n'), rest...)
 }
 

@@ -18,19 +18,19 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// An object is one as the store has it.
+// An object is an object in the store.
 type object struct {
-	data     []byte // nil: it was not asked for
+	data     []byte // nil if it was not requested
 	size     int64
 	etag     string
 	modified time.Time // by the store's clock
-	now      time.Time // when it answered, by the same clock
+	now      time.Time // when the store answered, by the same clock
 }
 
 // get reads an object.
 func (o *Output) get(ctx context.Context, key string) (*object, error) {
 	var err error
-	for range 3 { // an answer may be cut short, which the client does not repeat
+	for range 3 { // an answer may be cut short, and the client does not repeat such a request
 		body, info, header, failed := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
 		if failed != nil {
 			return nil, o.failure("get", key, failed)
@@ -55,7 +55,7 @@ func dateOf(header http.Header) time.Time {
 	return time.Now()
 }
 
-// head looks at an object.
+// head returns an object without its data.
 func (o *Output) head(ctx context.Context, key string) (*object, error) {
 	info, err := o.Client.StatObject(ctx, o.Bucket, key, minio.StatObjectOptions{})
 	if err != nil {
@@ -64,8 +64,8 @@ func (o *Output) head(ctx context.Context, key string) (*object, error) {
 	return &object{size: info.Size, etag: info.ETag, modified: info.LastModified}, nil
 }
 
-// put stores an object if the one that is there is still that with the ETag, or
-// none is where the ETag is "". Otherwise the error matches errCondition.
+// put stores an object if the existing one still has the given ETag or, if that
+// is "", if none exists. Otherwise the error matches errCondition.
 func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
 	opts := minio.PutObjectOptions{ContentType: how.Type, CacheControl: how.CacheControl}
 	if was == "" {
@@ -80,14 +80,14 @@ func (o *Output) put(ctx context.Context, key string, data []byte, was string, h
 		return info.ETag, nil
 	}
 	err = o.failure("put", key, err)
-	if errors.Is(err, fs.ErrNotExist) && was != "" { // what was to be replaced is gone
+	if errors.Is(err, fs.ErrNotExist) && was != "" { // the object to replace is gone
 		err = &Error{Op: "put", Bucket: o.Bucket, Key: key, Status: http.StatusNotFound, Err: errCondition}
 	}
 	return "", err
 }
 
-// store does as put, and knows its own bytes again: a request whose answer was
-// lost is repeated, and then the condition is not met.
+// store does what put does, and recognises its own bytes: if the answer to a
+// request is lost, the request is repeated, and then its condition is not met.
 func (o *Output) store(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
 	for range 3 {
 		etag, err = o.put(ctx, key, data, was, how)
@@ -106,7 +106,7 @@ func (o *Output) store(ctx context.Context, key string, data []byte, was string,
 			return there.etag, nil
 		case there.etag != was:
 			return "", err
-		} // else another request was at work on it at the same time (status 409)
+		} // else another request was at work at the same time (status 409)
 	}
 	return "", err
 }
@@ -122,10 +122,11 @@ func (o *Output) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// list returns what begins with a prefix, directories as keys that end in a slash.
+// list returns the keys that begin with a prefix. Directories are keys that end
+// in a slash.
 func (o *Output) list(ctx context.Context, prefix string, most int) (found []minio.ObjectInfo, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // which ends the listing
+	defer cancel() // this ends the listing
 	for info := range o.Client.ListObjectsIter(ctx, o.Bucket, minio.ListObjectsOptions{Prefix: prefix, MaxKeys: most}) {
 		if info.Err != nil {
 			return nil, o.failure("list", prefix, info.Err)

@@ -23,35 +23,35 @@ const (
 	base   = "https://example.org/blog/"
 )
 
-// A store is an object store over real HTTP, with a clock that the test can put
-// forward and faults. Writes take turns, for the fake checks conditions and
-// writes in two steps.
+// A store is an object store over real HTTP, with faults, and with a clock that
+// tests can put forward. Writes take turns, because the fake store checks the
+// condition and writes in two steps.
 type store struct {
 	*httptest.Server
 	writes sync.Mutex
 
 	mu     sync.Mutex
 	ahead  time.Duration
-	fault  func(r *http.Request) fault // nil: none
+	fault  func(r *http.Request) fault // nil: no fault
 	log    []*http.Request
 	handle http.Handler
-	naive  http.Handler // over the same objects, checks no signature
+	naive  http.Handler // the same objects without checking signatures
 }
 
-// A fault is what happens to a request.
+// A fault is something that happens to a request.
 type fault uint8
 
 const (
 	none       fault = iota
-	fails500         // before anything is done
+	fails500         // before it takes effect
 	fails503         //
-	cut              // the connection ends before anything is done
-	landsCut         // it is done, and the connection ends without an answer
-	lands500         // it is done, and the answer is an error
+	cut              // the connection ends before the request takes effect
+	landsCut         // it takes effect, and the connection ends without an answer
+	lands500         // it takes effect, and the answer is an error
 	heedless         // conditions are ignored
 	unknown501       // conditions are refused
 	halfAnswer       // the answer ends in the middle
-	landsHangs       // it is done, and no answer comes
+	landsHangs       // it takes effect, and no answer comes
 )
 
 func newStore(t testing.TB) *store {
@@ -75,21 +75,21 @@ func (s *store) Now() time.Time {
 // Since implements gofakes3.TimeSource.
 func (s *store) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
-// advance lets all leases run out.
+// advance lets all leases expire.
 func (s *store) advance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead += 2 * time.Minute
 }
 
-// setFault has requests fail from now on.
+// setFault sets the faults of requests from now on.
 func (s *store) setFault(f func(r *http.Request) fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// requests returns those since the last call: "PUT feed.atom".
+// requests returns the requests since the last call: "PUT feed.atom".
 func (s *store) requests() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func nameOf(r *http.Request) string {
 	return strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/"+bucket+"/"), prefix+"/")
 }
 
-// ServeHTTP answers as the store does, or as its fault is.
+// ServeHTTP answers as the store does, or according to the fault.
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.log = append(s.log, r)
@@ -173,7 +173,7 @@ func newClient(t testing.TB, url string, opts *minio.Options) *minio.Client {
 	return client
 }
 
-// output returns an Output of its own, as another process would have it.
+// output returns a new Output, as another process would have it.
 func (s *store) output(t testing.TB) *s3.Output {
 	return &s3.Output{Client: s.client(t, "key", "secret"), Bucket: bucket, Prefix: prefix}
 }

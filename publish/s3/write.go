@@ -13,11 +13,11 @@ import (
 
 // Put implements publish.Output.
 //
-// An archive that does not exist yet is put with If-None-Match: nobody knows it
-// until another document links to it. Any other write is decided first, in the
-// lock's object, and then put with If-Match. So a writer that has lost the lock
-// cannot decide on it, and one that was killed between has decided: the next
-// holder carries it out.
+// An archive that does not exist yet is put with If-None-Match, because nobody
+// knows it until another document links to it. Any other write is first
+// recorded in the lock's object, and then put with If-Match. So a writer that
+// has lost the lock cannot change anything, and what a writer has recorded
+// before it was killed, the next holder finishes.
 func (o *Output) Put(name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
@@ -54,7 +54,7 @@ func (o *Output) Put(name string, data []byte) error {
 // isHidden reports whether a name is not for readers.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
 
-// renew sees to it that most of the lease is left.
+// renew makes sure that most of the lease is left.
 func (l *lease) renew(ctx context.Context) error {
 	l.mu.Lock()
 	fresh := !l.hasRunOut() && l.asked == nil && elapsed(l.confirmed) < l.record.lease/10
@@ -65,7 +65,7 @@ func (l *lease) renew(ctx context.Context) error {
 	return l.change(ctx, nil)
 }
 
-// carryOut carries out what was decided about a document, if anything.
+// carryOut does the recorded change of a document, if there is one.
 func (l *lease) carryOut(ctx context.Context, name string) error {
 	l.mu.Lock()
 	w, ok := l.record.writes[name]
@@ -85,7 +85,7 @@ func (l *lease) carryOut(ctx context.Context, name string) error {
 	return err
 }
 
-// put puts a document, of which the holder knows afterwards.
+// put puts a document, and remembers its ETag.
 func (l *lease) put(ctx context.Context, name string, w write) error {
 	key := l.o.key(name)
 	etag, err := l.o.store(ctx, key, w.data, w.was, publish.ServedAs(name, w.data, l.o.MaxAge))
@@ -93,7 +93,7 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 	case err == nil:
 		l.know(name, etag)
 		return nil
-	case errors.Is(err, errCondition): // by the next holder, if there is one
+	case errors.Is(err, errCondition): // changed by the next holder, if there is one
 		if err := l.change(ctx, nil); err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 	return l.failed(err)
 }
 
-// Remove implements publish.Output. Stores have no condition for it that all of
-// them know: so it is done only where the lease has just been renewed.
+// Remove implements publish.Output. Not every store has a conditional DELETE,
+// so Remove renews the lease first.
 func (o *Output) Remove(name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
@@ -137,8 +137,8 @@ func (o *Output) Remove(name string) error {
 	return nil
 }
 
-// known returns the ETag of the document that the holder knows; if it knows none,
-// that of what is there.
+// known returns the ETag of the document that the holder knows or, if it knows
+// none, of the existing one.
 func (l *lease) known(ctx context.Context, name string) (string, error) {
 	l.tagsMu.Lock()
 	etag, ok := l.tags[name]
@@ -156,8 +156,8 @@ func (l *lease) known(ctx context.Context, name string) (string, error) {
 	return l.see(name, there.etag), nil
 }
 
-// see says that the holder, or anybody beside it, has found a document. What it
-// knew before counts: who has changed it since is to be noticed.
+// see records the ETag of a document that was read. An ETag that is already
+// known takes precedence, so that a change by somebody else is noticed.
 func (l *lease) see(name, etag string) string {
 	l.tagsMu.Lock()
 	defer l.tagsMu.Unlock()
@@ -180,7 +180,7 @@ func (l *lease) forget(name string) {
 	delete(l.tags, name)
 }
 
-// key returns that of the object which a name stands for.
+// key returns the key of the object with a name.
 func (o *Output) key(name string) string {
 	if prefix := strings.Trim(o.Prefix, "/"); prefix != "" {
 		return path.Join(prefix, name)

@@ -1,5 +1,5 @@
-// What pages can do beyond being loaded: progress as it is made, and search as
-// one types. Without this script, forms and links do the same.
+// This script shows progress while a feed is polled, and searches while one types.
+// Without it, forms and links do the same.
 "use strict";
 
 // Browsers have few connections to a server, so only a page that is seen holds
@@ -22,7 +22,7 @@ function watchProgress(panel) {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (answer.ok) renewTimeline(new DOMParser().parseFromString(await answer.text(), "text/html"));
     } catch {
-      // The page is loaded again at the end.
+      // The page reloads at the end.
     }
   };
   const show = (progress) => {
@@ -42,7 +42,7 @@ function watchProgress(panel) {
       if (answer.status === 404) location.reload();
       else if (answer.ok) show(await answer.json());
     } catch {
-      // It is asked again.
+      // The next request will tell.
     }
     if (wait !== asked) return;
     clearTimeout(wait);
@@ -70,7 +70,7 @@ function searchAsTyped(form) {
   let wait = 0;
   let asked = null;
   const search = async (now) => {
-    if (unfinished.test(input.value) && !now) return; // one or two letters begin too many words
+    if (unfinished.test(input.value) && !now) return; // too many words begin with one or two letters
     const query = new URLSearchParams(new FormData(form));
     for (const [name, value] of [...query]) if (!value.trim()) query.delete(name);
     const address = location.pathname + (query.size ? "?" + query : "");
@@ -102,8 +102,8 @@ function searchAsTyped(form) {
 }
 const unfinished = /(^|[^\p{L}\p{N}\p{M}])[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{1,2}$/u;
 
-// Lists of many links are one stop of the Tab key: the arrow keys move in them,
-// up and down between the rows of a timeline.
+// A list of many links is a single stop of the Tab key. The arrow keys move within
+// it, and up and down between the rows of a timeline.
 function rove(part) {
   const rows = [...part.querySelectorAll("[data-row]")].map((row) => [...row.querySelectorAll("a, g[tabindex]")]).filter((row) => row.length);
   const all = rows.flat();
@@ -131,8 +131,8 @@ function rove(part) {
   });
 }
 
-// A timeline says what the part is that is pointed at or moved to. A finger has
-// it said first, of the part that is nearest, and goes there with a second tap.
+// A timeline describes the part that is pointed at or moved to. With a finger, the
+// first tap describes the nearest part, and a second tap goes there.
 function tellParts(part) {
   const line = part.querySelector("[data-says]");
   const usual = line.textContent;
@@ -174,7 +174,7 @@ function setUpTimeline(part) {
   tellParts(part);
 }
 
-// renewTimeline takes the timeline of a page that was loaded.
+// renewTimeline shows the timeline of a page that was loaded.
 function renewTimeline(page) {
   const [old, fresh] = [document, page].map((from) => from.querySelector("[data-timeline]"));
   if (!fresh) return;
@@ -182,14 +182,14 @@ function renewTimeline(page) {
   if (old) old.replaceWith(fresh);
   else document.querySelector("[data-progress]").after(fresh);
   fresh.querySelector(".scroll").scrollLeft = at ?? fresh.scrollWidth;
-  if (!document.querySelector("[data-results]")) { // a first reading: no entries are shown yet
+  if (!document.querySelector("[data-results]")) { // the first reading: no entries are shown yet
     fresh.querySelector("[data-says]").textContent = "";
     fresh.querySelectorAll(".here, .here-key").forEach((part) => part.remove());
   }
   setUpTimeline(fresh);
 }
 
-// copy copies a text. Without TLS browsers have no clipboard but the old way.
+// copy copies a text. Without TLS, browsers support only the old way.
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
@@ -214,13 +214,13 @@ function offerCopy(link) {
   link.after(button);
 }
 
-// Where somebody was in a feed is kept in the browser, for those who read one
+// The browser remembers where somebody was in a feed, for those who read a feed
 // from its beginning.
 function keepPlace(article) {
   try {
     localStorage.setItem("read " + article.dataset.read, JSON.stringify([article.dataset.id, document.querySelector("h1").textContent]));
   } catch {
-    // The browser keeps nothing.
+    // The browser stores nothing.
   }
 }
 
@@ -233,7 +233,7 @@ function offerPlace(part) {
     link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
     part.hidden = false;
   } catch {
-    // There is nothing.
+    // Nothing is stored.
   }
 }
 
@@ -243,8 +243,7 @@ document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
 document.querySelectorAll("[data-timeline]").forEach(setUpTimeline);
-// What is shown of a timeline that is wider than the screen is its chosen or its
-// newest part.
+// If a timeline is wider than the screen, its chosen or its newest part is shown.
 document.querySelectorAll(".timeline .scroll").forEach((part) => {
   part.scrollLeft = part.scrollWidth;
   const chosen = part.querySelector(".chosen")?.getBoundingClientRect();

@@ -1,5 +1,5 @@
-// Command gofeed is Go's gofeed with the loop that one writes first: from document
-// to document until there is no link, each id once.
+// Command gofeed is Go's gofeed with the loop that one writes first: from
+// document to document until there is no link, each id once.
 //
 //	gofeed URL
 package main
@@ -18,7 +18,7 @@ func main() {
 	entries, seen, url := []map[string]string{}, map[string]bool{}, os.Args[1]
 	for n := 0; url != "" && n < 100; n++ {
 		parser := gofeed.NewParser()
-		parser.KeepOriginalFeed = true // which alone has the links' relations
+		parser.KeepOriginalFeed = true // only the original feed has the relations of links
 		feed, err := parser.ParseURL(url)
 		if err != nil && n == 0 {
 			log.Fatal(err)

@@ -1,4 +1,4 @@
-// Package words splits what entries say, and what people search for, into words.
+// Package words splits the text of entries, and search queries, into words.
 package words
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxWord  = 64        // bytes of a word that count: the rest is noise
-	maxWords = 128 << 10 // bytes of an entry's words altogether: PostgreSQL takes a megabyte
+	maxWord  = 64        // the number of bytes of a word that count
+	maxWords = 128 << 10 // the maximum size in bytes of an entry's words; PostgreSQL accepts a megabyte
 )
 
 // A Set is a set of words. The zero value is empty.
@@ -27,16 +27,16 @@ type Set struct {
 }
 
 // Split returns the words of a text, each once: runs of letters and digits, in
-// lower case, without diacritics. In scripts that set no spaces between words
-// each character counts as one.
+// lower case, without diacritics. In scripts without spaces between words, each
+// character is a word.
 func Split(text string) []string {
 	var s Set
 	s.Add(text)
 	return s.Words()
 }
 
-// Words returns the words in the order in which they were added first. They
-// are valid until the next Reset.
+// Words returns the words in the order in which they were first added. They are
+// valid until the next Reset.
 func (s *Set) Words() []string { return s.list }
 
 // Reset empties the set.
@@ -45,7 +45,8 @@ func (s *Set) Reset() {
 	s.list, s.size = s.list[:0], 0
 }
 
-// AddEntry adds what an entry says: its content, else its summary.
+// AddEntry adds the words of an entry's content, or of its summary if it has no
+// content.
 func (s *Set) AddEntry(e *feedhistory.Entry) {
 	text := e.Content()
 	if text == (feedhistory.Text{}) {
@@ -103,7 +104,7 @@ func (s *Set) Add(text string) {
 	s.end()
 }
 
-// addRune adds the character that text begins with, and returns its length.
+// addRune adds the first character of text, and returns its length in bytes.
 func (s *Set) addRune(text string) int {
 	r, n := utf8.DecodeRuneInString(text)
 	switch {
@@ -125,7 +126,7 @@ func (s *Set) addRune(text string) int {
 	return n
 }
 
-// unspaced are scripts that set no spaces between words.
+// unspaced are the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
@@ -152,8 +153,8 @@ func (s *Set) end() {
 	s.size += len(w) + 1
 }
 
-// Contains reports whether all words of another list are in the set. With prefix,
-// the last one may be the beginning of a word.
+// Contains reports whether all of the given words are in the set. With prefix,
+// the last one may be the beginning of a word in the set.
 func (s *Set) Contains(all []string, prefix bool) bool {
 	if last := len(all) - 1; prefix && last >= 0 {
 		begins := func(word string) bool { return strings.HasPrefix(word, all[last]) }
