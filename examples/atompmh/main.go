@@ -1,9 +1,9 @@
-// Atompmh publishes a pool of metadata records by Atom-PMH, and harvests it: at
-// first all of it, then what has changed.
+// Atompmh publishes a pool of metadata records by Atom-PMH, and harvests it:
+// first everything, then what has changed.
 //
 //	go run ./examples/atompmh [-wire]
 //
-// With -wire it shows what crosses the wire.
+// With -wire it shows the requests and answers.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
+	show := flag.Bool("wire", false, "show the requests and answers")
 	flag.Parse()
 	exchange := io.Discard
 	if *show {
@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// produce publishes what changed in a pool of records: a directory that any
-// server can serve.
+// produce publishes what has changed in a pool of records, into a directory
+// that any server can serve.
 func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	p := atompmh.Producer{
 		Output: publish.Dir{Path: dir}, Base: wire.Site + "records/",
@@ -53,8 +53,8 @@ func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	return p.Update(ctx)
 }
 
-// consume prints what changed since the last time, and returns what to remember
-// until the next.
+// consume prints what has changed since the last time, and returns what to
+// remember for the next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mark atompmh.Mark) (atompmh.Mark, error) {
 	h := atompmh.Harvester{HTTP: client, URL: wire.Site + "records/feed.atom"}
 	harvest := h.Harvest(ctx, mark)
@@ -68,7 +68,7 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mar
 	return next, nil
 }
 
-// run lets records be created, harvested, deleted and harvested again.
+// run creates records, harvests them, deletes one and harvests again.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	dir, err := os.MkdirTemp("", "records")
 	if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	for _, change := range []func(){
 		func() {},
 		func() { records[0].Deleted, records[0].Modified = true, day.AddDate(0, 0, 1) },
-		func() {}, // which costs one conditional request
+		func() {}, // this costs one conditional request
 	} {
 		change()
 		if err := produce(ctx, dir, records); err != nil {

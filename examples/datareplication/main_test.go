@@ -12,7 +12,7 @@ import (
 )
 
 // The program does what it says, and the package's README shows its functions
-// and what really crosses the wire.
+// and its real requests and answers.
 func TestRun(t *testing.T) {
 	var out, exchange strings.Builder
 	require.NoError(t, run(t.Context(), &out, &exchange))
@@ -23,6 +23,6 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	second := exchange.String()
 	second = second[strings.LastIndex(second, "> HEAD /feed/\n"):]
-	second = regexp.MustCompile(`[A-Z2-7]{52}`).ReplaceAllString(second, "5BX…7Q") // which is chosen at random
+	second = regexp.MustCompile(`[A-Z2-7]{52}`).ReplaceAllString(second, "5BX…7Q") // the boundary is random
 	require.NoError(t, wire.Check(string(readme), string(source), second, "produce", "consume"))
 }

@@ -1,5 +1,5 @@
-// Fromgofeed reads the same feed as a program with gofeed did, and as it does
-// after the change: README.md has more.
+// Fromgofeed reads the same feed in the way of a program with gofeed, and after
+// the change to this library. README.md explains the differences.
 //
 //	go run ./examples/fromgofeed [URL]
 //
@@ -42,13 +42,13 @@ func main() {
 	}
 }
 
-// before is how a program reads a feed with gofeed: it gets the last few items.
+// before reads a feed with gofeed: it gets the last few items.
 func before(ctx context.Context, url string) (*gofeed.Feed, error) {
 	return gofeed.NewParser().ParseURLWithContext(url, ctx)
 }
 
-// latest is the same with one line changed: the last few items, with limits on
-// what a server can do.
+// latest does the same with one line changed: it gets the last few items, with
+// limits on what a server can do.
 func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, error) {
 	doc, err := client.Get(ctx, url)
 	if err != nil {
@@ -57,7 +57,8 @@ func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofee
 	return doc.Feed(), nil
 }
 
-// all gets every item that the feed ever had, and a verdict on what is missing.
+// all gets every item that the feed ever published, and a verdict on what is
+// missing.
 func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, *feedhistory.History, error) {
 	history, err := client.Fetch(ctx, url)
 	if err != nil {
@@ -66,8 +67,8 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 	return history.Feed(), history, nil
 }
 
-// poll asks again for a feed that is known, by a conditional request. Nil: nothing
-// has changed, which costs the server and the reader next to nothing.
+// poll requests a known feed again, conditionally. If nothing has changed,
+// which costs the server and the reader next to nothing, it returns nil.
 func poll(
 	ctx context.Context, client *feedhistory.Client, url string, known feedhistory.Known,
 ) (*gofeed.Feed, feedhistory.Known, error) {

@@ -1,9 +1,9 @@
-// Modifiedrange serves a collection by ranges of modification times, and keeps a
-// copy of it current.
+// Modifiedrange serves a collection by ranges of modification times, and keeps
+// a copy of it up to date.
 //
 //	go run ./examples/modifiedrange [-wire]
 //
-// With -wire it shows what crosses the wire.
+// With -wire it shows the requests and answers.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
+	show := flag.Bool("wire", false, "show the requests and answers")
 	flag.Parse()
 	exchange := io.Discard
 	if *show {
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// produce serves a collection, which is a query to a database as a rule.
+// produce serves a collection, which is usually a database query.
 func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	return &modifiedrange.Handler{
 		Limit: 2, Now: now, Head: &feedhistory.Document{ID: "urn:vehicles", Title: "Vehicles"},
@@ -49,7 +49,7 @@ func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 }
 
 // consume prints what was modified since the last time, and returns what to
-// remember until the next.
+// remember for the next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, state modifiedrange.State) (modifiedrange.State, error) {
 	c := modifiedrange.Client{HTTP: client, URL: wire.Site + "collection"}
 	sync := c.Sync(ctx, state)
@@ -64,7 +64,7 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, sta
 	return next, nil
 }
 
-// run gets a collection of three entries, and then the one that changed.
+// run syncs a collection of three entries, and then the one that has changed.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	now := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC)
 	var items []modifiedrange.Item
@@ -92,7 +92,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	return err
 }
 
-// add puts an item at the front of a collection, and removes the one that it
+// add puts an item at the front of a collection, and removes the item that it
 // replaces.
 func add(items []modifiedrange.Item, title, text string, at time.Time) ([]modifiedrange.Item, error) {
 	e, err := feedhistory.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()

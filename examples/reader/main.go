@@ -1,4 +1,4 @@
-// Reader prints the whole history of a feed: every entry, once, and what is
+// Reader prints the whole history of a feed: every entry once, and what is
 // missing.
 //
 //	go run ./examples/reader [URL]

@@ -1,5 +1,5 @@
-// Package site is a small website of feeds that the examples read, each of
-// another kind.
+// Package site is a small website with feeds for the examples, each of a
+// different kind.
 package site
 
 import (
@@ -18,8 +18,8 @@ const (
 	Archived = "/liftoff/index.atom" // a subscription document and two archives
 	Complete = "/queue.atom"         // one document with everything
 	Paged    = "/search.rss"         // two pages
-	Broken   = "/broken.atom"        // an archived feed whose archive is not there
-	Plain    = "/plain.rss"          // a feed like most: its last entries
+	Broken   = "/broken.atom"        // an archived feed whose archive is missing
+	Plain    = "/plain.rss"          // a feed like most, with its last entries
 )
 
 // Start serves the site on a free port of the loopback interface, until stop is

@@ -1,9 +1,9 @@
-// Timeline reads several feeds side by side with one Client, and prints one
-// stream of their entries, the newest first, with a verdict on each feed.
+// Timeline reads several feeds in parallel with one Client, and prints their
+// entries together, newest first, with a verdict on each feed.
 //
 //	go run ./examples/timeline [URL ...]
 //
-// Without URLs it reads five feeds that it serves itself, one of each kind and
+// Without URLs it reads five feeds that it serves itself: one of each kind, and
 // one whose publisher has lost an archive.
 package main
 
@@ -41,9 +41,9 @@ func main() {
 	aggregate(ctx, os.Stdout, &client, urls)
 }
 
-// A result is what became of one feed.
+// A result is the history of one feed, or the error.
 type result struct {
-	history *feedhistory.History // nil if there is no answer
+	history *feedhistory.History // nil if there was no answer
 	err     error
 }
 
@@ -67,7 +67,7 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 		entries = append(entries, r.history.Entries...)
 		fmt.Fprintf(w, "%-18s %-9s %s\n", r.history.Head.Title, r.history.Kind, r.history.Verdict())
 		for _, gap := range r.history.Gaps {
-			entries = append(entries, gap.PseudoEntry()) // the reader sees where something is missing
+			entries = append(entries, gap.PseudoEntry()) // shows the reader where something is missing
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return when(b).Compare(when(a)) })

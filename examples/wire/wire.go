@@ -1,5 +1,5 @@
-// Package wire serves what the examples of the harvest protocols produce, and
-// shows what crosses the wire.
+// Package wire serves the output of the harvest protocols' examples, and shows
+// the requests and answers.
 package wire
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Site is where the examples' servers seem to be.
+// Site is the URL at which the examples' servers seem to be.
 const Site = "http://example.org/"
 
-// Serve serves a handler on a free port of the loopback interface, until stop is
-// called. The client reaches it as Site. What they say to each other is written
-// to log: of the headers, the fields that are named.
+// Serve serves a handler on a free port of the loopback interface, until stop
+// is called. The client reaches it as Site. Serve writes the requests and
+// answers to log, with only the named header fields.
 func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedhistory.Client, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,13 +42,13 @@ func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedh
 	return &feedhistory.Client{HTTP: &http.Client{Transport: transport}}, stop, nil
 }
 
-// tap writes down each request, and its answer once that is there.
+// tap logs each request, and its answer.
 func tap(handler http.Handler, log io.Writer, fields []string) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		r.Header.Del("Accept-Encoding") // so that the answer can be read
+		r.Header.Del("Accept-Encoding") // so that the answer is readable
 		rec := httptest.NewRecorder()
 		handler.ServeHTTP(rec, r)
 		fmt.Fprintf(log, "> %s %s\n", r.Method, r.URL.RequestURI())
@@ -75,8 +75,8 @@ func write(log io.Writer, prefix string, header http.Header, fields []string) {
 	}
 }
 
-// Check reports what a README no longer shows as it is: the functions of an
-// example's source, each in a block of Go, and what crosses the wire.
+// Check returns an error for each part that a README lacks: the given functions
+// of an example's source, each in a block of Go, and the exchange.
 func Check(readme, source, exchange string, functions ...string) error {
 	var all []error
 	for _, name := range functions {
