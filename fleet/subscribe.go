@@ -49,10 +49,13 @@ const wakeHosts = `
 	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
 	WHERE h.until IS NULL OR h.until <= now()`
 
+// Feeds that stay as they are are not locked: who polls them locks only their host.
 const addFeeds = `
 	WITH put AS (
 		INSERT INTO fleet_feeds AS f (url, host, due)
-		SELECT DISTINCT ON (url) url, host, now() FROM wanted ORDER BY url
+		SELECT DISTINCT ON (url) url, w.host, now() FROM wanted w LEFT JOIN fleet_feeds was USING (url)
+		WHERE was.url IS NULL OR was.due IS NULL
+		ORDER BY url
 		ON CONFLICT (url) DO UPDATE SET due = now(), tries = 0, gone = false, dead = NULL, died = NULL
 		WHERE f.due IS NULL
 		RETURNING xmax = 0 AS added

@@ -131,14 +131,10 @@ const (
 	lockHosts = `
 		SELECT h.host FROM unnest($1::text[], $2::bigint[]) AS a (host, token) JOIN fleet_hosts h ON h.host = a.host AND h.holder = a.token
 		ORDER BY h.host FOR UPDATE OF h`
-	// Whoever locks several feeds does so in their order, as Subscribe does.
+	// The hosts are locked, so nobody else changes several of these feeds.
 	noteFeeds = `
-		WITH mine AS (
-			SELECT f.url, a.due FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) JOIN fleet_feeds f ON f.url = a.url
-			ORDER BY f.url FOR UPDATE OF f
-		)
-		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = mine.due, failures = 0, error = '', gone = false
-		FROM mine WHERE f.url = mine.url
+		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, failures = 0, error = '', gone = false
+		FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) WHERE f.url = a.url
 		RETURNING f.url`
 	// A host is due when a feed of it is, but not before the pause is over.
 	releaseHosts = `
