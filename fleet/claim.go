@@ -109,8 +109,9 @@ const (
 )
 
 // begin records that the poll of a feed begins, in case it does not end
-// properly: then the feed is due again, after longer and longer times. ok is
-// false if the host is no longer the worker's, or the feed must not be polled.
+// properly: then the feed is due again, after longer and longer times. It
+// returns false if the host is no longer the worker's, or the feed must not be
+// polled.
 func (d *Database) begin(ctx context.Context, t *turn, lease time.Duration) (bool, error) {
 	tag, err := d.pool.Exec(ctx, `
 		UPDATE fleet_feeds f SET tries = f.tries + 1, due = now() + $4::interval * (1 << least(f.tries, 10))
