@@ -144,7 +144,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 		return tooLargeRemedy
 	case e.Reason != feedhistory.ReasonNotFeed:
 		return ""
-	case strings.Contains(e.Err.Error(), "HTML"):
+	case errors.Is(e, feedhistory.ErrWebPage):
 		return "the page names no feed: give the feed's own address"
 	}
 	return "check the address"
@@ -154,11 +154,8 @@ const tooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
 
 // isTooLarge reports whether a document has more bytes than are allowed.
 func isTooLarge(err error) bool {
-	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok {
-		return e.Limit == "bytes"
-	}
-	e, ok := errors.AsType[*feedhistory.ParseError](err)
-	return ok && e.Reason == feedhistory.ReasonLimit && strings.HasSuffix(e.Err.Error(), " bytes")
+	e, ok := errors.AsType[*feedhistory.LimitError](err)
+	return ok && e.Limit == "bytes"
 }
 
 func statusRemedy(e *feedhistory.StatusError) string {

@@ -76,8 +76,7 @@ func pageAt(t *testing.T, url string) string {
 // From an empty file to a feed with its whole history, which another instance
 // reads; after a restart everything is where it was.
 func TestServeHistory(t *testing.T) {
-	publisher, stop, err := site.Start()
-	require.NoError(t, err)
+	_, publisher, stop := site.Start()
 	defer stop()
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "new", "feeds.db")

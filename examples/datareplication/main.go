@@ -1,5 +1,5 @@
-// Datareplication publishes a log of entities by the data replication protocol,
-// with a snapshot to begin at, and keeps a copy of the resources current.
+// Datareplication publishes a log of entities by the data replication protocol, with a
+// snapshot to begin with, and keeps a copy of the resources up to date.
 //
 //	go run ./examples/datareplication [-wire]
 //
@@ -8,10 +8,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/textproto"
 	"os"
@@ -23,20 +21,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show what crosses the wire")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
-// produce appends a change of a resource to the log. Which resource that is the
-// protocol has no name for, so a header field says it.
+// produce appends a change of a resource to the log. The protocol does not say how to
+// identify a resource, so a header field has its key.
 func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
 	return p.Append(datareplication.Entity{
 		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for a generated one
@@ -45,8 +33,8 @@ func produce(p *datareplication.Producer, operation datareplication.Operation, k
 	})
 }
 
-// consume brings a copy of the resources up to date, and returns the place to go
-// on from. A real one stores both in one transaction.
+// consume brings a copy of the resources up to date, and returns the cursor to continue
+// from. A real program stores both in one transaction.
 func consume(ctx context.Context, client *feedhistory.Client, cursor datareplication.Cursor, resources map[string]string) (datareplication.Cursor, error) {
 	c := datareplication.Client{HTTP: client, URL: wire.Site + "feed/", Snapshot: wire.Site + "feed/snapshot"}
 	harvest := c.Harvest(ctx, cursor)
@@ -63,8 +51,7 @@ func consume(ctx context.Context, client *feedhistory.Client, cursor datareplica
 	return harvest.Cursor(), nil
 }
 
-// run makes a snapshot of one resource, harvests it, changes what there is, and
-// harvests that.
+// run makes a snapshot of one resource, harvests it, makes changes, and harvests those.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	dir, err := os.MkdirTemp("", "feed")
 	if err != nil {
@@ -104,7 +91,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	return nil
 }
 
-// all yields the resources that there are, for a snapshot.
+// all yields all resources, for a snapshot.
 func all(resources map[string]string) func(func(datareplication.Entity, error) bool) {
 	return func(yield func(datareplication.Entity, error) bool) {
 		for key, body := range resources {

@@ -1,5 +1,4 @@
-// Fromgofeed reads the same feed as a program with gofeed did, and as it does
-// after the change: README.md has more.
+// Fromgofeed reads a feed with gofeed, and then with this package. README.md has more.
 //
 //	go run ./examples/fromgofeed [URL]
 //
@@ -24,20 +23,9 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	var client feedhistory.Client
-	url := ""
-	if len(os.Args) > 1 {
-		url = os.Args[1]
-	} else {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		url = home + site.Archived
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	if err := run(ctx, os.Stdout, &client, url); err != nil {
+	client, urls, stop := site.Feeds(site.Archived)
+	defer stop()
+	if err := run(ctx, os.Stdout, client, urls[0]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -66,8 +54,8 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 	return history.Feed(), history, nil
 }
 
-// poll asks again for a feed that is known, by a conditional request. Nil: nothing
-// has changed, which costs the server and the reader next to nothing.
+// poll reads a known feed again, by a conditional request. It returns nil if nothing has
+// changed, which costs the server and the reader next to nothing.
 func poll(
 	ctx context.Context, client *feedhistory.Client, url string, known feedhistory.Known,
 ) (*gofeed.Feed, feedhistory.Known, error) {

@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Post is what a website has: from a database, from files …
+// A Post is a post of a website, from a database or from files.
 type Post struct {
 	ID        string // never changes, even if Address does
 	Address   string
 	Title     string
 	HTML      string
 	Published time.Time
-	Edited    time.Time // zero if it was not, or if nobody knows when
+	Edited    time.Time // zero if it was not edited, or the time is unknown
 }
 
 var posts = []Post{
@@ -51,8 +51,8 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// newPublisher returns a publisher of the feed in a directory. Its state is there,
-// too, so the directory has to last.
+// newPublisher returns a publisher of the feed in a directory. The directory also has the
+// publisher's state, so it must be permanent.
 func newPublisher(dir, base string) *publish.Publisher {
 	return &publish.Publisher{
 		Output: publish.Dir{Path: dir},
@@ -62,9 +62,9 @@ func newPublisher(dir, base string) *publish.Publisher {
 	}
 }
 
-// update publishes what differs from the feed: posts that are new, edited or gone.
-// Call it after each change, or now and then. If it is killed, call it again: the
-// feed is then as it was before, or as it is to be.
+// update publishes the difference to the feed: posts that are new, edited or gone. Call it
+// after each change, or now and then. If it is killed, the feed is as before, or has the
+// changes; call it again.
 func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, error) {
 	update := publish.Update{DeleteMissing: true}
 	for _, post := range posts {
@@ -74,7 +74,7 @@ func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, 
 			Content:   feedhistory.Text{Type: feedhistory.TextHTML, Body: post.HTML, Base: base},
 			Links:     feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: post.Address}},
 			Published: post.Published,
-			Updated:   cmp.Or(post.Edited, post.Published), // an edit without a time gets that of the update
+			Updated:   cmp.Or(post.Edited, post.Published), // an edit without a time gets the current time
 		}.Entry()
 		if err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, 
 	}
 	done, err := p.Update(update)
 	if err == nil && len(done.Lost) > 0 {
-		err = fmt.Errorf("archives are missing, put them back from a backup: %q", done.Lost)
+		err = fmt.Errorf("archives are missing, restore them from a backup: %q", done.Lost)
 	}
 	return done, err
 }

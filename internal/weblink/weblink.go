@@ -1,5 +1,6 @@
-// Package weblink reads web links as RFC 8288 writes them: in Link header
-// fields, and in documents of the type application/link-format (RFC 6690).
+// Package weblink reads web links: in Link header fields (RFC 8288), in documents
+// of the type application/link-format (RFC 6690), and the links of web pages to
+// feeds.
 package weblink
 
 import "strings"
