@@ -15,10 +15,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// The law of amplification: whatever is derived of a document of n bytes takes
-// at most so many times n, and so many bytes for each entry.
+// The law of amplification: everything derived from a document of n bytes takes at most
+// so many times n bytes, plus so many for each entry.
 const (
 	outputPerByte, outputPerEntry = 80, 4 << 10
 	outputOfHead                  = 64 * 8 << 10 * 4 // head links are always resolved: written twice, and escaped
@@ -28,8 +29,8 @@ const (
 	memoryPerByte, memoryPerEntry = 5 * 3 * outputPerByte * 5 / 4, 100 << 10
 )
 
-// derive makes everything of a document that the package can, and returns how
-// many bytes that is.
+// derive derives everything that the package can from a document, and returns the total
+// number of bytes.
 func derive(t require.TestingT, doc *Document) (output int) {
 	for _, e := range doc.Entries {
 		output += len(e.XML())
@@ -61,8 +62,8 @@ func derive(t require.TestingT, doc *Document) (output int) {
 	return output
 }
 
-// requireWellFormed reads XML with a parser that is not ours. It knows the names
-// of XML 1.0's second edition only: what has others is read by our own.
+// requireWellFormed reads XML with another parser than ours. That one accepts only the
+// names of XML 1.0's second edition, so text with other names is read by our own.
 func requireWellFormed(t require.TestingT, text []byte) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -79,7 +80,7 @@ func requireWellFormed(t require.TestingT, text []byte) {
 	}
 }
 
-// obeys holds a document to the law.
+// obeys checks that a document obeys the law.
 func obeys(t require.TestingT, text, url string) (doc *Document, output int) {
 	allocated := allocated(func() {
 		if doc, _ = (Parser{}).parse(text, url); doc != nil {
@@ -102,7 +103,7 @@ func TestAmplification(t *testing.T) {
 	})
 }
 
-// FuzzAmplification holds any document to the law.
+// FuzzAmplification checks that any document obeys the law.
 func FuzzAmplification(f *testing.F) {
 	seed(f)
 	f.Add((&feedtest.Burden{Format: "atom", Bindings: 5, URI: 300, Prefix: 1, Base: 500, Entries: 3, References: 3, Used: true, Content: "escaped"}).String())
@@ -113,13 +114,13 @@ func FuzzAmplification(f *testing.F) {
 	})
 }
 
-// FuzzJSONFeed reads structured JSON Feeds, which a fuzzer that changes bytes
-// does not come to.
+// FuzzJSONFeed reads structured JSON Feeds, which a fuzzer that changes bytes does not
+// find.
 func FuzzJSONFeed(f *testing.F) { f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkJSONFeed(t) })) }
 
 func TestJSONFeeds(t *testing.T) { rapid.Check(t, checkJSONFeed) }
 
-// checkJSONFeed reads a JSON Feed whose members have any value, and any number.
+// checkJSONFeed reads a JSON Feed with any number of members, which have any values.
 func checkJSONFeed(t *rapid.T) {
 	items := rapid.SliceOfN(rapid.Custom(drawItem), 0, 4).Draw(t, "items")
 	feed := map[string]any{"version": "https://jsonfeed.org/version/1.1", "items": items}
@@ -177,7 +178,7 @@ func drawJSON(t *rapid.T, name string, depth int) any {
 	return []any{drawJSON(t, name, depth-1), drawJSON(t, name, depth-1)}
 }
 
-// What is not hostile is not refused, however much there is of it.
+// Large documents that are not hostile are not refused.
 func TestGenerousDocuments(t *testing.T) {
 	base := "https://example.org/" + strings.Repeat("gallery/", 25) // 220 bytes
 	var pictures []string
@@ -186,14 +187,14 @@ func TestGenerousDocuments(t *testing.T) {
 	}
 	html := strings.Join(pictures, "")
 	for name, text := range map[string]string{
-		"a gallery in HTML": `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry><id>1</id><content type="html"><![CDATA[` + html + `]]></content></entry></feed>`,
+		"a gallery in HTML": `<feed xmlns="` + vocab.Atom + `" xml:base="` + base + `"><entry><id>1</id><content type="html"><![CDATA[` + html + `]]></content></entry></feed>`,
 		"a gallery of enclosures": `<rss xml:base="` + base + `"><channel><item><guid>1</guid>` +
 			strings.Repeat(`<enclosure url="p.jpg" type="image/jpeg" length="1"/>`, 300) + `</item></channel></rss>`,
 		"a gallery in JSON": `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","attachments":[` +
 			strings.TrimSuffix(strings.Repeat(`{"url":"p.jpg","mime_type":"image/jpeg"},`, 300), ",") + `]}]}`,
 		"unclosed tags":   `<rss><channel><item><guid>1</guid><description><![CDATA[` + strings.Repeat("<p><a href=/x>", 5000) + `]]></description></item></channel></rss>`,
 		"many namespaces": `<rss` + namespaces(60) + `><channel><item><guid>1</guid><n1:a/><n2:a/></item></channel></rss>`,
-		"nested bases":    `<feed xmlns="` + nsAtom + `" xml:base="` + base + `"><entry xml:base="a/"><id>1</id><content type="xhtml" xml:base="b/"><div xmlns="http://www.w3.org/1999/xhtml">` + strings.Repeat(`<p><a href="c">d</a></p>`, 500) + `</div></content></entry></feed>`,
+		"nested bases":    `<feed xmlns="` + vocab.Atom + `" xml:base="` + base + `"><entry xml:base="a/"><id>1</id><content type="xhtml" xml:base="b/"><div xmlns="http://www.w3.org/1999/xhtml">` + strings.Repeat(`<p><a href="c">d</a></p>`, 500) + `</div></content></entry></feed>`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := Parser{}.parse(text, base+"feed")
@@ -213,7 +214,7 @@ func namespaces(n int) string {
 	return b.String()
 }
 
-// An entry's fate depends on itself and on what surrounds it, not on its place.
+// Whether an entry is read depends on itself and its surroundings, not on its place.
 func TestEntryBeyondALimit(t *testing.T) {
 	entry := func(id, more string) string { return "<entry><id>" + id + "</id>" + more + "</entry>" }
 	long := entry(strings.Repeat("x", 5000), "")
@@ -223,7 +224,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 		{long, entry("a", ""), links, greedy, entry("b", "")},
 		{entry("a", ""), greedy, long, entry("b", ""), links},
 	} {
-		text := `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 900) + `/">` + strings.Join(order, "") + "</feed>"
+		text := `<feed xmlns="` + vocab.Atom + `" xml:base="http://example.org/` + strings.Repeat("b", 900) + `/">` + strings.Join(order, "") + "</feed>"
 		doc, err := Parser{}.parse(text, "http://example.org/feed")
 		require.NoError(t, err)
 		require.Len(t, doc.Entries, 2)
@@ -239,7 +240,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 	}
 }
 
-// Steps that are counted as allocations grow as the document does.
+// The number of allocations grows in proportion to the document.
 func TestGrowth(t *testing.T) {
 	for name, make := range map[string]func(n int) string{
 		"bases in turn under nested ones": func(n int) string {
@@ -247,11 +248,11 @@ func TestGrowth(t *testing.T) {
 				strings.Repeat(`<a xml:base="" href="x"/>`, n), strings.Repeat("</p>", min(n, 200))+"</div></content>")
 		},
 		"skipped entries": func(n int) string {
-			return `<feed xmlns="` + nsAtom + `" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
+			return `<feed xmlns="` + vocab.Atom + `" xml:base="http://example.org/` + strings.Repeat("b", 8000) + `/">` +
 				strings.Repeat(`<entry><id>1</id>`+strings.Repeat(`<link href="x"/>`, 60)+`</entry>`, n) + `</feed>`
 		},
 		"entries with all bindings": func(n int) string {
-			return `<feed xmlns="` + nsAtom + `"` + namespaces(200) + `>` + strings.Repeat(`<entry><id>1</id><n1:a/></entry>`, n) + `</feed>`
+			return `<feed xmlns="` + vocab.Atom + `"` + namespaces(200) + `>` + strings.Repeat(`<entry><id>1</id><n1:a/></entry>`, n) + `</feed>`
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,12 +272,12 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// A head section is kept as far as it fits: each document of a feed that is
-// published again repeats it.
+// A head section is kept only up to a limit, because every document of a republished feed
+// repeats it.
 func TestHeadThatIsTooLong(t *testing.T) {
 	long := strings.Repeat("x", maxHead)
 	for name, text := range map[string]string{
-		"atom": `<feed xmlns="` + nsAtom + `"><title>` + long + `</title><subtitle>s` + long + `</subtitle><rights>` + long + `</rights><author><name>` + long + `</name></author><title>t</title></feed>`,
+		"atom": `<feed xmlns="` + vocab.Atom + `"><title>` + long + `</title><subtitle>s` + long + `</subtitle><rights>` + long + `</rights><author><name>` + long + `</name></author><title>t</title></feed>`,
 		"rss":  `<rss><channel><title>t</title><description>` + long + `</description><copyright>` + long + `</copyright></channel></rss>`,
 		"json": `{"version":"https://jsonfeed.org/version/1.1","title":"` + long + `x","items":[]}`,
 	} {

@@ -9,15 +9,15 @@ import (
 // entries, and archive documents that do not change, each linked from the
 // next newer one by prev-archive.
 
-// isArchived recognises a subscription document or an archive by its links
-// (5005#11) or by fh:archive (5005#14).
+// isArchived reports whether the document is a subscription document or an archive,
+// by its links (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
 	return d.Archive || d.says(RelPrevArchive, RelNextArchive)
 }
 
-// NewSubscription returns the subscription document of an archived feed: its
-// latest entries, newest first, and the link to the newest archive (5005#11),
-// "" if there is none yet.
+// NewSubscription returns the subscription document of an archived feed, with its
+// latest entries, newest first, and the link to the newest archive (5005#11). An empty
+// prevArchive means that there is no archive yet.
 func NewSubscription(head *Document, entries []*Entry, self, prevArchive string) *Document {
 	d := newDocument(head, entries, self)
 	d.link(RelPrevArchive, prevArchive)
@@ -29,11 +29,11 @@ type ArchiveAt struct {
 	Self    string
 	Current string // the subscription document
 	Prev    string // the preceding archive; "" if there is none
-	Next    string // the following archive; "" while there is none that is closed (5005#15)
+	Next    string // the following archive; "" until there is one that is closed (5005#15)
 }
 
 // NewArchive returns an archive document (5005#11–14) with its entries, newest
-// first. Its update time is that of its latest entry, so it does not change.
+// first. Its update time is that of its latest entry, so that it does not change.
 func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // which changes
@@ -49,10 +49,10 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 // entries, or at the end of a period. The zero value means every 100 entries.
 type Split struct {
 	Size   int    // Size is the number of entries of an archive, if Period is zero; zero or negative means 100.
-	Period Period // Period is the part of the calendar that an archive covers, by update times in UTC; zero means to use Size.
+	Period Period // Period is the period that an archive covers, by update times in UTC; zero means to use Size.
 }
 
-// A Period is a part of the calendar.
+// A Period is a unit of the calendar.
 type Period uint8
 
 // The periods of a Split.
@@ -67,13 +67,13 @@ func (p Period) String() string { return name(p, "", "year", "month", "day") }
 
 // A Chunk is the part of a log that makes up one archive.
 type Chunk struct {
-	Name    string // its period, such as "2003/11", or its number, such as "1", if split by size
+	Name    string // the period, such as "2003/11", or the number, such as "1", if split by size
 	Entries []*Entry
 }
 
-// Cut cuts a log, oldest first, into the archives that can be closed, and what
-// stays in the subscription document: less than a full archive, or the latest
-// period. Chunks by size are numbered from first.
+// Cut cuts a log, oldest entry first, into the archives that can be closed and the
+// entries that stay in the subscription document: less than a full archive, or the
+// latest period. Chunks by size are numbered from first.
 func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	if s.Period != 0 {
 		return s.cutPeriods(log)
@@ -89,8 +89,8 @@ func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 	return closed, log
 }
 
-// cutPeriods cuts wherever an entry belongs to a later period than those
-// before it. One that is older than what precedes it stays with that.
+// cutPeriods cuts before each entry that belongs to a later period than the ones
+// before it. An entry that is older than the one before it stays with that.
 func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
 	from, current := 0, ""
 	for i, e := range log {
@@ -106,7 +106,7 @@ func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
 	return closed, log[from:]
 }
 
-// of names the period that a time belongs to; names sort as their times do.
+// of returns the name of the period that a time belongs to. Names sort like times.
 func (p Period) of(t time.Time) string {
 	return t.UTC().Format(map[Period]string{Year: "2006", Month: "2006/01", Day: "2006/01/02"}[p])
 }

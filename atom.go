@@ -4,24 +4,25 @@ import (
 	"cmp"
 	"io"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // Atom 1.0 (RFC 4287) and its ancestor 0.3.
 
-func isAtom(space string) bool { return space == nsAtom || space == nsAtom03 }
-
-// atomFeed reads the children of the feed element. Atom does not order them: a
-// link or a flag may follow the entries, and counts.
+// atomFeed reads the children of the feed element. Atom allows any order, so a link or
+// a flag counts even after the entries.
 func (r *reader) atomFeed() {
 	depth := r.s.Depth()
 	r.native = r.space()
-	if !isAtom(r.native) {
-		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+nsAtom, r.s.Offset())
+	if !vocab.IsAtom(r.native) {
+		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+vocab.Atom, r.s.Offset())
 	}
-	r.doc.version, r.doc.Language = map[string]string{nsAtom: "1.0", nsAtom03: "0.3"}[r.native], r.language()
+	r.doc.version, r.doc.Language = map[string]string{vocab.Atom: "1.0", vocab.Atom03: "0.3"}[r.native], r.language()
 	r.enter()
 	for r.child(depth) {
-		if (r.space() == r.native || isAtom(r.space())) && r.atomLocal() == "entry" {
+		if (r.space() == r.native || vocab.IsAtom(r.space())) && r.atomLocal() == "entry" {
 			r.atomEntry()
 		} else {
 			r.keep(r.atomHead)
@@ -30,12 +31,12 @@ func (r *reader) atomFeed() {
 }
 
 // atomHead reads the current element of the head section, and reports whether the
-// Document says all that it says.
+// Document's fields express all that it says.
 func (r *reader) atomHead() (known bool) {
-	if r.space() != r.native && !isAtom(r.space()) {
+	if r.space() != r.native && !vocab.IsAtom(r.space()) {
 		return r.scheduleElement() || r.headElement()
 	}
-	switch atomName(r.s.Local()) {
+	switch vocab.AtomName(r.s.Local()) {
 	case "link":
 		r.headLink()
 	case "id":
@@ -60,13 +61,13 @@ func (r *reader) atomHead() (known bool) {
 	return true
 }
 
-// documentID reads the feed's id, as published: white space around it is not
-// part of it, and xml:base does not apply (RFC 4287 §4.2.6).
+// documentID reads the feed's id as published. White space around it is not part of
+// it, and xml:base does not apply (RFC 4287 §4.2.6).
 func (r *reader) documentID() string {
 	offset := r.s.Offset()
 	id := r.plainText()
 	if len(id) > r.limits.ID {
-		r.note("id-too-long", "the feed's id is longer than the limit, and left out", offset)
+		r.note("id-too-long", "the feed's id is left out: it is longer than the limit", offset)
 		return ""
 	}
 	return id
@@ -80,24 +81,24 @@ func (r *reader) author() {
 	}
 }
 
-// person reads a person construct (RFC 4287 §3.2). The address is called url in
-// Atom 0.3, and elsewhere homepage.
+// person reads a person construct (RFC 4287 §3.2). The uri is called url in Atom 0.3,
+// and homepage elsewhere.
 func (r *reader) person() (p Person) {
 	for depth := r.s.Depth(); r.child(depth); {
-		switch base := r.currentBase(); atomName(r.s.Local()) {
+		switch base := r.currentBase(); vocab.AtomName(r.s.Local()) {
 		case "name":
 			p.Name = r.plainText()
 		case "email":
 			p.Email = r.plainText()
 		case "uri", "url", "homepage":
-			p.URI = resolve(base, r.plainText())
+			p.URI = iri.Resolve(base, r.plainText())
 		}
 	}
 	return p
 }
 
-// atomEntry reads the current entry element. Only its own children count: what
-// stands in atom:source or in the content speaks of something else.
+// atomEntry reads the current entry element. Only its own children count: elements in
+// atom:source or in the content describe something else.
 func (r *reader) atomEntry() {
 	e := r.beginEntry()
 	if e == nil {
@@ -107,7 +108,7 @@ func (r *reader) atomEntry() {
 	native := r.space()
 	var texts textFinder
 	for r.child(depth) {
-		if r.space() != native && !isAtom(r.space()) {
+		if r.space() != native && !vocab.IsAtom(r.space()) {
 			texts.look(r, r.s.Local())
 			continue
 		}
@@ -122,12 +123,12 @@ func (r *reader) atomEntry() {
 			e.Updated = r.timeText()
 		case "published", "issued", "created":
 			if !e.Published.IsZero() && local == "created" {
-				continue // Atom 0.3 has both: issued is what it is now called published
+				continue // Atom 0.3 has both, and issued is the one that is now called published
 			}
 			e.Published = r.timeText()
 		case "link":
 			r.addLinks(r.atomLink)
-		case "author", "source": // a source has authors of its own (RFC 4287 §4.2.1)
+		case "author", "source": // a source has its own authors (RFC 4287 §4.2.1)
 			e.signed = true
 		}
 	}
@@ -135,13 +136,13 @@ func (r *reader) atomEntry() {
 	r.endEntry(e, lenient, &texts)
 }
 
-// WriteAtom writes a document as Atom 1.0. Entries that were read from Atom 1.0
-// are written with their own XML, others from what can be read of them.
+// WriteAtom writes a document as Atom 1.0. It writes entries that were read from Atom
+// 1.0 with their own XML, and converts others.
 func WriteAtom(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
-	writeAttr(&out.b, "xmlns", nsAtom)
-	if d.Language != "" && len(d.Entries) == 0 { // entries have their own, and would inherit this
+	writeAttr(&out.b, "xmlns", vocab.Atom)
+	if d.Language != "" && len(d.Entries) == 0 { // entries have their own language, and would inherit this one
 		writeAttr(&out.b, "xml:lang", d.Language)
 	}
 	out.b.WriteString(">\n")
@@ -157,19 +158,19 @@ func WriteAtom(w io.Writer, d *Document) error {
 	for _, l := range d.Links {
 		out.link("link", l)
 	}
-	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // else it is among what is written as it stood
-		out.element("icon", writable(d.Icon))
+	if d.Icon != "" && (d.Format != Atom || d.scope == nil) { // otherwise headAs writes it as published
+		out.element("icon", iri.Writable(d.Icon))
 	}
 	out.flags(d)
 	out.headAs(d, Atom)
-	out.entries(d, Atom, nsAtom, out.atomEntry)
+	out.entries(d, Atom, vocab.Atom, out.atomEntry)
 	out.b.WriteString("</feed>\n")
 	out.flush()
 	return out.err
 }
 
-// atomAuthors returns the feed's authors. Atom requires one unless all entries
-// have their own (RFC 4287 §4.1.1), as other formats' do not.
+// atomAuthors returns the feed's authors. Atom requires one unless all entries have
+// their own (RFC 4287 §4.1.1), which entries of other formats do not.
 func (d *Document) atomAuthors() []Person {
 	if len(d.Authors) == 0 && d.Format != Atom {
 		return []Person{{Name: cmp.Or(d.Title, d.identity(), "unknown")}}
@@ -177,8 +178,8 @@ func (d *Document) atomAuthors() []Person {
 	return d.Authors
 }
 
-// author writes an author, who must have a name (RFC 4287 §3.2.1): nothing if
-// there is nothing to call one by.
+// author writes an author, who must have a name (RFC 4287 §3.2.1). It uses the email
+// address or URI if there is none, and writes nothing if there is neither.
 func (w *writer) author(p Person) {
 	name := cmp.Or(p.Name, p.Email, p.URI)
 	if name == "" {
@@ -235,11 +236,11 @@ func (w *writer) text(name string, t Text) {
 	}
 }
 
-// media writes content of a media type, or that is found elsewhere. Markup that
-// is not well-formed by itself becomes text.
+// media writes content of a media type, or content at another URL. Markup that is not
+// well-formed becomes text.
 func (w *writer) media(name string, t Text) {
 	if t.Src != "" {
-		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: then it has no content of its own
+		w.empty(name, "type", t.Type, "src", t.Src) // RFC 4287 §4.1.3.2: the element is empty then
 		return
 	}
 	body, err := t.atomBody()
@@ -251,8 +252,8 @@ func (w *writer) media(name string, t Text) {
 	w.b.WriteString(">" + body + "</" + name + ">\n")
 }
 
-// headAs writes what else the head section says: all of it in the same format,
-// the extensions in another.
+// headAs writes the other elements of the head section: all of them in their own
+// format, only the extensions in another.
 func (w *writer) headAs(d *Document, format Format) {
 	if d.scope == nil {
 		return

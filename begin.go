@@ -8,20 +8,22 @@ import (
 	"net/http"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// Where a feed begins: a walk may be given any of its documents. An archive names
-// its subscription document by current (5005#13), a page the first one by first.
+// Where a feed begins: a walk may be given any document of a feed. An archive links
+// to the subscription document with current (5005#13), a page to the first page with
+// first.
 
-// isSubscription reports whether nothing says that this is not the document
-// where a feed begins: neither an archive, nor a page after others.
+// isSubscription reports whether a feed may begin at the document: it shows no sign
+// of being an archive or a later page.
 func (d *Document) isSubscription() bool {
 	return d.Kind() == Archived && !d.Archive && !d.says(RelNextArchive) ||
 		d.Kind() == Paged && !d.says(RelPrevious) ||
 		d.Kind() == Complete || d.Kind() == Plain
 }
 
-// beginning returns the link to the document where a feed begins.
+// beginning returns the link to the document where the feed begins.
 func (d *Document) beginning() (Link, bool) {
 	switch d.Kind() {
 	case Archived, Plain:
@@ -32,28 +34,28 @@ func (d *Document) beginning() (Link, bool) {
 	return Link{}, false
 }
 
-// beginsElsewhere reports whether it is said to be another document.
+// beginsElsewhere reports whether the document links to another one as the beginning.
 func (d *Document) beginsElsewhere() bool {
 	link, ok := d.beginning()
-	return ok && withoutFragment(link.Href) != d.URL
+	return ok && iri.WithoutFragment(link.Href) != d.URL
 }
 
 // A place is what a walk finds out about a document that it yields.
 type place struct {
-	feed   Kind   // of the chain that the document came in; Plain for none
-	begins string // where its link to the beginning leads, if that is not elsewhere
-	again  bool   // the next walk that is given it has to look for the beginning again
+	feed   Kind   // the kind of the document's chain; Plain if it is in none
+	begins string // the target of its link to the beginning, if that does not lead elsewhere
+	again  bool   // the next walk that starts here must look for the beginning again
 }
 
-// mostSteps is how many documents a walk goes through to find where a feed begins.
+// mostSteps is the most documents that a walk reads to find where a feed begins.
 const mostSteps = 5
 
-// beginning finds the document where the feed begins that another is part of. The
-// others on the way are held, until the chain reaches them.
+// beginning finds the document where the feed of a given document begins. It holds
+// the other documents on the way until the chain reaches them.
 //
-// Links to the beginning may be stale. Where they lead nowhere, the feed begins
-// at the last document that has no mark of an archive, or of a later page; only
-// if there is none, what is newer is a gap.
+// Links to the beginning may be stale. If they are dead, the feed begins at the last
+// document without a mark of an archive or a later page; only if there is none,
+// what is newer is a gap.
 func (w *walk) beginning(given *loaded) *loaded {
 	path, gap := w.path(given)
 	if !w.goesOn() {
@@ -80,12 +82,12 @@ func (w *walk) beginning(given *loaded) *loaded {
 	return start
 }
 
-// path goes from document to document to the one where the feed begins. The gap
-// says why there is none at the end.
+// path goes from document to document until the one where the feed begins. The gap
+// says why the path does not end there.
 func (w *walk) path(given *loaded) (path []*loaded, gap *Gap) {
 	for l := given; ; {
 		path = append(path, l)
-		if l.unchanged() != nil { // it was the beginning before
+		if l.unchanged() != nil { // it was the beginning in an earlier walk
 			return path, nil
 		}
 		url, gap := w.elsewhere(l)
@@ -103,8 +105,8 @@ func (w *walk) path(given *loaded) (path []*loaded, gap *Gap) {
 	}
 }
 
-// step requests the document where the last one of a path says that the feed
-// begins; nil without a gap if it is that one under another name.
+// step requests the document that the last one of a path names as the beginning.
+// It returns nil without a gap if both are the same under different names.
 func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 	last := path[len(path)-1]
 	detached := func(why string) *Gap {
@@ -120,9 +122,9 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 	}
 	switch {
 	case passes(url):
-		return nil, detached("it says that the feed begins at the document which led here (5005#13)")
+		return nil, detached("it says that the feed begins at the document that led here (5005#13)")
 	case len(path) == mostSteps:
-		return nil, detached("one document after the other says that the feed begins elsewhere (5005#13)")
+		return nil, detached("one document after another says that the feed begins elsewhere (5005#13)")
 	}
 	if gap := w.forbids(url); gap != nil {
 		gap.From = last.doc.URL
@@ -139,7 +141,7 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 		last.doc.place.begins = url
 		return nil, nil
 	case passes(next.doc.URL):
-		return nil, detached("it redirects to the document which led here (5005#13)")
+		return nil, detached("it redirects to the document that led here (5005#13)")
 	}
 	if gap := w.strayed(next, last.doc.URL); gap != nil {
 		return nil, gap
@@ -147,17 +149,18 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 	return next, nil
 }
 
-// elsewhere returns where a document says that its feed begins; "" if that is
-// here, or an earlier walk has found that it is. The gap says that it is neither.
+// elsewhere returns the URL where a document says that its feed begins; "" if it
+// begins here, or an earlier walk found that it does. The gap says that neither is
+// so.
 func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
-	url = withoutFragment(link.Href)
+	url = iri.WithoutFragment(link.Href)
 	switch {
 	case !ok && l.doc.isSubscription():
 		return "", nil
 	case !ok:
 		return "", &Gap{URL: l.url, Reason: ReasonDetached,
-			Err: errors.New("not where the feed begins, and without a link to it (5005#13)")}
+			Err: errors.New("the feed does not begin here, and no link says where it does (5005#13)")}
 	case url == l.url, url == l.doc.URL:
 		return "", nil
 	case w.known(l.url).Begins == url:
@@ -167,8 +170,9 @@ func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
 	return url, nil
 }
 
-// doubt says that the feed may not begin where the walk does. Without a mark of an
-// archive or a later page that is a note: links to the beginning get stale.
+// doubt reports that the feed may not begin where the walk does: by a gap, or by a
+// note if the document has no mark of an archive or a later page, because links to
+// the beginning become stale.
 func (w *walk) doubt(start *loaded, gap *Gap) {
 	d := start.doc
 	d.place.again = true
@@ -178,11 +182,11 @@ func (w *walk) doubt(start *loaded, gap *Gap) {
 	}
 	if isLasting(gap) {
 		link, _ := d.beginning()
-		d.place.begins, d.place.again = withoutFragment(link.Href), false
+		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
 	}
 	w.log("the feed may begin elsewhere", "url", start.url, "named", gap.URL, "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
-		Message: fmt.Sprintf("the feed is said to begin at %s, where no beginning is found: %v", fetch.Redact(gap.URL), gap.Err)})
+		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", fetch.Redact(gap.URL), gap.Err)})
 }
 
 // isLasting reports whether a later walk would find the same.
@@ -200,9 +204,9 @@ func isLasting(gap *Gap) bool {
 	return false
 }
 
-// isTwin reports whether a document is the same as the one that it calls the
-// beginning: by its bytes, or by its entries and what it calls itself. One that
-// has a mark of an archive is none.
+// isTwin reports whether a document is the same as the one that it names as the
+// beginning: the bytes are equal, or the entries and self links are. A document with
+// a mark of an archive has no twin.
 func isTwin(l, beginning *loaded) bool {
 	if beginning.doc == nil || !l.doc.isSubscription() {
 		return false
@@ -213,15 +217,15 @@ func isTwin(l, beginning *loaded) bool {
 		ok && named && self.Href == other.Href && maps.Equal(l.doc.facts(), beginning.doc.facts())
 }
 
-// isElsewhere reports whether a document says that what is current is not itself.
-// Then it may be an archive that the subscription document is still a copy of.
+// isElsewhere reports whether a document says that the current one is another. Then
+// it may be an archive of which the subscription document is still a copy.
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(RelSelf)
 	link, _ := d.beginning()
-	return ok && d.Kind() != Paged && withoutFragment(self.Href) != withoutFragment(link.Href)
+	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
 }
 
-// facts returns what a document says of entries.
+// facts returns what a document says about entries.
 func (d *Document) facts() map[fact]bool {
 	facts := make(map[fact]bool, len(d.Entries)+len(d.Deleted))
 	for _, e := range d.Entries {

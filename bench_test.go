@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// generated returns a feed of n entries with content of about size bytes. The
-// entries have what those of real feeds have: several authors and categories,
-// relative links, pictures, and extensions.
+// generated returns a feed of n entries with content of about size bytes. The entries have
+// what real ones have: several authors and categories, relative links, images and
+// extensions.
 func generated(format Format, n, size int) string {
 	const paragraph = `<p>All work and no play makes Jack a <a href="/dull?a=1&amp;b=2">dull</a> boy, <em>&amp;</em> so on &mdash; thus <a href="http://example.org/it">it</a> goes.<br/><img src="images/1.png" alt="Jack"></p>` + "\n"
 	body := strings.Repeat(paragraph, max(1, size/len(paragraph)))
@@ -113,7 +113,7 @@ func benchParse(t require.TestingT, text string) *Document {
 	return doc
 }
 
-// benchmarkCorpora are the documents that the figures of BENCHMARKS.md speak of.
+// benchmarkCorpora are the documents behind the figures in BENCHMARKS.md.
 func benchmarkCorpora(b *testing.B) map[string][]string {
 	corpora := map[string][]string{}
 	for _, format := range []Format{Atom, RSS, JSONFeed} {
@@ -137,9 +137,9 @@ func benchmarkCorpora(b *testing.B) map[string][]string {
 	return corpora
 }
 
-// BenchmarkReading compares ways of reading, in turn, so that what else the
-// machine does concerns all of them: each metric is how many times faster than
-// gofeed it is in processor time, or its allocations for an entry.
+// BenchmarkReading compares ways of reading, in turn, so that other load on the machine
+// affects all of them: each metric is how many times faster than gofeed it is in processor
+// time, or its allocations for an entry.
 func BenchmarkReading(b *testing.B) {
 	corpora := benchmarkCorpora(b)
 	for _, name := range slices.Sorted(maps.Keys(corpora)) {
@@ -180,7 +180,7 @@ func mallocs() float64 {
 	return float64(m.Mallocs)
 }
 
-// processorTime is what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)

@@ -59,10 +59,9 @@ func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// BenchmarkWalk reads 100 documents with the overlapped walk, in sequence, and
-// with a plain loop of http.Get and gofeed. Metric "of-limit" is the time as a
-// multiple of the least that a chain can take: n times to the first byte, and
-// the transfer of the last document.
+// BenchmarkWalk reads 100 documents with the overlapped walk, in sequence, and with a plain
+// loop of http.Get and gofeed. The metric "of-limit" is the time as a multiple of the
+// minimum for a chain: n times to the first byte, plus the transfer of the last document.
 func BenchmarkWalk(b *testing.B) {
 	const n = 100
 	for _, pace := range []struct{ wait, drip time.Duration }{
@@ -100,7 +99,7 @@ func rangeOver(b *testing.B, url string, perHost, n int) {
 	require.Equal(b, n, documents)
 }
 
-// plainLoop is what one writes without a library for it.
+// plainLoop is what one would write without a library.
 func plainLoop(b *testing.B, url string, n int) {
 	client := &http.Client{Transport: new(http.Transport)}
 	defer client.CloseIdleConnections()
@@ -122,8 +121,7 @@ func plainLoop(b *testing.B, url string, n int) {
 	}
 }
 
-// BenchmarkWalkMemory ranges over 10,000 documents, and reports how far the heap
-// in use rose above what it was before.
+// BenchmarkWalkMemory ranges over 10,000 documents, and reports by how much the heap grew.
 func BenchmarkWalkMemory(b *testing.B) {
 	const n = 10_000
 	site := newSlowSite(n, 0, 0)
@@ -148,8 +146,8 @@ func BenchmarkWalkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkPoll compares polls of an unchanged document with the bare request
-// that they cannot do without.
+// BenchmarkPoll compares polls of an unchanged document with the bare request that they
+// need.
 func BenchmarkPoll(b *testing.B) {
 	text := generated(Atom, 15, 1500)
 	validators := true
@@ -202,8 +200,8 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge folds a million small entries, and reports what a History
-// adds to what the documents hold of each: their text and the model.
+// BenchmarkMerge merges a million small entries, and reports what a History adds to the
+// documents' own text and model.
 func BenchmarkMerge(b *testing.B) {
 	const perDocument, total = 1000, 1_000_000
 	var docs []*Document

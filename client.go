@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // Version is the library's version, which the User-Agent names.
@@ -28,9 +31,9 @@ const (
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
 type Client struct {
-	// HTTP makes the requests; nil means a safe transport of this package. Only
-	// its Transport and Timeout are used: redirects follow this package's rules,
-	// and there are no cookies. The Transport then decides which addresses it
+	// HTTP makes the requests; nil means a safe transport of this package. The
+	// Client uses only its Transport and Timeout: redirects follow this package's
+	// rules, and there are no cookies. The Transport decides which addresses it
 	// connects to, and through which proxy, so AllowPrivate has no effect. See
 	// Dialer.
 	HTTP *http.Client
@@ -41,23 +44,23 @@ type Client struct {
 	Policy    Policy        // Policy says which requests are made at all.
 	Timeouts  Timeouts      // Timeouts are how long each step of a request may take.
 	Retry     Retry         // Retry says when to try again.
-	Pace      time.Duration // Pace is the least time between requests to one host; zero means no pause.
+	Pace      time.Duration // Pace is the minimum time between requests to one host; zero means no pause.
 
 	// Logger gets an event for each request and decision; nil means no logging.
 	Logger *slog.Logger
 
 	once    sync.Once
 	fetcher fetch.Client
-	shared  *fetch.Shared // with the clones; nil: none
+	shared  *fetch.Shared // what it shares with its clones; nil if there are none
 }
 
 // A Policy says which requests a Client makes. The zero value refuses requests
 // that are unsafe if you do not trust the feeds' publishers.
 type Policy struct {
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
-	SameOrigin   bool         // SameOrigin refuses documents of other origins than the first one's.
+	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
 	PerHost      int          // PerHost is the number of requests to one host at a time; zero means 4.
-	Credentials  []Credential // Credentials are each sent to their origin, and nowhere else.
+	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 }
 
 // Timeouts bound the steps of a request. A field that is zero or negative means
@@ -65,20 +68,20 @@ type Policy struct {
 type Timeouts struct {
 	Connect time.Duration // Connect is for name lookup and TCP; zero means 5 s.
 	TLS     time.Duration // TLS is for the handshake; zero means 10 s.
-	Headers time.Duration // Headers is from the start, connecting included, to the end of the headers; zero means 20 s.
-	Body    time.Duration // Body is for waiting for the bytes of the body, all reads together; zero means 60 s.
-	Idle    time.Duration // Idle is for waiting for the next bytes of the body; zero means 15 s.
+	Headers time.Duration // Headers is from the start, including the connection, to the end of the headers; zero means 20 s.
+	Body    time.Duration // Body is the total wait for the bytes of the body; zero means 60 s.
+	Idle    time.Duration // Idle is the wait for the next bytes of the body; zero means 15 s.
 }
 
 // Retry says how often, and how soon, a Client repeats a failed request: after a
 // network error before the headers, a 5xx but not 501, and a 429 that says when.
 type Retry struct {
-	Tries int           // Tries is the number of requests in all; zero means 3.
+	Tries int           // Tries is the maximum number of requests; zero means 3.
 	Base  time.Duration // Base is the first wait, which doubles with each try; zero means 1 s.
 
-	// MaxWait is the longest single wait, even if a host's Retry-After asks for
-	// more: then the request fails with a StatusError that has the time. Zero
-	// means 30 s; negative means no wait.
+	// MaxWait is the longest single wait. If a host's Retry-After asks for more,
+	// the request fails with a StatusError that has the time. Zero means 30 s;
+	// negative means no wait.
 	MaxWait time.Duration
 }
 
@@ -86,51 +89,43 @@ type Retry struct {
 // else, whatever a redirect or a document asks for.
 type Credential struct {
 	// Origin is the scheme, host and port, such as "https://example.org:8443";
-	// you may leave out the scheme's own port. A credential whose Origin is empty
-	// or not a URL is never sent.
+	// you may leave out the scheme's default port. A credential whose Origin is
+	// empty or not a URL is never sent.
 	Origin string
 
 	// Authorization is the value of the header of that name, such as "Bearer …".
 	Authorization string
 
-	// Header are further fields that servers ask for, such as "X-Api-Key" or
-	// "Cookie". Those that a Client sets itself are refused; see Ask.
+	// Header has further fields that servers ask for, such as "X-Api-Key" or
+	// "Cookie". The fields that a Client itself sets are refused; see Ask.
 	Header http.Header
 }
 
 // String returns the origin, so that printing a credential gives nothing away.
 func (c Credential) String() string { return "credential for " + c.Origin }
 
-// GoString is String.
+// GoString returns what String returns.
 func (c Credential) GoString() string { return c.String() }
 
 // Fetch returns the whole history of the feed at url: it merges a Walk.
 //
-// The error is the first document's, or the context's. The history then has a gap,
-// and what could be read of that document, or what came before the context ended;
-// it is nil if there was nothing. Whatever else is missing is in the History's
-// Gaps.
+// The error is that of the first document, or of the context. The history then has a gap,
+// and what could be read of that document, or before the context ended; it is nil if
+// nothing could. Anything else that is missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 	return Merge(c.Walk(ctx, url, nil))
 }
 
 // Get reads a single document. For a damaged one it returns what it could read,
-// together with the error. The error is a *ParseError, a *NotFeedError, which
-// wraps one, or the request's: *StatusError, *RefusedError, *LimitError, *TimeoutError, *TruncatedError,
-// *EncodingError or *url.Error.
+// together with the error. The error is a *ParseError, a *NotFeedError, which wraps
+// one, or an error of the request: *StatusError, *RefusedError, *LimitError,
+// *TimeoutError, *TruncatedError, *EncodingError or *url.Error.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
 
-// Poll is Get for a document that you have read before: it makes a conditional
-// request, and returns an *Unchanged error if the document has not changed.
-func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
-	l := c.load(ctx, url, known, nil)
-	return l.doc, l.err
-}
-
-// CloseIdle closes the connections that are kept open for further requests. You
-// may go on using the Client.
+// CloseIdle closes the connections that are kept open for further requests. You may
+// still use the Client afterwards.
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
 // Clone returns a Client with the settings of c, which you may change before its
@@ -146,12 +141,12 @@ func (c *Client) Clone() *Client {
 }
 
 // Dialer returns a dialer that refuses loopback, private and special-purpose
-// addresses, as the Client's own transport does. Use it in the Transport of a
-// Client.HTTP with a certificate authority or a proxy of its own. A proxy resolves
-// names itself, so behind a proxy it is the proxy that must refuse.
+// addresses, as the Client's own transport does. Use it for a Client.HTTP whose
+// Transport has its own certificate authority or proxy. A proxy resolves names
+// itself, so it must refuse such addresses itself.
 func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
-// requester returns the fetcher, which is set up at the first use.
+// requester returns the fetcher, which it sets up at the first call.
 func (c *Client) requester() *fetch.Client {
 	c.once.Do(c.setUp)
 	return &c.fetcher
@@ -176,62 +171,11 @@ func (c *Client) setUp() {
 	}
 }
 
-// A loaded document is the outcome of a request.
-type loaded struct {
-	url  string    // that was requested
-	from string    // the document that linked to it
-	doc  *Document // nil if nothing could be read; with an error, what could be
-	err  error
-	text string // the document's bytes
-}
-
-// unchanged returns the news that the document is what it was, if that is so.
-func (l *loaded) unchanged() *Unchanged {
-	u, _ := errors.AsType[*Unchanged](l.err)
-	return u
-}
-
-// older returns where the next document back in time may be, of a feed of the
-// given kind, in the order in which to try, and whether there is a link to it that
-// cannot be used.
-func (l *loaded) older(feed Kind) (urls []string, lost bool) {
-	rel := feed.older()
-	if u := l.unchanged(); u != nil && rel != "" {
-		if u.Known.Older != "" {
-			urls = []string{withoutFragment(u.Known.Older)}
-		}
-		return urls, u.Known.Lost
-	}
-	if l.doc == nil {
-		return nil, false
-	}
-	return l.doc.Links.targets(rel), l.doc.loses(rel)
-}
-
-// kind is what the document says of its feed.
-func (l *loaded) kind() Kind {
-	if u := l.unchanged(); u != nil {
-		return u.Known.Kind
-	}
-	return l.doc.Kind()
-}
-
-// finalURL is where the document was found, after redirects.
-func (l *loaded) finalURL() string {
-	if u := l.unchanged(); u != nil && u.Known.URL != "" {
-		return u.Known.URL
-	}
-	if l.doc == nil {
-		return l.url
-	}
-	return l.doc.URL
-}
-
-// load requests and reads a document. When its head section is there, before
-// the rest is, head is called with it, unless it is nil.
+// load requests and reads a document. If head is not nil, it is called with the head
+// section as soon as that has arrived, before the rest of the document.
 func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: requestURL(url), Accept: accept,
+		URL: iri.ForRequest(url), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 	})
 	if err != nil {
@@ -251,8 +195,8 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		return l
 	}
 	base := resp.URL
-	if base == requestURL(url) {
-		base = withoutFragment(url) // as it was written
+	if base == iri.ForRequest(url) {
+		base = iri.WithoutFragment(url) // as written
 	}
 	p := Parser{Limits: c.Limits, Header: resp.Header}
 	peek := func(prefix string) bool {
@@ -278,17 +222,16 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		l.err = c.notFeed(l.err, l.text, base, resp.Header)
 	}
 	if cut != nil {
-		l.err = cut // says more than that the document is truncated
+		l.err = cut // more precise than that the document is truncated
 	}
 	return l
 }
 
-// peekMost is how much of a document may come before its entries for its
-// links to be acted upon early.
+// peekMost is the length of the longest head section whose links are followed early.
 const peekMost = 1 << 20
 
-// receive reads a body to its end. While it comes, peek is shown what is there
-// already, until it wants no more; nil wants nothing.
+// receive reads a body to its end. In the meantime it calls peek, unless that is nil,
+// with what has arrived so far, until peek returns false.
 func receive(body io.Reader, length string, peek func(prefix string) bool) (string, error) {
 	var text strings.Builder
 	if n, err := strconv.Atoi(length); err == nil && n > 0 {
@@ -312,66 +255,112 @@ func receive(body io.Reader, length string, peek func(prefix string) bool) (stri
 	}
 }
 
-// A Budget bounds what one walk may cost (5005#28).
-type Budget struct {
-	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
-	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
-	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
-	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
-
-	// More, if not nil, is called when one of these is spent, with what the walk
-	// has used so far. It may return a larger budget; otherwise the chain ends in
-	// a gap.
-	More func(used Budget) Budget
+// Ask requests a document with more header fields, for protocols that use them to
+// select a part of a feed, and also returns the status and header of the response.
+// Every 2xx status is a success, including 206. Ask sends the fields only to the
+// origin of url, and refuses those that a Client sets itself. It returns the errors
+// of Get, and may return a document together with an error.
+func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
+	resp, err := c.do(ctx, fetch.Request{URL: iri.ForRequest(url), Accept: accept, Header: fields, Partial: true})
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	defer resp.Body.Close()
+	l := c.read(resp, url, Known{}, nil)
+	return l.doc, resp.Status, resp.Header, l.err
 }
 
-func (b Budget) withDefaults() Budget {
-	if b.Documents == 0 {
-		b.Documents = 10_000
-	}
-	if b.Bytes == 0 {
-		b.Bytes = 1 << 30
-	}
-	if b.Barren == 0 {
-		b.Barren = 20
-	}
-	if b.Empty == 0 {
-		b.Empty = 1000
-	}
-	return b
+// An Answer is what Do returns for a successful request.
+type Answer struct {
+	URL    string        // the URL after redirects
+	Status int           // 200 or another 2xx, but never 206
+	Header http.Header   // the header as received
+	Body   io.ReadCloser // the decoded body; close it
 }
 
-// affordable reports whether the budget allows for one more document.
-func (w *walk) affordable() bool {
-	if w.spent(0) && w.budget.More != nil {
-		more := w.budget.More
-		w.budget = more(w.used).withDefaults()
-		w.budget.More = more
+// Do requests something other than a feed, such as a list of posts, by the rules of
+// the Client. The method is GET or HEAD. An empty accept means "*/*". It returns the
+// request's errors that Get returns, and so does Answer.Body.
+func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
+	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
+	if err != nil {
+		return nil, err
 	}
-	return !w.spent(0)
+	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body}, nil
 }
 
-// spent reports whether the budget is, once the given number of documents more
-// will have been read.
-func (w *walk) spent(documents int) bool {
-	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
+// do makes a request. Its errors, and those of the body, are this package's.
+func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, error) {
+	resp, err := c.requester().Do(ctx, req)
+	if err != nil {
+		return nil, public(err)
+	}
+	resp.Body = publicBody{resp.Body}
+	return resp, nil
 }
 
-// barren reports whether too many documents in a row have brought nothing new.
-func (w *walk) barren() bool {
-	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
-}
-
-// count counts a document that is part of the walk. An archive without any entry
-// may be that of a day on which nothing happened; one whose entries are all known
-// is what a server sends that does not see what it is asked for.
-func (w *walk) count(l *loaded, fresh bool) {
+// Discover returns the feeds of the web page at address, the best first: those that
+// the page names, see [NotFeedError]. If it names none, Discover looks for one at
+// well-known places, such as /feed or /atom.xml, in the page's directory and at the
+// root of its host, with at most 14 requests, one after another, and returns the
+// first that it finds. If there is a feed at address itself, it returns only that.
+//
+// It is no error if there are no feeds; the errors are those of Get. Discover does
+// not request the feeds that a page names, which may be at any host, or missing.
+func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
+	address = iri.WithoutFragment(address)
+	doc, err := c.Get(ctx, address)
+	if doc != nil {
+		return Links{feedLink(address, doc)}, nil
+	}
+	other, ok := errors.AsType[*NotFeedError](err)
 	switch {
-	case fresh:
-		w.used.Barren, w.used.Empty = 0, 0
-	case w.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
-		w.used.Empty++
-	default:
-		w.used.Barren++
+	case !ok:
+		return nil, err
+	case len(other.Feeds) > 0 || !other.Page:
+		return other.Feeds, nil
 	}
+	return c.wellKnown(ctx, other.URL)
+}
+
+// wellKnownPlaces are the paths at which the software of websites serves feeds.
+var wellKnownPlaces = []string{"feed", "feed.xml", "atom.xml", "index.xml", "rss.xml", "rss", "feed.json"}
+
+// wellKnown looks for a feed at the well-known places of a page's site. It gives up
+// after an error that the other places are likely to repeat.
+func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
+	base, err := url.Parse(page)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range uniques(base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()) {
+		for _, place := range wellKnownPlaces {
+			doc, err := c.Get(ctx, dir+place)
+			if doc != nil {
+				return Links{feedLink(dir+place, doc)}, nil
+			}
+			status, ok := errors.AsType[*StatusError](err)
+			if ok && (status.Status == http.StatusTooManyRequests || status.Status >= 500) || !ok && !is[*ParseError](err) && !is[*RefusedError](err) {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// feedLink returns the link to a feed that a page would have.
+func feedLink(address string, doc *Document) Link {
+	return Link{Rel: RelAlternate, Href: address, Type: doc.Format.mediaType(), Title: weblink.ClipTitle(doc.Title)}
+}
+
+func (f Format) mediaType() string {
+	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
+}
+
+// uniques returns both strings, or one if they are equal.
+func uniques(a, b string) []string {
+	if a == b {
+		return []string{a}
+	}
+	return []string{a, b}
 }

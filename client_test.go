@@ -14,17 +14,18 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
 
-// CloseIdle closes what the transport keeps, and a client goes on after it.
+// CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
 	new(Client).CloseIdle() // nothing is kept yet
-	(&Client{HTTP: &http.Client{Transport: roundTrip(nil)}}).CloseIdle()
+	(&Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(nil)}}).CloseIdle()
 
 	synctest.Test(t, func(t *testing.T) {
 		dialled := 0
-		transport := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		transport := feedtest.Pipe(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, feed("urn:1", ""))
 		}))
 		dial := transport.DialContext
@@ -45,19 +46,18 @@ func TestCloseIdle(t *testing.T) {
 	})
 }
 
-// Each request and each decision about it is an event, and no event has a
-// secret in it.
+// Each request and each decision is logged, and no event contains a secret.
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sites{replies: map[string]reply{
-			feedURL:                   redirect(301, "/new"),
-			"http://a.example/new":    {body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
-			"http://a.example/2":      {body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://reader:SECRET@a.example/1"/>`)},
-			"http://a.example/0":      {status: 304},
-			"http://a.example/secret": {status: 403},
+		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+			feedURL:                   feedtest.Redirect(301, "/new"),
+			"http://a.example/new":    {Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
+			"http://a.example/2":      {Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://reader:SECRET@a.example/1"/>`)},
+			"http://a.example/0":      {Status: 304},
+			"http://a.example/secret": {Status: 403},
 		}}
 		var out bytes.Buffer
-		client := s.client()
+		client := clientOf(s)
 		client.Policy.Credentials = []Credential{{Origin: "http://a.example", Authorization: "Bearer SECRET"}}
 		client.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			Level: slog.LevelDebug,
@@ -76,7 +76,7 @@ func TestLogger(t *testing.T) {
 		})
 		require.Len(t, yields, 5, "%q", yields)
 		size := func(url string) string {
-			n := strconv.Itoa(len(s.replies[url].body))
+			n := strconv.Itoa(len(s.Replies[url].Body))
 			return " bytes=" + n + " wire=" + n
 		}
 		require.Equal(t, strings.TrimLeft(`
@@ -102,8 +102,7 @@ msg=gap url=http://a.example/secret from="" reason=status error="fetch \"http://
 	})
 }
 
-// withoutFailures takes out events whose text is that of an error, which is
-// not fixed here.
+// withoutFailures removes the events with the text of an error, which varies.
 func withoutFailures(log string) string {
 	var b strings.Builder
 	for event := range strings.Lines(log) {
@@ -114,21 +113,21 @@ func withoutFailures(log string) string {
 	return b.String()
 }
 
-// A credential is sent to its origin, also for archives and after redirects,
-// and nowhere else; it shows in no error.
+// A credential is sent to its origin, for archives and after redirects as well, and nowhere
+// else; no error shows it.
 func TestCredentials(t *testing.T) {
-	s := &sites{replies: map[string]reply{
-		feedURL:                   {body: feed("urn:5", `<link rel="prev-archive" href="/5"/>`)},
-		"http://a.example/5":      {body: feed("urn:5a", `<fh:archive/><link rel="prev-archive" href="http://b.example/4"/>`)},
-		"http://b.example/4":      {body: feed("urn:4", `<fh:archive/><link rel="prev-archive" href="http://a.example:8080/3"/>`)},
-		"http://a.example:8080/3": {body: feed("urn:3", `<fh:archive/><link rel="prev-archive" href="http://sub.a.example/2"/>`)},
-		"http://sub.a.example/2":  redirect(302, "http://c.example/2"),
-		"http://c.example/2":      {body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://c.example/1"/>`)},
-		"http://c.example/1":      redirect(302, "http://a.example/1"),
-		"http://a.example/1":      {body: feed("urn:1", `<fh:archive/><link rel="prev-archive" href="http://A.EXAMPLE:80/0"/>`)},
-		"http://A.EXAMPLE:80/0":   {status: 403},
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+		feedURL:                   {Body: feed("urn:5", `<link rel="prev-archive" href="/5"/>`)},
+		"http://a.example/5":      {Body: feed("urn:5a", `<fh:archive/><link rel="prev-archive" href="http://b.example/4"/>`)},
+		"http://b.example/4":      {Body: feed("urn:4", `<fh:archive/><link rel="prev-archive" href="http://a.example:8080/3"/>`)},
+		"http://a.example:8080/3": {Body: feed("urn:3", `<fh:archive/><link rel="prev-archive" href="http://sub.a.example/2"/>`)},
+		"http://sub.a.example/2":  feedtest.Redirect(302, "http://c.example/2"),
+		"http://c.example/2":      {Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://c.example/1"/>`)},
+		"http://c.example/1":      feedtest.Redirect(302, "http://a.example/1"),
+		"http://a.example/1":      {Body: feed("urn:1", `<fh:archive/><link rel="prev-archive" href="http://A.EXAMPLE:80/0"/>`)},
+		"http://A.EXAMPLE:80/0":   {Status: 403},
 	}}
-	client := s.client()
+	client := clientOf(s)
 	client.Policy.Credentials = []Credential{
 		{Origin: "http://a.example", Authorization: "Bearer A"}, {Origin: "http://b.example/", Authorization: "Bearer B"},
 		{Origin: "https://c.example", Authorization: "Bearer C"},
@@ -145,13 +144,13 @@ func TestCredentials(t *testing.T) {
 		"http://c.example/1",
 		"http://a.example/1 Authorization: Bearer A",
 		"http://A.EXAMPLE:80/0 Authorization: Bearer A",
-	}, s.took())
+	}, s.Took())
 	require.Len(t, h.Gaps, 1)
 	require.NotContains(t, h.Gaps[0].Error(), "Bearer")
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Policy, client.Policy, client.Policy), "Bearer")
 }
 
-// So are further fields, which may not be those that the Client sets itself.
+// So are further fields, except those that the Client itself sets.
 func TestCredentialHeader(t *testing.T) {
 	var got []string
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,9 +180,8 @@ func TestCredentialHeader(t *testing.T) {
 	}
 }
 
-// A feed on a public host cannot have its readers talk to private ones. The
-// feed comes from memory here, all else through a transport of the package's
-// own, which says what it says of any address.
+// A feed on a public host cannot make its readers connect to private ones. The feed comes
+// from memory here, everything else through the package's own transport.
 func TestPrivateAddresses(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -206,14 +204,14 @@ func TestPrivateAddresses(t *testing.T) {
 		"169.254.169.254", "100.64.0.1", "[fe80::1]", "[fc00::1]", "[64:ff9b::7f00:1]", "localhost",
 	} {
 		private := "http://" + host + ":" + port + "/archive"
-		for _, first := range []reply{
-			{body: feed("urn:1", `<link rel="prev-archive" href="`+private+`"/>`)},
-			{body: feed("urn:1", `<link rel="prev-archive" href="http://a.example/redirects"/>`)},
+		for _, first := range []feedtest.Reply{
+			{Body: feed("urn:1", `<link rel="prev-archive" href="`+private+`"/>`)},
+			{Body: feed("urn:1", `<link rel="prev-archive" href="http://a.example/redirects"/>`)},
 		} {
-			s := &sites{replies: map[string]reply{feedURL: first, "http://a.example/redirects": redirect(302, private)}}
-			public := &line{serve: s.answer}
-			client := s.client()
-			client.HTTP.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: first, "http://a.example/redirects": feedtest.Redirect(302, private)}}
+			public := &feedtest.Line{Serve: s.Answer}
+			client := clientOf(s)
+			client.HTTP.Transport = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "a.example" {
 					return public.RoundTrip(r)
 				}
@@ -237,18 +235,18 @@ func TestPrivateAddresses(t *testing.T) {
 	require.Nil(t, <-connected, "a private address was talked to")
 }
 
-// Links that no request may follow are gaps, and no requests.
+// Links that must not be followed are gaps, and cause no requests.
 func TestForbiddenLinks(t *testing.T) {
 	for _, link := range []string{
 		"file:///etc/passwd", "ftp://a.example/1", "gopher://a.example/1", "javascript:alert(1)", "data:text/xml,x",
 		"http://user:secret@a.example/1", "http:///1", "http://a.example:0/1", "http://a.example:99999/1", "urn:1",
 	} {
-		s := &sites{replies: map[string]reply{feedURL: {body: feed("urn:1", `<link rel="prev-archive" href="`+link+`"/>`)}}}
-		h, err := s.client().Fetch(t.Context(), feedURL)
+		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Body: feed("urn:1", `<link rel="prev-archive" href="`+link+`"/>`)}}}
+		h, err := clientOf(s).Fetch(t.Context(), feedURL)
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
 		require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
-		require.Equal(t, []string{feedURL}, s.took())
+		require.Equal(t, []string{feedURL}, s.Took())
 		require.NotContains(t, h.Gaps[0].Err.Error(), "secret")
 	}
 }

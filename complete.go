@@ -1,23 +1,22 @@
 package feedhistory
 
-// Complete feeds, RFC 5005 §2: one document has every entry, and what is not
-// in it is no longer part of the feed (5005#1).
+// Complete feeds, RFC 5005 §2: one document has all entries; an entry that is not in
+// it is no longer part of the feed (5005#1).
 
-// isComplete recognises fh:complete in the head section (5005#2). Whatever the
-// element contains has no meaning.
+// isComplete reports whether the head section has fh:complete (5005#2). The content
+// of that element has no meaning.
 func (d *Document) isComplete() bool { return d.Complete }
 
-// NewComplete returns a complete feed of the given entries, newest first, at the
-// URL self. It takes from head, which may be nil, everything that describes the
-// feed.
+// NewComplete returns a complete feed of the given entries, newest first, at the URL
+// self. It takes the description of the feed from head, which may be nil.
 func NewComplete(head *Document, entries []*Entry, self string) *Document {
 	d := newDocument(head, entries, self)
 	d.Complete = true
 	return d
 }
 
-// newDocument returns a document with head's metadata, and of its links those
-// that have nothing to do with history.
+// newDocument returns a document with the metadata of head, and with those of its
+// links that do not concern the history.
 func newDocument(head *Document, entries []*Entry, self string) *Document {
 	if head == nil {
 		head = new(Document)
@@ -34,7 +33,7 @@ func newDocument(head *Document, entries []*Entry, self string) *Document {
 	return &d
 }
 
-// link adds a link, unless it leads nowhere.
+// link adds a link, unless href is empty.
 func (d *Document) link(rel, href string) {
 	if href != "" {
 		d.Links = append(d.Links, Link{Rel: rel, Href: href})

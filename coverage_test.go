@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -12,8 +13,8 @@ import (
 const coverageHead = `<m:mirror xmlns:m="` + CoverageNamespace + `" of="http://example.org/feed" kind="archived" verdict="partial">` +
 	`<m:gap reason="status" href="http://example.org/2003.atom"/><m:gap reason="eaten by the dog"/></m:mirror>`
 
-// What a document says of how much it has is written again as it was read, in
-// either format; and by a subscription document, not by archives.
+// A document's Coverage is written again as it was read, in either format; and by a
+// subscription document, not by archives.
 func TestCoverageIsHandedOn(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
@@ -34,8 +35,8 @@ func written(t *testing.T, write func(io.Writer, *Document) error, d *Document) 
 	return b.String()
 }
 
-// A history that is written as one document says what is missing of it, whether
-// that was found here or declared by the publisher.
+// A history that is written as one document declares what is missing, whether that was
+// found here or declared by the publisher.
 func TestHistoryCoverage(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
@@ -57,8 +58,8 @@ func TestHistoryCoverage(t *testing.T) {
 	require.Nil(t, h.Document().Coverage, "a window needs no words of ours")
 }
 
-// The second reading of a subscription document, as its chain has moved, may say
-// something else: the worse counts.
+// If the chain has moved, the second reading of a subscription document may declare
+// something else: the worse verdict counts.
 func TestCoverageOfASecondReading(t *testing.T) {
 	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
 	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declared("status")}}}
@@ -66,4 +67,36 @@ func TestCoverageOfASecondReading(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Partial, h.Verdict())
 	require.Len(t, h.Gaps, 1)
+}
+
+// Gaps are the same if they concern the same document for the same reason, whatever their
+// errors say.
+func TestCoverageJoin(t *testing.T) {
+	const url = "http://example.org/1"
+	first := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(1, 0)}},
+		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
+	}}
+	second := &Coverage{Gaps: []*Gap{
+		{URL: url, Reason: ReasonStatus, Err: &StatusError{URL: url, Status: 503, At: time.Unix(2, 0)}},
+		{URL: url, Reason: ReasonLoop, Err: first.Gaps[0].Err},
+		{URL: url, Reason: ReasonDeclared, Err: declared("eaten by the dog")},
+		{URL: url, Reason: ReasonDeclared, Err: declared("lost")},
+		{URL: url, Reason: ReasonDeclared},
+	}}
+	var words []string
+	for _, g := range first.join(second).Gaps {
+		words = append(words, g.word())
+	}
+	require.Equal(t, []string{"status", "eaten by the dog", "loop", "lost", "declared"}, words)
+}
+
+// Two gaps of one document with different words of the publisher both count.
+func TestDeclaredWords(t *testing.T) {
+	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+CoverageNamespace+
+		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
+	require.NoError(t, err)
+	h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 2)
 }

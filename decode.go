@@ -10,18 +10,18 @@ import (
 	"github.com/mmcdole/gofeed"
 	ext "github.com/mmcdole/gofeed/extensions"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Decode reads everything that the entry says into gofeed's form: authors,
-// categories, enclosures, iTunes, Dublin Core and other extensions, as gofeed's
-// parser does. References are resolved as RFC 3986 says. Title, description and
-// content are what Title, Summary and Content give, with relative references
-// made absolute.
+// Decode returns the whole entry in gofeed's form: authors, categories, enclosures,
+// iTunes, Dublin Core and other extensions, as gofeed's parser does. It resolves
+// references by RFC 3986. Title, description and content are those of Title, Summary
+// and Content, with absolute references.
 //
-// The error is a *ParseError with ReasonLimit where the entry has more than 5,000
-// elements, or 32 namespaces, in its authors and extensions; the item then has
-// what came before.
+// The error is a *ParseError with ReasonLimit if the authors and extensions have more
+// than 5,000 elements, or 32 namespaces; the item then has what comes before.
 func (e *Entry) Decode() (*gofeed.Item, error) {
 	switch {
 	case e.raw == "":
@@ -38,7 +38,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	}
 	item := &d.item
 	for which, field := range []*string{&item.Title, &item.Description, &item.Content} {
-		if *field == "" { // in other vocabularies there may be one
+		if *field == "" { // another vocabulary may have it
 			*field = e.text(which).absolute()
 		}
 	}
@@ -49,7 +49,7 @@ func (e *Entry) Decode() (*gofeed.Item, error) {
 	return item, nil
 }
 
-// finishItem sets what is not found in the entry's element alone.
+// finishItem sets the fields that do not depend on the entry's element alone.
 func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	if !e.WeakID {
 		item.GUID = e.ID
@@ -65,20 +65,15 @@ func (e *Entry) finishItem(item *gofeed.Item) *gofeed.Item {
 	return item
 }
 
-// gofeed returns the person in gofeed's form.
-func (p Person) gofeed() *gofeed.Person {
-	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
-}
-
-// The most that is decoded of one entry: each element takes more memory than text
-// does.
+// The limits on what is decoded of one entry, because elements take more memory than
+// their text.
 const (
 	maxDecodedElements   = 5000
 	maxDecodedNamespaces = 32
 )
 
-// A decoded is an item, with room for what most items point to: all of it is
-// allocated together.
+// A decoded is an item, with room for what most items point to, so that all of it is
+// one allocation.
 type decoded struct {
 	item       gofeed.Item
 	times      [2]time.Time
@@ -108,13 +103,12 @@ func (d *decoded) author(p Person) {
 	d.item.Authors = add(d.item.Authors, d.authors[:], author)
 }
 
-// A decoder reads an entry, or what a head section has in addition, into gofeed's
-// form.
+// A decoder reads an entry, or the elements of a head section, into gofeed's form.
 type decoder struct {
 	*decoded
 	r        *reader
 	elements int
-	prefixes []xmlscan.Binding // that extensions are found under
+	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
 }
 
@@ -139,11 +133,11 @@ func (d *decoder) text() string { return d.r.textConstruct().absolute() }
 func (d *decoder) atomEntry(e *Entry) {
 	r, item := d.r, &d.item
 	for depth := r.s.Depth(); d.child(depth); {
-		if space := r.space(); space != r.native && !isAtom(space) {
+		if space := r.space(); space != r.native && !vocab.IsAtom(space) {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch atomName(r.s.Local()) {
+		switch vocab.AtomName(r.s.Local()) {
 		case "title":
 			item.Title = d.text()
 		case "summary":
@@ -171,7 +165,7 @@ func (d *decoder) atomEntry(e *Entry) {
 	}
 }
 
-// category reads an Atom category: its label, or what it is a label of.
+// category reads an Atom category: its label, or else its term.
 func (r *reader) category() string {
 	if label, _ := r.s.Attr("", "label"); label != "" {
 		return label
@@ -180,8 +174,8 @@ func (r *reader) category() string {
 	return term
 }
 
-// linked sets the item's link and enclosures, and returns its links, for which there
-// is room.
+// linked sets the item's link and enclosures, and returns its links, which begin in
+// room.
 func (e *Entry) linked(item *gofeed.Item, room []string) (links []string) {
 	for _, l := range e.Links {
 		switch l.Rel {
@@ -203,7 +197,7 @@ func (l Link) enclosure() *gofeed.Enclosure {
 	return &gofeed.Enclosure{URL: l.Href, Length: l.Length, Type: l.Type}
 }
 
-// given returns where a time is; nil if it is none.
+// given returns a pointer to a time; nil if the time is zero.
 func given(t *time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -211,108 +205,123 @@ func given(t *time.Time) *time.Time {
 	return t
 }
 
-// extension reads the current element as an extension.
-func (d *decoder) extension(all *ext.Extensions) {
-	prefix, local := d.prefix(), d.r.s.Local()
-	if *all == nil {
-		*all = ext.Extensions{}
-	}
-	vocabulary := (*all)[prefix]
-	if vocabulary == nil {
-		vocabulary = map[string][]ext.Extension{}
-		(*all)[prefix] = vocabulary
-	}
-	outer := ""
-	if d.r.doc.Format == Atom {
-		outer = nsAtom
-	}
-	vocabulary[local] = append(vocabulary[local], d.element(outer))
-}
-
-// element reads the current element and all that is in it. The default namespace
-// around it is outer.
-func (d *decoder) element(outer string) ext.Extension {
-	s := d.r.s
-	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
-	if space := d.r.space(); s.Prefix() == "" && space != outer {
-		e.Attrs["xmlns"], outer = space, space
-	}
-	var only string // the text, as long as it is of one piece
-	var all []byte
-	for depth := s.Depth(); d.r.err == nil; {
-		tok := s.Next()
-		if tok == xmlscan.Stop || tok == xmlscan.End && s.Depth() < depth {
-			break
-		}
-		switch text, plain := s.Plain(); {
-		case tok == xmlscan.Start:
-			if local := s.Local(); d.count() {
-				e.Children[local] = append(e.Children[local], d.element(outer))
+// rssItem reads the children of the current item. Other vocabularies may have what
+// the item itself lacks; which of them takes precedence is gofeed's choice.
+func (d *decoder) rssItem(e *Entry) {
+	r, item := d.r, &d.item
+	author := ""
+	for depth := r.s.Depth(); d.child(depth); {
+		if space := r.space(); !r.isRSS() && space != vocab.RDF {
+			if space == vocab.Content && r.s.Local() == "encoded" {
+				item.Content = d.text()
+			} else {
+				d.extension(&item.Extensions)
 			}
-		case plain && only == "" && all == nil:
-			only = text
-		default:
-			all = s.AppendText(append(all, only...))
-			only = ""
+			continue
 		}
-	}
-	if all != nil {
-		only = string(all)
-	}
-	e.Value = strings.TrimSpace(only)
-	return e
-}
-
-// attributes returns the current element's attributes by their local names, with
-// absolute references.
-func (d *decoder) attributes() map[string]string {
-	attrs := d.r.s.Attrs()
-	m := make(map[string]string, len(attrs))
-	for _, a := range attrs {
-		value := a.Value()
-		switch a.Local {
-		case "href", "src", "uri", "url":
-			value = resolve(d.r.currentBase(), value)
-		case "base", "space":
-			if a.Space == nsXML {
-				continue
+		switch local := r.s.Local(); vocab.RSSName(local) {
+		case "title":
+			item.Title = d.text()
+		case "description":
+			item.Description = d.text()
+		case "pubDate":
+			item.Published = r.plainText()
+		case "link":
+			href, _ := r.s.Attr("", "href")
+			base := r.currentBase()
+			if href = cmp.Or(r.plainText(), href); href != "" {
+				item.Link = iri.Resolve(base, href)
+				item.Links = add(item.Links, d.links[:], item.Link)
 			}
-		}
-		m[a.Local] = value
-	}
-	return m
-}
-
-// prefix returns what the vocabulary of the current element is found under: its
-// usual prefix, or the document's own, unless another namespace in the same entry
-// has that; without a prefix, the namespace.
-func (d *decoder) prefix() string {
-	space, prefix := d.r.space(), d.r.s.Prefix()
-	if usual, ok := usualPrefixes[space]; ok {
-		return usual
-	}
-	if prefix == "" {
-		return space
-	}
-	for i := 0; i < len(d.prefixes); i++ {
-		switch taken := d.prefixes[i]; {
-		case taken.Prefix != prefix:
-		case taken.URI == space:
-			return prefix
+		case "author":
+			author = r.plainText()
+		case "category":
+			item.Categories = add(item.Categories, d.categories[:], r.plainText())
+		case "enclosure":
+			for _, l := range r.enclosure(nil) {
+				item.Enclosures = append(item.Enclosures, l.enclosure())
+			}
+		case "guid", "source", "comments":
 		default:
-			prefix += "-"
-			i = -1
+			if item.Custom == nil {
+				item.Custom = map[string]string{}
+			}
+			item.Custom[local] = r.textOrMarkup(Text{Base: r.currentBase()}).absolute()
 		}
 	}
-	if len(d.prefixes) == maxDecodedNamespaces {
-		d.fail("namespaces", maxDecodedNamespaces)
-		return prefix
+	if item.Published != "" {
+		d.times[1] = e.Published.UTC()
+		item.PublishedParsed = given(&d.times[1])
 	}
-	d.prefixes = add(d.prefixes, d.few[:], xmlscan.Binding{Prefix: prefix, URI: space})
-	return prefix
+	d.rssExtensions(author)
 }
 
-// decodeJSON returns what the item says, in gofeed's form.
+// rssExtensions fills in the fields that the item's own elements do not set.
+func (d *decoder) rssExtensions(author string) {
+	item := &d.item
+	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
+	if m := item.Extensions["dc"]; m != nil {
+		item.DublinCoreExt = ext.NewDublinCoreExtension(m)
+		dc = item.DublinCoreExt
+	}
+	if m := item.Extensions["itunes"]; m != nil {
+		item.ITunesExt = ext.NewITunesItemExtension(m)
+		itunes = item.ITunesExt
+	}
+	atom := item.Extensions["atom"]
+	if atom == nil {
+		atom = item.Extensions["atom03"]
+	}
+	date := first(dc.Date)
+	item.Title = cmp.Or(item.Title, first(dc.Title))
+	item.Description = cmp.Or(item.Description, first(dc.Description), itunes.Summary, value(atom["summary"]))
+	item.Content = cmp.Or(item.Content, value(atom["content"]))
+	if item.Published == "" {
+		item.Published = cmp.Or(date, value(atom["published"]))
+		d.times[1] = d.date(item.Published)
+		item.PublishedParsed = given(&d.times[1])
+	}
+	item.Updated = cmp.Or(date, value(atom["updated"]))
+	d.times[0] = d.date(item.Updated)
+	item.UpdatedParsed = given(&d.times[0])
+	item.Author = rssAuthor(cmp.Or(author, first(dc.Author), first(dc.Creator), itunes.Author), atom["author"])
+	if item.Author != nil {
+		item.Authors = add(nil, d.authors[:], item.Author)
+	}
+	if itunes.Keywords != "" {
+		item.Categories = append(item.Categories, strings.Split(itunes.Keywords, ",")...)
+	}
+	item.Categories = append(item.Categories, dc.Subject...)
+	for _, c := range atom["category"] {
+		if term := c.Attrs["term"]; term != "" {
+			item.Categories = append(item.Categories, term)
+		}
+	}
+	item.Image = rssImage(item, itunes.Image)
+}
+
+// date reads a date; zero if it cannot be read.
+func (d *decoder) date(text string) time.Time {
+	t, _ := d.r.dates.read(text)
+	return t
+}
+
+// rssAuthor returns the author that a text, or else Atom elements, name; nil if there
+// is none.
+func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
+	switch {
+	case text != "":
+		return personOf(text)
+	case len(atom) > 0:
+		p := gofeed.Person{Name: value(atom[0].Children["name"]), Email: value(atom[0].Children["email"])}
+		if p != (gofeed.Person{}) {
+			return &p
+		}
+	}
+	return nil
+}
+
+// decodeJSON returns a JSON Feed's item in gofeed's form.
 func (e *Entry) decodeJSON() *gofeed.Item {
 	from, base := e.jsonItem(), e.scope.base
 	item := &gofeed.Item{
@@ -321,7 +330,7 @@ func (e *Entry) decodeJSON() *gofeed.Item {
 		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
 	}
 	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
-		item.Image = &gofeed.Image{URL: resolve(base, image)}
+		item.Image = &gofeed.Image{URL: iri.Resolve(base, image)}
 	}
 	if from.Author != (jsonAuthor{}) {
 		item.Author = from.Author.gofeed()

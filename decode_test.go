@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 )
 
-// On entries that do not provoke gofeed's errors, Decode gives what gofeed
-// makes of the whole document.
+// For entries that do not trigger gofeed's bugs, Decode returns what gofeed makes of the
+// whole document.
 func TestDecodeAgreesWithGofeed(t *testing.T) {
 	for _, file := range glob(t, "testdata/decode/*") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestDecodeAgreesWithGofeed(t *testing.T) {
 	}
 }
 
-// parseAtom reads the only entry of an Atom feed with the given attributes.
+// atomEntry reads the only entry of an Atom feed with the given attributes.
 func atomEntry(t testing.TB, attrs, entry string) *Entry {
 	t.Helper()
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom" `+attrs+`>`+entry+`</feed>`),
@@ -103,8 +104,8 @@ func TestAtom03Modes(t *testing.T) {
 	}
 }
 
-// Relative references resolve as RFC 3986 says: gofeed takes the last segment
-// of a base path for a directory.
+// Relative references resolve by RFC 3986; gofeed mistakes the last segment of a base path
+// for a directory.
 func TestDecodeResolvesReferences(t *testing.T) {
 	e := atomEntry(t, `xml:base="http://example.org/posts/index.html"`, `<entry><id>1</id>
 		<link href="1.html"/><link rel="enclosure" href="1.mp3"/>
@@ -166,7 +167,7 @@ const podcast = `<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/pod
 <y xmlns="urn:y"><z/></y><dc:creator xmlns:dc="http://purl.org/dc/elements/1.1/">A</dc:creator><category></category></item>
 </channel></rss>`
 
-// What other vocabularies say survives another format, and the way back.
+// Extensions survive conversion to another format and back.
 func TestExtensionsInAnotherFormat(t *testing.T) {
 	doc, err := Parser{}.parse(podcast, "http://h/feed")
 	require.NoError(t, err)
@@ -199,9 +200,9 @@ func TestExtensionsInAnotherFormat(t *testing.T) {
 	require.Equal(t, "1:00", item.ITunesExt.Duration)
 }
 
-// A prefix that is ours, and a default namespace, keep their meaning.
+// A prefix that we also use, and a default namespace, keep their meaning.
 func TestExtensionsUnderOurPrefixes(t *testing.T) {
-	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+nsAtom+`" xmlns="urn:x" xmlns:atom="urn:z" xmlns:own="urn:own"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w own:a="1"/></a:entry></a:feed>`, "")
+	doc, err := Parser{}.parse(`<a:feed xmlns:a="`+vocab.Atom+`" xmlns="urn:x" xmlns:atom="urn:z" xmlns:own="urn:own"><a:entry><a:id>1</a:id><a:link rel="via" href="http://h/"/><y/><atom:w own:a="1"/></a:entry></a:feed>`, "")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, WriteRSS(&b, doc))
@@ -224,18 +225,17 @@ func TestWrittenAsItShouldBe(t *testing.T) {
 	require.NotContains(t, b.String(), "<name></name>")
 	require.Contains(t, b.String(), "<name>unknown</name>")
 
-	doc, err = Parser{}.parse(`<feed xmlns="`+nsAtom+`"><entry><id>1</id><content type="html">&lt;p>c</content></entry></feed>`, "")
+	doc, err = Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><entry><id>1</id><content type="html">&lt;p>c</content></entry></feed>`, "")
 	require.NoError(t, err)
 	b.Reset()
 	require.NoError(t, WriteRSS(&b, doc))
 	require.Contains(t, b.String(), "<description>&lt;p&gt;c</description>")
 }
 
-// An entry without an author has its own document's (RFC 4287 §4.2.1), wherever
-// it comes to be.
+// An entry without an author has its own document's (RFC 4287 §4.2.1), wherever it is moved.
 func TestWhoseWords(t *testing.T) {
 	feed := func(author, entry string) *Document {
-		doc, err := Parser{}.parse(`<feed xmlns="`+nsAtom+`"><id>f</id>`+entry+`<author><name>`+author+`</name></author></feed>`, "http://h/"+author[:3])
+		doc, err := Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><id>f</id>`+entry+`<author><name>`+author+`</name></author></feed>`, "http://h/"+author[:3])
 		require.NoError(t, err)
 		return doc
 	}
@@ -265,7 +265,7 @@ func TestWhoseWords(t *testing.T) {
 	require.Empty(t, feed(strings.Repeat("x", 5000), `<entry><id>1</id></entry>`).Entries[0].authors(), "a name that long")
 }
 
-// What only lenient readers read is written as all read it.
+// What only lenient readers can read is written so that all can.
 func TestMisspeltIsWrittenRight(t *testing.T) {
 	doc, err := Parser{}.parse(`<RSS xmlns:i="https://www.itunes.com/dtds/podcast-1.0.dtd/"><Channel><Item><GUID isPermalink="false">1</GUID><Title>T</Title><pubdate>Sat, 13 Dec 2003 18:30:02 GMT</pubdate></Item><item><guid>2</guid><i:duration>9</i:duration></item></Channel></RSS>`, "")
 	require.NoError(t, err)

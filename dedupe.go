@@ -14,33 +14,33 @@ type Verdict uint8
 
 // The verdicts, the best first.
 const (
-	Whole   Verdict = iota // a complete feed, or an archived one whose chain was followed to its end
-	Window                 // one plain document: nothing is said about what came before
-	Lossy                  // all pages of a paged feed, which cannot promise to have everything (5005#4)
+	Whole   Verdict = iota // a complete feed, or an archived one whose chain was read to its end
+	Window                 // one plain document, which says nothing about earlier entries
+	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
 	Partial                // something is missing, or may be: see Gaps (5005#23)
 )
 
 // String returns "whole", "window", "lossy" or "partial".
 func (v Verdict) String() string { return name(v, "whole", "window", "lossy", "partial") }
 
-// A History is the logical feed as far as it could be reconstructed, each
-// entry once.
+// A History is the logical feed, as far as it could be reconstructed, with each entry
+// once.
 type History struct {
-	Head      *Document   // the newest document without its Entries and Deleted; nil if that is Unchanged
+	Head      *Document   // the newest document without its Entries and Deleted; nil if that was Unchanged
 	Kind      Kind        // the feed's kind, by the newest document
 	Entries   []*Entry    // the entries in the order of the documents, usually newest first
-	Deleted   []Tombstone // the deletions that apply; none of them is of an entry in Entries
+	Deleted   []Tombstone // the deletions that apply: no deleted entry is in Entries
 	Gaps      []*Gap      // what is missing
 	Documents int         // the number of documents that were read to their end
 }
 
-// Verdict returns how much of the logical feed this is. It is never better than
-// what the newest document says about itself (see Coverage). After a walk with
-// WalkOptions.Processed or Last, it takes for granted that you have the documents
-// that they report, and all that these lead to.
+// Verdict returns how much of the logical feed this is. It is never better than the
+// Coverage that the newest document declares. After a walk with WalkOptions.Processed
+// or Last, it assumes that you have the documents that these functions report, and
+// all documents that those lead to.
 //
-// A walk cannot know what the publisher does not say: that a document has vanished
-// from the chain without a trace, or that an archive was emptied.
+// A walk cannot detect everything: a document may have vanished from the chain
+// without a trace, or an archive may have been emptied.
 func (h *History) Verdict() Verdict {
 	bound := Whole
 	if h.Head != nil && h.Head.Coverage != nil {
@@ -57,17 +57,17 @@ func (h *History) Verdict() Verdict {
 	return bound
 }
 
-// Merge folds the documents of a walk, newest first, into one history.
+// Merge merges the documents of a walk, newest first, into one history.
 //
-// Of duplicates, that is entries with the same ID, Merge keeps the most recently
-// updated one (5005#20). If their times are equal or missing, it keeps the one
-// from the most recently updated document (5005#21), by the document's own time,
-// or else its Last-Modified, or else its place in the sequence, which also breaks
-// ties. A tombstone removes an entry unless the entry is newer.
+// Of duplicates, that is, entries with the same ID, Merge keeps the most recently
+// updated one (5005#20). If their times are equal or missing, it keeps the one from
+// the most recently updated document (5005#21), by the document's own time, or else
+// its Last-Modified, or else its place in the sequence, which also breaks ties. A
+// tombstone removes an entry unless the entry is newer.
 //
 // Merge collects each *Gap among the errors, and continues. It also continues
-// after an *Unchanged, and returns that at the end, because the history lacks what
-// that document had. Any other error ends Merge: it returns the error with the
+// after an *Unchanged, and returns that at the end, because the history lacks that
+// document's entries. Any other error ends Merge: it returns the error with the
 // history so far, which then has a gap, and what could be read of the failed
 // document. The history is nil if there was neither a document nor a gap, and its
 // Head is nil if there was no document.
@@ -81,29 +81,29 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	return m.History()
 }
 
-// A Merger is Merge for documents as they come, for a reader that shows entries
-// while a walk goes on. Its zero value is ready to use.
+// A Merger does what Merge does with one document at a time, for a reader that shows
+// entries during a walk. Its zero value is ready to use.
 type Merger struct {
-	// Streaming makes the Merger keep no entries and no tombstones: you take them
+	// Streaming makes the Merger keep neither entries nor tombstones: you take them
 	// from the documents, and need only the Kind, the Gaps and the Verdict at the
 	// end.
 	Streaming bool
 
 	h       History
-	index   map[string]int // an entry's ID to its place in the two below
-	entries []*Entry       // the newest copy of each
-	ranks   []int32        // the documents that the entries came from
+	index   map[string]int // the place of each ID in entries and ranks
+	entries []*Entry       // the newest copy of each entry
+	ranks   []int32        // the documents of these copies
 	docs    []rank
 	deleted map[string]deletion
 	last    *Document
 
 	unchanged error // the first *Unchanged
-	kindKnown bool  // by the newest document, which is unchanged
-	err       error // that ended it
+	kindKnown bool  // the newest document is unchanged, and its kind is known
+	err       error // the error that ended the walk
 }
 
-// Add adds what a walk yields. It returns false once an error has ended the walk,
-// and ignores whatever comes after that.
+// Add adds what a walk yields. It returns false once an error has ended the walk, and
+// ignores everything after that.
 func (m *Merger) Add(doc *Document, err error) bool {
 	if m.err != nil {
 		return false
@@ -113,7 +113,7 @@ func (m *Merger) Add(doc *Document, err error) bool {
 		m.add(doc)
 	} else if gap, ok := errors.AsType[*Gap](err); ok {
 		if slices.Contains(m.h.Gaps, gap) {
-			return true // its document has it, too
+			return true // its document has it as well
 		}
 		m.h.Gaps = append(m.h.Gaps, gap)
 		if gap.Document != nil {
@@ -131,7 +131,7 @@ func (m *Merger) Add(doc *Document, err error) bool {
 	return m.err == nil
 }
 
-// History returns the history of what was added so far, and the error that Merge
+// History returns the history of what has been added so far, and the error that Merge
 // would return.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
@@ -143,7 +143,7 @@ func (m *Merger) History() (*History, error) {
 // A rank orders documents by how recently they were updated.
 type rank struct {
 	time time.Time
-	pos  int // in the sequence: smaller is newer
+	pos  int // the place in the sequence: smaller is newer
 }
 
 func (r rank) newer(than rank) bool {
@@ -153,12 +153,12 @@ func (r rank) newer(than rank) bool {
 	return r.pos < than.pos
 }
 
-// endOfTime ranks a subscription document that has no time: newest.
+// endOfTime is the time of a subscription document without a time: it is the newest.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// rank gives the next document its rank. One without any time counts as
-// updated when its newer neighbour was: so all documents stand in one order,
-// and the outcome does not depend on which copies meet first.
+// rank returns the rank of the next document. A document without a time counts as updated
+// when its newer neighbour was, so that there is one order of all documents, and the
+// result does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
 	r := rank{time: doc.documentTime(), pos: len(m.docs)}
 	switch {
@@ -210,19 +210,18 @@ func (m *Merger) add(doc *Document) {
 	}
 }
 
-// declare collects the gaps that the newest document declares itself.
+// declare collects the gaps that the newest document itself declares.
 func (m *Merger) declare(doc *Document) {
 	for _, gap := range doc.Declared() {
-		same := func(old *Gap) bool { return old.URL == gap.URL && old.Reason == gap.Reason }
-		if !slices.ContainsFunc(m.h.Gaps, same) {
+		if !slices.ContainsFunc(m.h.Gaps, gap.isSame) {
 			m.h.Gaps = append(m.h.Gaps, gap)
 		}
 	}
 }
 
-// newer is the duplicate rule (5005#20, 5005#21). An entry without a time
-// counts as updated when its document was, so that an order of all copies
-// comes out where some have a time and some have not.
+// newer is the duplicate rule (5005#20, 5005#21). An entry without a time counts as
+// updated when its document was, so that all copies have an order even if only some
+// have a time.
 func (m *Merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
 	at, bt := m.entryTime(a, aDoc), m.entryTime(b, bDoc)
 	if !at.Equal(bt) {
@@ -238,8 +237,8 @@ func (m *Merger) entryTime(e *Entry, doc int32) time.Time {
 	return e.Updated
 }
 
-// A deletion is the latest tombstone of an entry, and the newest of the
-// documents that had one.
+// A deletion is the latest tombstone of an entry, with the newest of the documents
+// that have one.
 type deletion struct {
 	Tombstone
 	doc rank
@@ -260,9 +259,9 @@ func (m *Merger) delete(t Tombstone, doc int32) {
 	m.deleted[t.Ref] = deletion{t, r}
 }
 
-// deletes reports whether a tombstone holds against an entry: it is not older
-// than the entry's update (RFC 6721 §2), or, where that has no time, stands in
-// a document that is not older.
+// deletes reports whether a tombstone applies to an entry: it is not older than the
+// entry's update (RFC 6721 §2) or, if one of them has no time, its document is not
+// older than the entry's.
 func (d deletion) deletes(e *Entry, doc rank) bool {
 	if e.Updated.IsZero() || d.When.IsZero() {
 		return !doc.newer(d.doc)
@@ -270,9 +269,8 @@ func (d deletion) deletes(e *Entry, doc rank) bool {
 	return !d.When.Before(e.Updated)
 }
 
-// interrupt leaves a gap where the documents ended early: at the one that could
-// not be read whole, or else at the one that would have come next, as far as
-// that is known.
+// interrupt adds a gap where the documents ended early: at the one that could not be
+// read completely, or else at the one that would have come next, if that is known.
 func (m *Merger) interrupt(doc *Document, err error) {
 	if doc != nil {
 		m.add(doc)
@@ -299,7 +297,7 @@ func (m *Merger) history() *History {
 		return &h
 	}
 	h.Entries = make([]*Entry, 0, len(m.entries))
-	stale := map[string]bool{} // tombstones whose entries came back
+	stale := map[string]bool{} // the tombstones whose entries came back
 	for i, e := range m.entries {
 		d, ok := m.deleted[e.ID]
 		if !ok || !d.deletes(e, m.docs[m.ranks[i]]) {

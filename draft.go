@@ -2,20 +2,24 @@ package feedhistory
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
-	"strings"
+	"time"
 
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// An entry as the fields of a Draft: what it takes to publish it again.
+// Entries as drafts, and drafts as entries.
 
-// Draft returns the entry's fields. An entry that is made of them says the same,
-// in Atom, with absolute links; of a draft that became an entry Draft returns the
-// same fields. Authors are the feed's where the entry has none of its own.
+// Draft returns the entry's fields. Draft.Entry makes an entry of them that says the
+// same in Atom, with absolute links. For an entry that was made from a draft, Draft
+// returns that draft. The authors are the feed's if the entry itself has none.
 //
 // XHTML that is not well-formed becomes HTML, and other markup that is not becomes
-// text. Updated may be zero, as RSS has no such time.
+// text. Updated may be zero, because RSS has no such time.
 func (e *Entry) Draft() Draft {
 	d := Draft{
 		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
@@ -40,29 +44,29 @@ func (e *Entry) Draft() Draft {
 	return d
 }
 
-// draftable returns a text that Draft.Entry takes, with the same meaning.
+// draftable returns a text with the same meaning that Draft.Entry accepts.
 func (t Text) draftable() Text {
 	if t.Body+t.Src == "" {
 		return Text{}
 	}
-	if t.Type == TextPlain || t.Src != "" || !mayBeRelative(t.Body) {
-		t.Base = "" // there is nothing to resolve
+	if t.Type == TextPlain || t.Src != "" || !markup.MayBeRelative(t.Body) {
+		t.Base = "" // nothing needs resolving
 	}
 	if t.Src != "" {
-		t.Body = "" // RFC 4287 §4.1.3.2: then it has no content of its own
+		t.Body = "" // RFC 4287 §4.1.3.2: the element is empty then
 	}
 	if _, err := t.atomBody(); err == nil {
 		return t
 	}
 	if t.Type == TextXHTML {
-		t.Type = TextHTML // readers make the same of it
+		t.Type = TextHTML // readers show it in the same way
 	} else {
 		t.Type = "text/plain"
 	}
 	return t
 }
 
-// readElements reads the elements that an entry may have several of: authors,
+// readElements reads the elements of which an entry may have several: authors,
 // categories and extensions.
 func (d *Draft) readElements(e *Entry) {
 	raw := e.raw
@@ -71,7 +75,7 @@ func (d *Draft) readElements(e *Entry) {
 	}
 	r := newFragment(raw, e.scope, e.format())
 	sc := r.newScope()
-	var others []Person // whom other vocabularies name
+	var others []Person // the authors in other vocabularies
 	left := maxBorrowed*len(raw) + maxBorrowedExtra
 	for depth := r.s.Depth(); r.s.Child(depth); {
 		start := r.s.Offset()
@@ -81,7 +85,7 @@ func (d *Draft) readElements(e *Entry) {
 		r.s.Skip()
 		element := sc.alone(raw[start:r.s.End()], e.format())
 		if left -= len(element); left < 0 {
-			break // more declarations than elements
+			break // too many declarations for the elements' length
 		}
 		if wellFormed(element) == nil {
 			d.Extensions = append(d.Extensions, element)
@@ -96,25 +100,25 @@ func (d *Draft) readElements(e *Entry) {
 // category.
 func (r *reader) draftElement(d *Draft, others *[]Person) bool {
 	space, local := r.space(), r.s.Local()
-	atom := isAtom(space) || r.doc.Format == Atom && space == r.native
+	atom := vocab.IsAtom(space) || r.doc.Format == Atom && space == r.native
 	switch rss := r.doc.Format == RSS && r.isRSS(); {
-	case atom && atomName(local) == "author" && r.doc.Format == Atom:
+	case atom && vocab.AtomName(local) == "author" && r.doc.Format == Atom:
 		d.Authors = append(d.Authors, r.person())
-	case atom && atomName(local) == "author":
+	case atom && vocab.AtomName(local) == "author":
 		*others = append(*others, r.person())
-	case atom && atomName(local) == "category":
+	case atom && vocab.AtomName(local) == "category":
 		term, _ := r.s.Attr("", "term")
 		scheme, _ := r.s.Attr("", "scheme")
 		label, _ := r.s.Attr("", "label")
 		d.addCategory(Category{Term: cmp.Or(term, label), Scheme: scheme, Label: label})
-	case rss && rssName(local) == "author":
+	case rss && vocab.RSSName(local) == "author":
 		d.addAuthor(personText(r.plainText()))
-	case space == nsDC && local == "creator":
+	case space == vocab.DC && local == "creator":
 		*others = append(*others, personText(r.plainText()))
-	case rss && rssName(local) == "category":
+	case rss && vocab.RSSName(local) == "category":
 		domain, _ := r.s.Attr("", "domain")
 		d.addCategory(Category{Term: r.plainText(), Scheme: domain})
-	case space == nsDC && local == "subject":
+	case space == vocab.DC && local == "subject":
 		d.addCategory(Category{Term: r.plainText()})
 	default:
 		return false
@@ -127,7 +131,7 @@ func personText(text string) Person {
 	return Person{Name: p.Name, Email: p.Email}
 }
 
-// addAuthor adds an author, unless one of this name is there.
+// addAuthor adds an author, unless there is one with this name.
 func (d *Draft) addAuthor(p Person) {
 	name := cmp.Or(p.Name, p.Email, p.URI)
 	if name != "" && !slices.ContainsFunc(d.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
@@ -135,46 +139,103 @@ func (d *Draft) addAuthor(p Person) {
 	}
 }
 
-// addCategory adds a category, unless it says nothing, or it is there.
+// addCategory adds a category, unless it is empty, or already there.
 func (d *Draft) addCategory(c Category) {
 	if c.Term != "" && !slices.Contains(d.Categories, c) {
 		d.Categories = append(d.Categories, c)
 	}
 }
 
-// isCarried reports whether the current element, of Atom's own, is kept as it
-// stands.
+// isCarried reports whether a draft keeps the current element as published, although
+// it belongs to Atom's own vocabulary.
 func (r *reader) isCarried() bool {
 	if r.doc.Format != Atom {
 		return false
 	}
-	switch atomName(r.s.Local()) {
+	switch vocab.AtomName(r.s.Local()) {
 	case "contributor", "rights", "source":
 		return true
 	}
 	return false
 }
 
-// alone returns an element with what it takes from the scope to stand by itself,
-// in any document.
-func (sc *scope) alone(element string, format Format) string {
-	needed := sc.needed(element)
-	attrs := declarations(element, needed)
-	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
-		attrs += ` xmlns=""`
+// A Draft describes an entry that is not published yet. ID and Updated must be set.
+// Zero means that the entry lacks what a field describes; but it always has a title,
+// which may be empty.
+type Draft struct {
+	ID                 string // the id, which never changes (RFC 4287 §4.2.6)
+	Title              Text
+	Updated, Published time.Time
+	Summary, Content   Text
+	Links              Links // such as an alternate and enclosures
+	Authors            []Person
+	Categories         []Category
+
+	// Extensions are XML elements of other vocabularies, such as iTunes, each with
+	// the declarations of its namespaces.
+	Extensions []string
+}
+
+// A Category is a category of an entry (RFC 4287 §4.2.2).
+type Category struct{ Term, Scheme, Label string }
+
+// Entry returns the entry that the draft describes, as Atom; WriteRSS converts it. The
+// same draft always gives the same XML.
+//
+// It returns an error if the id or the update time is missing, or if the body of an
+// xhtml text, or an extension, is not well-formed.
+func (d Draft) Entry() (*Entry, error) {
+	switch {
+	case trim(d.ID) != d.ID || d.ID == "":
+		return nil, fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(d.ID))
+	case d.Updated.IsZero():
+		return nil, fmt.Errorf("draft %s: the update time is missing (RFC 4287 §4.2.15)", d.ID)
 	}
-	if sc.base != "" && mayBeRelative(element) {
-		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
-		s.Next()
-		own, _ := s.Attr(nsXML, "base")
-		if base := resolve(sc.base, own); base != own {
-			var b strings.Builder
-			writeAttr(&b, "xml:base", base)
-			attrs += b.String()
+	w := &writer{}
+	w.b.WriteString("<entry")
+	writeAttr(&w.b, "xmlns", vocab.Atom)
+	w.b.WriteString(">\n")
+	w.element("id", d.ID)
+	w.element("updated", d.Updated.Format(time.RFC3339Nano))
+	if !d.Published.IsZero() {
+		w.element("published", d.Published.Format(time.RFC3339Nano))
+	}
+	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
+	if err != nil {
+		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
+	}
+	for _, p := range d.Authors {
+		w.author(p)
+	}
+	for _, c := range d.Categories {
+		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+	}
+	for _, l := range d.Links {
+		w.link("link", l)
+	}
+	for _, x := range d.Extensions {
+		if err := wellFormed(x); err != nil {
+			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
 		}
+		w.b.WriteString(x + "\n")
 	}
-	if attrs == "" {
-		return element
+	w.b.WriteString("</entry>")
+	return ReadEntry(Atom, w.b.String(), "")
+}
+
+// draftText writes a text construct or content. It writes a title even if it is empty.
+func (w *writer) draftText(name string, t Text) error {
+	if t == (Text{}) && name != "title" {
+		return nil
 	}
-	return xmlscan.Standalone(element, sc.bindings, attrs)
+	if isMedia(t.Type) && name != "content" {
+		return fmt.Errorf("%s: type %q: the type of a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
+	}
+	body, err := t.atomBody()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
+	w.b.WriteString(">" + body + "</" + name + ">\n")
+	return nil
 }

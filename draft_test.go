@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Entries with all that a draft has, in each format.
+// Entries with everything that a draft has, in each format.
 var draftable = map[string]string{
 	"atom": `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:thr="http://purl.org/syndication/thread/1.0" xml:base="https://example.org/a/">
 <author><name>Feed</name></author>
@@ -39,8 +39,8 @@ var draftable = map[string]string{
 	"mended":     `<rss><channel><item xmlns:x="urn:x"><guid>urn:1</guid><title>A & B</title><x:a b=c>&nbsp;</x:a></item></channel></rss>`,
 }
 
-// The entry that is made of an entry's draft has that draft again, also after it
-// was published.
+// An entry that is made of an entry's draft has the same draft, even after it was
+// published.
 func TestDraftOfEntry(t *testing.T) {
 	for name, feed := range draftable {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestDraftOfEntry(t *testing.T) {
 	}
 }
 
-// utcDraft gives a draft another's times, if they are the same instants.
+// utcDraft replaces a draft's times by another's if they are the same instants.
 func utcDraft(d, like Draft) Draft {
 	if d.Updated.Equal(like.Updated) {
 		d.Updated = like.Updated
@@ -101,7 +101,7 @@ func TestDraftOfPodcast(t *testing.T) {
 	require.Empty(t, d.Summary.Base)
 }
 
-// What is no single element cannot get into a document as an extension.
+// Text that is not a single element cannot get into a document as an extension.
 func TestDraftExtensions(t *testing.T) {
 	for _, x := range []string{"", "text", "<a>", "<a/><b/>", "<a/></entry><entry>", "<a/>text", "<!-- a -->", "<x:a/>", "<a>&nbsp;</a>"} {
 		e, err := Draft{ID: "urn:1", Updated: time.Unix(0, 0), Extensions: []string{x}}.Entry()
@@ -109,7 +109,7 @@ func TestDraftExtensions(t *testing.T) {
 	}
 }
 
-// A declaration in the surroundings does not count for each of many extensions.
+// A declaration in the surroundings is not repeated for each of many extensions.
 func TestDraftIsInProportion(t *testing.T) {
 	space := "urn:" + strings.Repeat("x", 1<<16)
 	doc, err := Parse(strings.NewReader(`<rss xmlns:x="`+space+`"><channel><item><guid>1</guid>`+strings.Repeat("<x:a/>", 1<<14)+`</item></channel></rss>`), "")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Members of JSON Feed go by their exact names.
+// Members of JSON Feed are read by their exact names.
 func TestJSONNames(t *testing.T) {
 	const feed = `{"version":"https://jsonfeed.org/version/1.1","items":[%s]}`
 	for item, want := range map[string]string{
@@ -35,8 +35,8 @@ func TestJSONNames(t *testing.T) {
 	}
 }
 
-// Items without a guid that share a link are entries of their own; the oldest
-// keeps the identity that it would have alone.
+// Items without a guid that share a link are separate entries; the oldest keeps the ID that
+// it would have alone.
 func TestItemsThatShareALink(t *testing.T) {
 	item := func(title, date string) string {
 		return "<item><title>" + title + "</title><link>http://h/news</link>" + date + "</item>"
@@ -67,8 +67,8 @@ func TestItemsThatShareALink(t *testing.T) {
 	require.Equal(t, twice[0], twice[1], "the same twice is one entry")
 }
 
-// A digest that serves as an id is of what the entry says: it survives being
-// written and read again, with whatever surroundings.
+// A digest that serves as an ID covers what the entry says: it survives writing and
+// reading, with any surroundings.
 func TestDigestOfWhatIsSaid(t *testing.T) {
 	id := ""
 	for _, text := range []string{
@@ -98,8 +98,8 @@ func TestDigestOfWhatIsSaid(t *testing.T) {
 	require.NotEqual(t, one.Entries[0].ID, one.Entries[1].ID)
 }
 
-// testReadAgain checks that an entry says the same when it is read again from
-// what XML and JSON gave.
+// testReadAgain checks that an entry says the same when read again from the results of XML
+// and JSON.
 func testReadAgain(t *testing.T, e *Entry, base string) {
 	t.Helper()
 	data := string(e.XML())
@@ -163,6 +163,6 @@ func TestNamesAreRead(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &out), "%s", data)
 		require.Equal(t, in, out, "%s", data)
 	}
-	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" names no feedhistory.Reason`)
+	require.EqualError(t, new(Reason).UnmarshalText([]byte("nonsense")), `"nonsense" is not a feedhistory.Reason`)
 	require.Error(t, new(Kind).UnmarshalText([]byte(Kind(99).String())), "what is no kind has no name to be read by")
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A StatusError reports an answer that is neither a success nor a 304 to a
@@ -19,16 +23,16 @@ type StatusError struct {
 	URL    string // the URL that answered
 	Status int    // the status of the answer, such as 404
 
-	// RetryAfter is how long the host asks to be left alone, at most a day, and
-	// At is when that ends; both are zero if it does not say.
+	// RetryAfter is how long the host asks clients to wait, at most a day, and At is
+	// when that time ends; both are zero if it does not say.
 	RetryAfter time.Duration
 	At         time.Time
 
-	// Remembered tells that no request was made: Status is that of an earlier
-	// answer of the host, whose wait lasts longer than Retry.MaxWait.
+	// Remembered reports that no request was made: Status is that of an earlier
+	// answer of the host, which asked for a wait longer than Retry.MaxWait.
 	Remembered bool
 
-	// Gone tells that the document has been withdrawn for good: the answer was
+	// Gone reports that the document has been withdrawn for good: the answer was
 	// a 410, and all redirects before it were permanent.
 	Gone bool
 }
@@ -61,19 +65,19 @@ const (
 	RuleScheme    = fetch.RuleScheme    // neither http nor https
 	RuleUserinfo  = fetch.RuleUserinfo  // a user or password in the URL
 	RuleMethod    = fetch.RuleMethod    // neither GET nor HEAD
-	RuleHeader    = fetch.RuleHeader    // a field that a caller may not set, or a value that no field can have
+	RuleHeader    = fetch.RuleHeader    // a header field that a caller may not set, or an invalid value
 	RuleDowngrade = fetch.RuleDowngrade // a redirect from https to http
-	RuleLocation  = fetch.RuleLocation  // a redirect that does not say where to
+	RuleLocation  = fetch.RuleLocation  // a redirect without a target
 	RuleLoop      = fetch.RuleLoop      // a redirect to a URL that was requested before it
 	RuleRedirects = fetch.RuleRedirects // more than five redirects
 	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
 )
 
-// A LimitError reports an answer that is larger than Limits allow.
+// A LimitError reports an answer, or a document, that is larger than Limits allow.
 type LimitError struct {
-	URL   string
+	URL   string // the URL that answered; "" in a ParseError, which has the URL
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
-	Max   int64  // what was allowed
+	Max   int64  // the limit
 }
 
 func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
@@ -83,7 +87,7 @@ func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
 type TimeoutError struct {
 	URL  string
 	Step string        // "connect", "tls", "headers", "body" or "idle"
-	Max  time.Duration // what was allowed
+	Max  time.Duration // the time allowed
 }
 
 func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
@@ -106,7 +110,7 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type EncodingError struct {
 	URL      string
 	Encoding string // the Content-Encoding
-	Err      error  // what is corrupt; nil if the encoding is stacked or unknown
+	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
 }
 
 func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error() }
@@ -114,18 +118,17 @@ func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error(
 // Unwrap returns Err.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// A NotFeedError reports a document that is something else than a feed, such as
-// a web page.
+// A NotFeedError reports a document that is not a feed, such as a web page.
 type NotFeedError struct {
 	URL  string // where it was found, after redirects
-	Page bool   // it is a web page
+	Page bool   // whether it is a web page
 
-	// Feeds are the feeds that the page names: its links with rel="alternate"
-	// and the media type of a feed, resolved, with "alternate" as their Rel. The
-	// best comes first: a feed that is there in several formats counts once, in
-	// Atom if it has that, and feeds of comments come last. The first 1 MiB of
-	// the page and 64 links count, no longer than Limits.URL. Whether they lead
-	// to feeds has not been tried. See [Client.Discover].
+	// Feeds are the feeds that the page names: its links with rel="alternate" and
+	// the media type of a feed, resolved, with "alternate" as their Rel. The best
+	// comes first: a feed in several formats counts once, in Atom if possible, and
+	// feeds of comments come last. Only the first 1 MiB of the page and 64 links
+	// count, and only links no longer than Limits.URL. They have not been
+	// requested. See [Client.Discover].
 	Feeds Links
 
 	Err *ParseError // in detail; its Reason is ReasonNotFeed
@@ -137,7 +140,7 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs that show the URL next to it. It returns the text of any other error.
+// programs that show the URL separately. For any other error it returns its text.
 func Describe(err error) string {
 	if e, ok := errors.AsType[*ParseError](err); ok {
 		if e.Line > 0 {
@@ -174,7 +177,7 @@ func describeOther(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "cancelled before it was read"
 	case errors.Is(err, io.EOF):
-		return "the server hung up without an answer"
+		return "the server closed the connection without an answer"
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err.Error()
@@ -182,7 +185,7 @@ func describeOther(err error) string {
 	return err.Error()
 }
 
-// public turns an error of internal/fetch into that of this package.
+// public turns an error of internal/fetch into one of this package.
 func public(err error) error {
 	switch e := err.(type) {
 	case *fetch.StatusError:
@@ -201,10 +204,99 @@ func public(err error) error {
 	return err
 }
 
-// A publicBody has the errors of this package.
+// A publicBody is a body whose errors are of this package.
 type publicBody struct{ io.ReadCloser }
 
 func (b publicBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	return n, public(err)
+}
+
+// A ParseError says why, and where, a document could not be read.
+type ParseError struct {
+	URL    string // the URL of the document; "" if unknown
+	Reason Reason // ReasonMalformed, ReasonTruncated, ReasonLimit or ReasonNotFeed
+	Clause string // the clause of the specification that the document violates, or that calls for the limit
+	Offset int    // in the document as decoded to UTF-8, in bytes
+	Line   int    // counted from 1; 0 if there is no place
+	Column int    // counted from 1, in characters
+	Err    error  // in detail; in particular ErrWebPage, or a *LimitError if the document is longer than Limits.Bytes
+}
+
+// Error returns the place, the reason and the details.
+func (e *ParseError) Error() string {
+	place := e.URL
+	if e.Line > 0 {
+		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
+	}
+	if place != "" {
+		place += ": "
+	}
+	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
+}
+
+// Unwrap returns the error in detail.
+func (e *ParseError) Unwrap() error { return e.Err }
+
+// ErrWebPage is the Err of a ParseError whose document is a web page.
+var ErrWebPage = errors.New("it is an HTML page")
+
+const (
+	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
+	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"
+	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
+	clauseFeed   = "RFC 5005 §1.2: a feed document"
+)
+
+func limitError[N int | int64](url, what string, limit N) *ParseError {
+	return &ParseError{
+		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
+		Err: fmt.Errorf("more than %d %s", limit, what),
+	}
+}
+
+func (r *reader) scanError(err error) *ParseError {
+	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
+	var syntax *xmlscan.SyntaxError
+	var limit *xmlscan.LimitError
+	switch {
+	case errors.As(err, &syntax):
+		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
+		if syntax.Truncated {
+			e.Reason = ReasonTruncated
+		}
+	case errors.As(err, &limit):
+		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
+		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
+	}
+	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
+	return e
+}
+
+// notFeed turns the error of a document that is not a feed into a NotFeedError, with
+// the feeds that the document names if it is a web page. It returns other errors
+// unchanged.
+func (c *Client) notFeed(err error, text, base string, header http.Header) error {
+	parse, ok := errors.AsType[*ParseError](err)
+	if !ok {
+		return err
+	}
+	contentType := header.Get("Content-Type")
+	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	mediaType = strings.TrimSpace(mediaType)
+	page := errors.Is(parse, ErrWebPage) ||
+		(mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(text, "<")
+	if page && (parse.Reason == ReasonMalformed || parse.Reason == ReasonNotFeed) {
+		parse = &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseFeed, Line: 1, Column: 1, Err: ErrWebPage}
+	}
+	if parse.Reason != ReasonNotFeed {
+		return err
+	}
+	e := &NotFeedError{URL: base, Page: page, Err: parse}
+	if page {
+		for _, l := range weblink.FeedLinks(text, base, contentType, c.Limits.withDefaults().URL) {
+			e.Feeds = append(e.Feeds, Link{Rel: RelAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+		}
+	}
+	return e
 }

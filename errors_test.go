@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
 )
 
-// Every error of a request is a type of this package, whichever way it comes.
+// Every error of a request is a type of this package, by whichever method it is returned.
 func TestErrorTypes(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 10_000)) })
@@ -70,7 +71,7 @@ func TestErrorTypes(t *testing.T) {
 	require.True(t, timeout.Timeout())
 }
 
-// A clone has settings of its own, and knows what hosts have asked of the other.
+// A clone has its own settings, but knows what hosts have asked of the original.
 func TestClone(t *testing.T) {
 	var agents []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,7 @@ func TestClone(t *testing.T) {
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents)
 }
 
-// A Transport of one's own keeps the guard by way of Dialer.
+// A caller's own Transport keeps the guard if it uses Dialer.
 func TestDialer(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -112,7 +113,7 @@ func TestDialer(t *testing.T) {
 	require.Equal(t, RuleAddress, refused.Rule)
 }
 
-// What makes no sense has the default's, or no, effect.
+// Settings that make no sense have no effect, or mean the default.
 func TestMisuse(t *testing.T) {
 	d := (&History{}).Document()
 	require.Empty(t, d.Entries)
@@ -126,7 +127,7 @@ func TestMisuse(t *testing.T) {
 	none := Limits{Bytes: n, Ratio: n, Depth: n, Attributes: n, Namespaces: n, Elements: n, Entries: n, HeadLinks: n, ID: n, URL: n}
 	got, want := none.withDefaults(), Limits{}.withDefaults()
 	require.Equal(t, []int{want.Ratio, want.Entries, want.HeadLinks, want.ID, want.URL}, []int{got.Ratio, got.Entries, got.HeadLinks, got.ID, got.URL})
-	doc, err := Parser{Limits: none}.parse(`<feed xmlns="`+nsAtom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`, "")
+	doc, err := Parser{Limits: none}.parse(`<feed xmlns="`+vocab.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`, "")
 	require.NoError(t, err)
 	require.Len(t, doc.Entries, 1)
 	require.Len(t, doc.Links, 1)
@@ -145,13 +146,12 @@ func TestMisuse(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a document has in no form that XML can take, is written in one that it
-// can, and read again as the same.
+// What XML cannot express is written in a form that it can, and read again as the same.
 func TestWrittenMedia(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n\x00\xff"
 	for name, entry := range map[string]string{
-		"1.0": `<feed xmlns="` + nsAtom + `"><entry><id>1</id><content type="image/png">iVBORw0KGgoA/w==</content></entry></feed>`,
-		"0.3": `<feed xmlns="` + nsAtom03 + `"><entry><id>1</id><content type="image/png" mode="base64">iVBORw0KGgoA/w==</content></entry></feed>`,
+		"1.0": `<feed xmlns="` + vocab.Atom + `"><entry><id>1</id><content type="image/png">iVBORw0KGgoA/w==</content></entry></feed>`,
+		"0.3": `<feed xmlns="` + vocab.Atom03 + `"><entry><id>1</id><content type="image/png" mode="base64">iVBORw0KGgoA/w==</content></entry></feed>`,
 	} {
 		for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
 			doc, err := Parser{}.parse(entry, "http://example.org/")
@@ -168,7 +168,7 @@ func TestWrittenMedia(t *testing.T) {
 }
 
 func TestWrittenSource(t *testing.T) {
-	doc, err := Parser{}.parse(`<feed xmlns="`+nsAtom+`"><entry><id>1</id><content type="video/mp4" src="a.mp4"/></entry></feed>`, "http://example.org/")
+	doc, err := Parser{}.parse(`<feed xmlns="`+vocab.Atom+`"><entry><id>1</id><content type="video/mp4" src="a.mp4"/></entry></feed>`, "http://example.org/")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, WriteRSS(&b, doc))
@@ -178,10 +178,10 @@ func TestWrittenSource(t *testing.T) {
 	require.Equal(t, Text{Type: "video/mp4", Src: "http://example.org/a.mp4"}, again.Entries[0].Content())
 }
 
-// Bytes of a Link field that are no UTF-8 are written as they would be requested.
+// Bytes of a Link field that are not UTF-8 are written as they would be requested.
 func TestLinkFieldOfRawBytes(t *testing.T) {
 	p := Parser{Header: http.Header{"Link": {"<http://example.org/caf\xe9>; rel=prev-archive; title=\"\xff\"; type=\"\xfe\""}}}
-	doc, err := p.parse(`<feed xmlns="`+nsAtom+`"/>`, "http://example.org/feed")
+	doc, err := p.parse(`<feed xmlns="`+vocab.Atom+`"/>`, "http://example.org/feed")
 	require.NoError(t, err)
 	require.Equal(t, "http://example.org/caf%E9", doc.Links[0].Href)
 	derive(t, doc)

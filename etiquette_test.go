@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -104,19 +105,19 @@ const week = 7 * 24 * time.Hour
 func TestEtiquette(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWatcher()
+			w := feedtest.NewWatcher()
 			s := &subscriber{
-				client: &Client{HTTP: &http.Client{Transport: serve(t, w)}}, url: "http://feed.example" + feedPath,
+				client: &Client{HTTP: &http.Client{Transport: feedtest.Pipe(t, w)}}, url: "http://feed.example" + feedtest.FeedPath,
 				known: map[string]Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
 			}
 			s.run(t.Context(), time.Now().Add(week))
-			t.Logf("whole history: %v\n%s", whole, w.report())
-			require.Empty(t, w.broken(), "%s", w.report())
-			require.Equal(t, "http://feed.example"+movedPath, s.url)
-			require.True(t, w.gone)
-			require.Greater(t, w.unchanged, 30, "few polls were conditional with success")
+			t.Logf("whole history: %v\n%s", whole, w.Report())
+			require.Empty(t, w.Broken(), "%s", w.Report())
+			require.Equal(t, "http://feed.example"+feedtest.MovedPath, s.url)
+			require.True(t, w.Gone)
+			require.Greater(t, w.Unchanged, 30, "few polls were conditional with success")
 			for _, what := range []string{"429", "503", "short 503", "moved"} {
-				require.True(t, w.told[what], what)
+				require.True(t, w.Told[what], what)
 			}
 			for n := range 6 { // what was there at the end of a day or so has come
 				require.Equal(t, whole, s.entries[fmt.Sprintf("urn:old:%d", n)])
@@ -126,39 +127,39 @@ func TestEtiquette(t *testing.T) {
 	}
 }
 
-// The watcher condemns a loop that just asks each minute.
+// The watcher condemns a loop that polls every minute.
 func TestEtiquetteCondemnsARudePoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWatcher()
-		client := &http.Client{Transport: serve(t, w)}
+		w := feedtest.NewWatcher()
+		client := &http.Client{Transport: feedtest.Pipe(t, w)}
 		for range int(week / time.Minute) {
-			resp, err := client.Get("http://feed.example" + feedPath)
+			resp, err := client.Get("http://feed.example" + feedtest.FeedPath)
 			require.NoError(t, err)
 			_, err = io.Copy(io.Discard, resp.Body)
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 			time.Sleep(time.Minute)
 		}
-		t.Logf("\n%s", w.report())
+		t.Logf("\n%s", w.Report())
 		require.Equal(t, []string{
-			ruleConditional, ruleVerbatim, ruleSpacing, ruleHours, ruleRetryAfter, ruleAgent,
-			rulePrivate, // a Referer, after the redirect
-			ruleMoved, ruleGone,
-		}, w.broken())
+			feedtest.RuleConditional, feedtest.RuleVerbatim, feedtest.RuleSpacing, feedtest.RuleHours, feedtest.RuleRetryAfter, feedtest.RuleAgent,
+			feedtest.RulePrivate, // a Referer, after the redirect
+			feedtest.RuleMoved, feedtest.RuleGone,
+		}, w.Broken())
 	})
 }
 
-// And one that asks every three hours, in the belief that it knows better.
+// It also condemns one that polls every three hours and thinks it knows better.
 func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWatcher()
+		w := feedtest.NewWatcher()
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
-		client := &http.Client{Transport: serve(t, w), Jar: jar}
+		client := &http.Client{Transport: feedtest.Pipe(t, w), Jar: jar}
 		etag, lastModified := "", ""
 		for range 20 {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-				"http://feed.example"+feedPath+"?nocache="+url.QueryEscape(time.Now().String()), nil)
+				"http://feed.example"+feedtest.FeedPath+"?nocache="+url.QueryEscape(time.Now().String()), nil)
 			require.NoError(t, err)
 			req.Header.Set("User-Agent", "sly/1.0 (+https://sly.example)")
 			req.SetBasicAuth("user", "secret")
@@ -174,12 +175,12 @@ func TestEtiquetteCondemnsASlyPoller(t *testing.T) {
 			etag, lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 			time.Sleep(3 * time.Hour)
 		}
-		t.Logf("\n%s", w.report())
-		broken := w.broken()
-		for _, name := range []string{ruleVerbatim, rulePrivate, ruleQuery} {
+		t.Logf("\n%s", w.Report())
+		broken := w.Broken()
+		for _, name := range []string{feedtest.RuleVerbatim, feedtest.RulePrivate, feedtest.RuleQuery} {
 			require.Contains(t, broken, name)
 		}
-		for _, name := range []string{ruleAgent, ruleGone} {
+		for _, name := range []string{feedtest.RuleAgent, feedtest.RuleGone} {
 			require.NotContains(t, broken, name)
 		}
 	})

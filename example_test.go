@@ -13,20 +13,6 @@ import (
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
-// start serves the site that the examples read. It is on this machine, so their
-// client must allow private addresses.
-func start() (client *feedhistory.Client, home string, stop func()) {
-	home, stopSite, err := site.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	return client, home, func() {
-		client.CloseIdle()
-		stopSite()
-	}
-}
-
 func ExampleFetch() {
 	print := func(ctx context.Context) error {
 		history, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
@@ -46,7 +32,7 @@ func ExampleFetch() {
 }
 
 func ExampleClient_Fetch() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	history, err := client.Fetch(context.Background(), home+site.Archived)
 	if err != nil {
@@ -65,7 +51,7 @@ func ExampleClient_Fetch() {
 }
 
 func ExampleHistory_Verdict() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	for _, path := range []string{site.Complete, site.Plain, site.Paged, site.Broken} {
 		history, err := client.Fetch(context.Background(), home+path)
@@ -85,10 +71,10 @@ func ExampleHistory_Verdict() {
 	// missing: status /gone/2003.atom
 }
 
-// A walk hands on document by document, so memory does not grow with the
-// history; to break leaves the rest unread.
+// A walk yields document by document, so memory does not grow with the history. A break
+// leaves the rest unread.
 func ExampleClient_Walk() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	client.Pace = 10 * time.Millisecond
 	client.Budget = feedhistory.Budget{Documents: 100}
@@ -141,9 +127,9 @@ func ExampleEntry_Decode() {
 	// Output: 10:00 http://example.org/1.mp3
 }
 
-// A program that reads gofeed's feeds has the whole history with two lines changed.
+// A program that reads feeds with gofeed gets the whole history by changing two lines.
 func ExampleHistory_Feed() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	url := home + site.Archived
 
@@ -167,7 +153,7 @@ func ExampleHistory_Feed() {
 }
 
 func ExampleWriteAtom() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	history, err := client.Fetch(context.Background(), home+site.Paged)
 	if err != nil {
@@ -182,7 +168,7 @@ func ExampleWriteAtom() {
 	// Output: atom Search: eclipse 2 <nil>
 }
 
-// tracer is all that tracing needs: a RoundTripper around another.
+// tracer shows what tracing needs: a RoundTripper that wraps another.
 type tracer struct{ next *http.Transport }
 
 func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -193,7 +179,7 @@ func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t tracer) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 func ExampleClient_tracing() {
-	client, home, stop := start()
+	client, home, stop := site.Start()
 	defer stop()
 	client.HTTP = &http.Client{Transport: tracer{new(http.Transport)}}
 	if _, err := client.Get(context.Background(), home+site.Complete); err != nil {

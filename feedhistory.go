@@ -1,11 +1,11 @@
-// Package feedhistory reconstructs a web feed's whole history, and says
-// truthfully what is missing of it.
+// Package feedhistory reconstructs the whole history of a web feed, and reports
+// what is missing from it.
 //
-// A feed shows its last few entries. RFC 5005, Feed Paging and Archiving, says
-// how it can offer all of them: as a complete feed (one document has
+// A feed usually shows only its latest entries. RFC 5005, Feed Paging and Archiving,
+// defines how it can offer all of them: as a complete feed (one document has
 // everything), as a paged feed (lossy pages), or as an archived feed (a
 // subscription document and a chain of permanent archive documents). Fetch
-// follows whichever it is and returns a History:
+// reads any of these and returns a History:
 //
 //	h, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
 //	if err != nil {
@@ -25,49 +25,48 @@
 // grow with the history; break to stop. You may give it any document of the feed:
 // archives and pages say where the feed begins. It requests the next document as
 // soon as it has read the head section of the last one, so a chain of n documents
-// takes about n times the wait for a first byte.
+// takes about n times the time to a first byte.
 //
-// [Merge] folds documents into a [History] by the specification's rules for
+// [Merge] merges documents into a [History] by the specification's rules for
 // duplicates: the newest copy of an entry wins, in whatever order the copies
-// come. A [Merger] takes documents as they come, and gives the verdict of a walk
-// that keeps nothing.
+// arrive. A [Merger] takes the documents one by one, and can give the verdict
+// without keeping any entries.
 //
 // [Parse] reads one document: Atom 1.0 and 0.3, RSS 2.0, 0.9x and 1.0, and JSON
-// Feed, in any charset. Feeds are often broken, so it mends tags that are not
-// closed or do not match; each leniency is a [Note] with its line.
+// Feed, in any charset. Feeds are often broken, so Parse repairs tags that are not
+// closed or do not match; a [Note] records each leniency with its line.
 //
 // [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type,
 // [Entry.XML] the entry as it was published, and [Entry.Decode] a gofeed.Item
 // with everything else. [History.Feed] and [Document.Feed] return a gofeed.Feed.
 //
 // [Client.Poll], WalkOptions.Known and [Document.NextPoll] make polls
-// conditional, and say when the next one is welcome.
+// conditional, and say when to poll next.
 //
 // [Draft], [NewComplete], [NewPages], [NewArchive], [WriteAtom] and [WriteRSS]
-// are for publishers; package publish does their whole job.
+// are for publishers; package publish does the whole job.
 //
-// A feed that republishes another one may say how much of it there is
+// A feed that republishes another one may declare how much of it is there
 // ([Document.Coverage]); the verdict is then no better than that.
 //
 // # From gofeed
 //
-// [History.Feed] says what gofeed's parser would say: authors, categories,
-// images, iTunes, Dublin Core and other extensions have the same names. The tests
-// compare field by field, with gofeed as the oracle; examples/fromgofeed lists the
-// differences. Where it differs, it has a reason: ids stay as they were
-// published, references are absolute, an entry has its feed's authors, and broken
-// documents are mended. It is several times as fast.
+// [History.Feed] returns what gofeed's parser would: authors, categories, images,
+// iTunes, Dublin Core and other extensions have the same names. The tests compare
+// the two field by field; examples/fromgofeed lists the differences. Each has a
+// reason: ids stay as published, references are absolute, an entry has its feed's
+// authors, and broken documents are repaired. It is several times as fast.
 //
 // # Safety
 //
-// A hostile feed can do nothing but be refused. Whatever is made of a document is
-// in proportion to its size (see [Limits]): an entry that would break this rule is
-// left out and reported as a gap. The library makes only http and https requests,
-// and none to a private or loopback address unless Policy.AllowPrivate is set. It
-// follows redirects by its own rules, sends credentials only to their origin,
-// limits everything ([Limits], [Budget], [Timeouts]), and notices loops however
-// they are disguised. It never expands XML entities, and passes no document to
-// gofeed's parser.
+// The worst that a hostile feed can achieve is to be refused. Everything that the
+// library derives from a document is in proportion to the document's size (see
+// [Limits]): an entry that would break this rule is left out and reported as a gap.
+// The library makes only http and https requests, and none to a private or loopback
+// address unless Policy.AllowPrivate is set. It follows redirects by its own rules,
+// sends credentials only to their origin, limits everything ([Limits], [Budget],
+// [Timeouts]), and detects loops however they are disguised. It never expands XML
+// entities, and passes no document to gofeed's parser.
 //
 // # Politeness
 //
@@ -84,8 +83,8 @@ import (
 	"time"
 )
 
-// Fetch returns the whole history of the feed at url, read by a Client with
-// its default settings. See Client.Fetch.
+// Fetch returns the whole history of the feed at url, read by a Client with the
+// default settings. See Client.Fetch.
 func Fetch(ctx context.Context, url string) (*History, error) {
 	c := new(Client)
 	defer c.CloseIdle()
@@ -105,13 +104,13 @@ const (
 // String returns "atom", "rss" or "jsonfeed".
 func (f Format) String() string { return name(f, "", "atom", "rss", "jsonfeed") }
 
-// A Kind is what a feed document says of the logical feed it belongs to.
+// A Kind says how a feed document takes part in its logical feed.
 type Kind uint8
 
 // The kinds of feed, from RFC 5005. Where a document combines them, which the
 // RFC leaves undefined (5005#26), complete beats archived, which beats paged.
 const (
-	Plain    Kind = iota // no history is declared: a window on the latest entries
+	Plain    Kind = iota // declares no history: a window on the latest entries
 	Complete             // §2: this document holds every entry
 	Paged                // §3: a lossy series of pages
 	Archived             // §4: a subscription document, or one of its archives
@@ -122,7 +121,7 @@ func (k Kind) String() string { return name(k, "plain", "complete", "paged", "ar
 
 // A Document is one feed document.
 type Document struct {
-	URL          string // where it was read: the base of its references; "" if unknown
+	URL          string // the URL it was read from, which its references resolve against; "" if unknown
 	Format       Format
 	Complete     bool      // the head section has fh:complete
 	Archive      bool      // the head section has fh:archive
@@ -132,39 +131,39 @@ type Document struct {
 	Subtitle     string    // as plain characters; RSS calls it description
 	Authors      []Person  // the authors of the feed as a whole
 	Language     string    // the language of the feed as a whole, by RFC 5646; "" if none is given
-	Icon         string    // the absolute URL of a picture of the feed; "" if none is given
+	Icon         string    // the absolute URL of the feed's icon; "" if none is given
 	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
 	LastModified time.Time // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note    // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap    // what was left out: entries beyond Limits; see Missing
-	Schedule     Schedule  // how often the feed wants to be polled
-	Response     Response  // what HTTP said about the document
+	Gaps         []*Gap    // the entries that were left out because they exceed Limits; see Missing
+	Schedule     Schedule  // how often the feed asks to be polled
+	Response     Response  // the HTTP response that the document came in
 	Coverage     *Coverage // how much the document has of a feed that it republishes; nil if it does not say
 
-	lost    []string // the relations of history links that could not be used
-	place   place    // what the walk that it came in knows of it
-	text    string   // as decoded to UTF-8
+	lost    []string // the relations of history links that cannot be used
+	place   place    // what the walk knows about it
+	text    string   // decoded to UTF-8
 	raw     string   // as received
-	reread  bool     // a second copy of the subscription document, newer than the first
-	extra   []string // the other elements of the head section, as they stood there
-	known   []string // those that need not be written again, as what they say is above
-	scope   *scope   // what the surroundings of both contribute
+	reread  bool     // it is a second, newer copy of the subscription document
+	extra   []string // the other elements of the head section, as published
+	known   []string // the elements that need not be written again, because the fields above say the same
+	scope   *scope   // the scope of both kinds of elements
 	version string   // of the format
-	damage  *damage  // what mending may not have brought back; nil for nothing
+	damage  *damage  // what mending may not have restored; nil if nothing
 }
 
-// Text returns the document as it was read, decoded to UTF-8: what the places in
-// its Notes refer to. Its XML declaration names no other charset. The heads that
-// Entry.Source and History.Head point to have none.
+// Text returns the document decoded to UTF-8; the places in its Notes refer to this
+// text. Its XML declaration names no other charset. It is "" for the heads that
+// Entry.Source and History.Head point to.
 func (d *Document) Text() string { return d.text }
 
-// Received returns the bytes that were read, before they were decoded: what Text
-// is too, and in the same memory, if they are UTF-8 and say so. Heads have none.
+// Received returns the bytes that were read, before they were decoded. If they are
+// UTF-8 and declared so, it is the same string as Text. It is "" for heads.
 func (d *Document) Received() string { return d.raw }
 
-// Kind returns what the document says of its feed. See Combines.
+// Kind returns the kind of feed that the document declares. See Combines.
 func (d *Document) Kind() Kind {
 	switch {
 	case d.isComplete():
@@ -177,9 +176,9 @@ func (d *Document) Kind() Kind {
 	return Plain
 }
 
-// Combines returns every kind that the document shows signs of, the one that
-// Kind returns first; nil for a plain document. More than one is undefined by
-// the specification (5005#26).
+// Combines returns every kind that the document declares, the one that Kind returns
+// first; nil for a plain document. The specification does not define documents of
+// more than one kind (5005#26).
 func (d *Document) Combines() (kinds []Kind) {
 	if d.isComplete() {
 		kinds = append(kinds, Complete)
@@ -193,13 +192,13 @@ func (d *Document) Combines() (kinds []Kind) {
 	return kinds
 }
 
-// Older returns the link to the next document back in time: prev-archive of an
-// archived feed, next of a paged one; of several the one that Links.Rel returns.
-// There is none in a complete or plain document, nor in the last of a chain.
+// Older returns the link to the next document back in time: prev-archive in an
+// archived feed, next in a paged one; of several, the one that Links.Rel returns.
+// A complete or plain document has none, nor has the last one of a chain.
 func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().older()) }
 
-// older returns the relation by which a feed of the kind goes back in time; ""
-// if it does not.
+// older returns the relation that leads back in time in a feed of this kind; "" if
+// none does.
 func (k Kind) older() string {
 	switch k {
 	case Archived:
@@ -216,36 +215,36 @@ type Person struct{ Name, URI, Email string }
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed).
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
-	WeakID    bool      // it had none of these: ID is its link, or a digest of it
+	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
 	Links     Links
-	Source    *Document // head of the document it stood in: no Entries, no Deleted
+	Source    *Document // the head of its document, without Entries and Deleted
 
-	raw     string    // the element, or JSON object, as it stood in the document
-	json    *jsonItem // what that says; nil in the XML formats, and if it is short
-	scope   *scope    // what its surroundings contribute
+	raw     string    // the element or JSON object, as published
+	json    *jsonItem // raw, decoded; nil in the XML formats, and if raw is short
+	scope   *scope    // what it takes from its surroundings
 	texts   textPlaces
-	lenient bool // raw is not well-formed without repair
-	signed  bool // it says itself who wrote it
-	odd     bool // names in it are misspelt, so that others do not read it
+	lenient bool // raw is not well-formed
+	signed  bool // it names its own authors
+	odd     bool // it has misspelt names, which other programs do not read
 }
 
 // A Tombstone says that an entry was deleted: at:deleted-entry (RFC 6721).
 type Tombstone struct {
 	Ref    string    // the entry's ID
-	When   time.Time // zero if the document gives none that can be read
-	Source *Document // head of the document it stood in
+	When   time.Time // zero if the document gives no readable time
+	Source *Document // the head of its document
 }
 
-// A Note is a leniency: something that the specifications do not allow, and
-// how it was read. Its place is in the document as decoded to UTF-8.
+// A Note records a leniency: something that the specifications do not allow, and
+// how it was read. Its place is a place in Document.Text.
 type Note struct {
-	Code    string // what, as a word: "bare-ampersand"
-	Message string // for people
+	Code    string // a word for it, such as "bare-ampersand"
+	Message string // a sentence for people
 	Offset  int    // in bytes
-	Line    int    // from 1; 0 where it has no place
-	Column  int    // from 1, in characters
+	Line    int    // counted from 1; 0 if the note has no place
+	Column  int    // counted from 1, in characters
 }
 
 // name returns the name of an enumeration's value.
@@ -256,10 +255,10 @@ func name[T ~uint8](value T, names ...string) string {
 	return unknown
 }
 
-// unknown is the name of values that are none.
+// unknown is the name of invalid values.
 const unknown = "unknown"
 
-// named finds the value that has a name.
+// named sets a value to the one with the given name.
 func named[T interface {
 	~uint8
 	String() string
@@ -270,29 +269,29 @@ func named[T interface {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q names no %T", text, *value)
+	return fmt.Errorf("%q is not a %T", text, *value)
 }
 
 // MarshalText returns the name that String returns.
 func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText reads such a name.
+// UnmarshalText reads a name that String returns.
 func (f *Format) UnmarshalText(text []byte) error { return named(f, text) }
 
 // MarshalText returns the name that String returns.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads such a name.
+// UnmarshalText reads a name that String returns.
 func (k *Kind) UnmarshalText(text []byte) error { return named(k, text) }
 
 // MarshalText returns the name that String returns.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads such a name.
+// UnmarshalText reads a name that String returns.
 func (v *Verdict) UnmarshalText(text []byte) error { return named(v, text) }
 
 // MarshalText returns the name that String returns.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads such a name.
+// UnmarshalText reads a name that String returns.
 func (r *Reason) UnmarshalText(text []byte) error { return named(r, text) }

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what came out as what is wanted")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// glob returns the files that match, and fails if none does.
+// glob returns the files that match, and fails if there is none.
 func glob(t testing.TB, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
@@ -30,8 +30,8 @@ func glob(t testing.TB, pattern string) []string {
 	return names
 }
 
-// TestFixtures parses every file that has a golden next to it: what the
-// document is found to be, as JSON, in a file of the same name and ".json".
+// TestFixtures parses every file that has a golden file: the parsed document as JSON, in a
+// file with the same name and ".json".
 func TestFixtures(t *testing.T) {
 	for _, dir := range []string{"testdata/rfc5005", "testdata/parse"} {
 		for _, golden := range glob(t, dir+"/*.*.json") {
@@ -42,7 +42,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// fixtureBase is where all fixtures are found.
+// fixtureBase is the URL of all fixtures.
 const fixtureBase = "http://example.net/dir/feed"
 
 func testFixture(t *testing.T, input, golden string) {
@@ -61,7 +61,7 @@ func testFixture(t *testing.T, input, golden string) {
 	}
 }
 
-// A golden is a document as a file shows it. Links are relation and target.
+// A golden is a document as a golden file shows it. A link is its relation and target.
 type golden struct {
 	Error    string          `json:"error,omitempty"`
 	Damage   string          `json:"damage,omitempty"`
@@ -149,8 +149,8 @@ func codes(notes []Note) (codes []string) {
 	return codes
 }
 
-// testStandalone checks that each entry's XML says by itself what the entry
-// said in its document, and that strict readers accept it.
+// testStandalone checks that each entry's XML alone says what the entry said in its
+// document, and that strict readers accept it.
 func testStandalone(t *testing.T, doc *Document) {
 	for _, e := range doc.Entries {
 		if doc.Format == JSONFeed {

@@ -28,8 +28,8 @@ func seed(f *testing.F) {
 	require.NotZero(f, n, "no seeds")
 }
 
-// Whatever a document is, reading it ends without a panic; every entry stands
-// on its own; and what is written of it is read again as the same.
+// Reading any document ends without a panic; every entry can be read outside the document;
+// and what is written of it is read again as the same.
 func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -54,8 +54,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkMended compares with what is read without mending: of a document that is
-// not well-formed never less, of any other just that.
+// checkMended compares a document with the result of reading it without mending: if it is
+// not well-formed, mending never reads less; otherwise it reads the same.
 func checkMended(t *testing.T, text string, doc *Document, err error) {
 	strict, strictErr := Parser{Strict: true}.Parse(strings.NewReader(text), "http://example.org/feed")
 	if strictErr == nil {
@@ -67,7 +67,7 @@ func checkMended(t *testing.T, text string, doc *Document, err error) {
 	}
 }
 
-// checkEntry holds an entry to what its methods promise.
+// checkEntry checks that an entry keeps the promises of its methods.
 func checkEntry(t *testing.T, e *Entry) {
 	require.NotEmpty(t, e.ID)
 	if _, err := e.Decode(); err != nil {
@@ -107,7 +107,7 @@ func checkWritten(t *testing.T, doc *Document) {
 	}
 }
 
-// xmlText is what XML can carry of a string that JSON had.
+// xmlText returns the characters of a string from JSON that XML can contain.
 func xmlText(s string) string {
 	var b strings.Builder
 	escapeText(&b, s)

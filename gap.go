@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // A Reason says why a document could not be retrieved or read.
@@ -19,18 +21,18 @@ type Reason uint8
 // The reasons of a Gap or a ParseError.
 const (
 	ReasonNetwork      Reason = iota // there was no answer: the connection failed, or timed out
-	ReasonStatus                     // the answer is not a document: 404, 403, 500 …
+	ReasonStatus                     // the server answered with an error: 404, 403, 500 …
 	ReasonRefused                    // a rule of safety forbids the request
-	ReasonLimit                      // the document is larger than Limits allow
+	ReasonLimit                      // the document exceeds Limits
 	ReasonTruncated                  // the document breaks off before its end
 	ReasonMalformed                  // the document is not well-formed
 	ReasonNotFeed                    // the document is not a feed
 	ReasonBudget                     // the Budget was spent before the document
 	ReasonLoop                       // the link leads back to a document that was read before
 	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // the feed does not begin at the given document, which does not say where either
+	ReasonDetached                   // the feed does not begin at the given document, which does not say where it does
 	ReasonInterrupted                // the context ended first
-	ReasonMissedWindow               // a poll no longer overlaps what is known
+	ReasonMissedWindow               // between two polls, entries may have come and gone
 	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
 )
 
@@ -44,33 +46,33 @@ func (r Reason) String() string {
 func (r Reason) Advice() string {
 	return name(r,
 		"try again later",
-		"try again later; if it stays, ask the publisher for the document",
-		"tell the publisher; if it is a private address that you trust, allow those",
+		"try again later; if the error persists, ask the publisher for the document",
+		"tell the publisher; if it is a private address that you trust, allow private addresses",
 		"raise the limit, if it can be set and you trust the publisher",
-		"try again; if it stays, tell the publisher that the document breaks off",
+		"try again; if the error persists, tell the publisher that the document breaks off",
 		"tell the publisher that the document is broken",
-		"tell the publisher that the link leads to something else than a feed",
+		"tell the publisher that the link does not lead to a feed",
 		"raise the budget to read on",
-		"tell the publisher that the chain of documents loops; what is older cannot be reached",
+		"tell the publisher that the chain of documents loops; older entries cannot be reached",
 		"tell the publisher that the server repeats itself; raise the budget to read on",
 		"give the address of the feed itself rather than of an archive or a later page",
-		"begin again, with more time",
-		"poll more often than the feed's window moves on",
-		"ask the publisher, whose own document says so; the original feed may have it",
+		"try again, with more time",
+		"poll more often, before the feed drops its older entries",
+		"ask the publisher, whose own document says so; the original feed may still have it",
 	)
 }
 
 // A Gap is a part of the history that is missing, and why. Walk yields it as
 // an error; Merge collects it.
 type Gap struct {
-	URL    string // the document that could not be retrieved, or not be read whole
-	From   string // the document whose link led there; "" if none did; the same as URL if something within that document is missing
+	URL    string // the document that could not be retrieved, or not completely read
+	From   string // the document that links to it; "" if none does; the same as URL if something within the document is missing
 	Reason Reason
 	Err    error     // the error in detail; never nil
 	Found  time.Time // when the gap was found
 
-	// Document is what could be read of a damaged document; nil if nothing could.
-	// Its entries are part of the history all the same.
+	// Document is the part of a damaged document that could be read; nil if there is
+	// none. Its entries belong to the history.
 	Document *Document
 }
 
@@ -89,8 +91,8 @@ func (g *Gap) Error() string {
 // Unwrap returns the error in detail, such as a *StatusError.
 func (g *Gap) Unwrap() error { return g.Err }
 
-// PseudoEntry returns an entry that tells a person who reads the feed that
-// others may be missing (5005#23). It is the same at every call.
+// PseudoEntry returns an entry that tells people who read the feed that entries may
+// be missing (5005#23). Each call returns the same entry.
 func (g *Gap) PseudoEntry() *Entry {
 	sum := sha256.Sum256([]byte(g.URL + "\n" + g.Reason.String()))
 	e := &Entry{
@@ -99,11 +101,11 @@ func (g *Gap) PseudoEntry() *Entry {
 		Source:  &Document{Format: Atom},
 		scope:   &scope{},
 	}
-	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not be read whole, so some of its entries may be missing. %v. What to do: %s.",
+	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")
-	writeAttr(&b, "xmlns", nsAtom)
+	writeAttr(&b, "xmlns", vocab.Atom)
 	b.WriteByte('>')
 	for _, element := range [][2]string{
 		{"id", e.ID},
@@ -120,8 +122,7 @@ func (g *Gap) PseudoEntry() *Entry {
 	return e
 }
 
-// NewGap returns the gap that an error leaves, with the reason that Walk would
-// give it.
+// NewGap returns the gap for an error, with the reason that Walk would give it.
 func NewGap(url string, err error) *Gap {
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
@@ -159,8 +160,8 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// What a feed that is published again says of how much its publisher has of the
-// original, in an element of the head section:
+// A feed that republishes another one declares in an element of its head section how
+// much of the original it has:
 //
 //	<m:mirror xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0"
 //	    of="https://example.org/feed.atom" kind="archived" verdict="partial">
@@ -176,14 +177,14 @@ const CoverageNamespace = "https://github.com/feedhistory/feedhistory/ns/mirror/
 type Coverage struct {
 	Of      string  // the republished feed's URL; "" if the document does not say
 	Kind    Kind    // the republished feed's kind
-	Verdict Verdict // how much of it there is; a History that begins with this document is no better
+	Verdict Verdict // how much of it there is; the verdict on a History that begins with this document is no better
 	Gaps    []*Gap  // the first hundred gaps that the document declares
 }
 
-// mostDeclared is how many gaps of a Coverage are kept.
+// mostDeclared is the maximum number of gaps of a Coverage.
 const mostDeclared = 100
 
-// A declared error is the reason that a publisher gives for a gap, in its own word.
+// A declared is a publisher's own word for the reason of a gap.
 type declared string
 
 func (e declared) Error() string {
@@ -193,8 +194,20 @@ func (e declared) Error() string {
 	return "the feed itself says that this is missing: " + string(e)
 }
 
-// Declared returns what the document itself says is missing from its feed: the gaps
-// of its Coverage, and at least one if that is Partial. Walk requests none of them.
+// word returns the reason as a Coverage has it: the publisher's own word, if there
+// is one.
+func (g *Gap) word() string {
+	if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
+		return string(word)
+	}
+	return g.Reason.String()
+}
+
+// isSame reports whether two gaps are of the same document, for the same reason.
+func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.word() == other.word() }
+
+// Declared returns the gaps that the document itself declares: those of its Coverage,
+// and at least one if that is Partial. Walk requests none of these documents.
 func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
@@ -215,7 +228,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 	return gaps
 }
 
-// join adds what else is said: the worse verdict counts, and all gaps, each once.
+// join returns the worse of two verdicts, with the gaps of both, each once.
 func (c *Coverage) join(other *Coverage) *Coverage {
 	if c == nil || other == nil {
 		return cmp.Or(c, other)
@@ -223,28 +236,27 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 	joined := *c
 	joined.Verdict, joined.Gaps = max(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
 	for _, g := range other.Gaps {
-		same := func(old *Gap) bool { return old.URL == g.URL && old.Err.Error() == g.Err.Error() }
-		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, same) {
+		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
 			joined.Gaps = append(joined.Gaps, g)
 		}
 	}
 	return &joined
 }
 
-// coverage reads the current element. Words that mean nothing here are noted, and
-// bound nothing.
+// coverage reads the current element. A verdict that is unknown here makes a note and
+// has no effect.
 func (r *reader) coverage() {
 	offset, depth := r.s.Offset(), r.s.Depth()
 	c, tooMany := &Coverage{}, false
 	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
-	if of := attr("of"); isHTTP(of) && len(of) <= r.limits.URL {
+	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
 		c.Of = fetch.Redact(of)
 	}
 	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
 	verdict := attr("verdict")
 	err := c.Verdict.UnmarshalText([]byte(verdict))
 	if err != nil {
-		r.note("coverage-unread", "the feed says of how much of another one it has: "+clip(verdict)+", which is no verdict", offset)
+		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
 	}
 	for r.child(depth) {
 		switch {
@@ -256,7 +268,7 @@ func (r *reader) coverage() {
 		}
 	}
 	if tooMany {
-		r.note("coverage-unread", fmt.Sprintf("the feed says of more than %d documents that they are missing", mostDeclared), offset)
+		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", mostDeclared), offset)
 	}
 	if err == nil || len(c.Gaps) > 0 {
 		r.doc.Coverage = r.doc.Coverage.join(c)
@@ -272,7 +284,7 @@ func (r *reader) declaredGap() *Gap {
 	if g.Reason.UnmarshalText([]byte(reason)) != nil {
 		g.Reason = ReasonDeclared
 	}
-	if href = trim(href); isHTTP(href) && len(href) <= r.limits.URL {
+	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
 		g.URL = fetch.Redact(href)
 	}
 	return g
@@ -292,12 +304,8 @@ func (w *writer) coverage(c *Coverage) {
 	writeAttr(&w.b, "verdict", c.Verdict.String())
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
-		reason := g.Reason.String()
-		if word, ok := errors.AsType[declared](g.Err); ok && word != "" {
-			reason = string(word)
-		}
 		w.b.WriteString("<m:gap")
-		writeAttr(&w.b, "reason", reason)
+		writeAttr(&w.b, "reason", g.word())
 		if g.URL != "" {
 			writeAttr(&w.b, "href", fetch.Redact(g.URL))
 		}
@@ -306,8 +314,8 @@ func (w *writer) coverage(c *Coverage) {
 	w.b.WriteString("</m:mirror>\n")
 }
 
-// Coverage returns what to say about the history when you republish it. It is nil
-// unless the history is Partial, or its newest document has a Coverage of its own.
+// Coverage returns what to declare about the history when you republish it. It is
+// nil unless the history is Partial, or its newest document has a Coverage.
 func (h *History) Coverage() *Coverage {
 	v := h.Verdict()
 	if h.Head == nil || h.Head.Coverage == nil && v != Partial {

@@ -1,20 +1,25 @@
 package feedhistory
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// What the head sections of Atom and RSS have in common: the history flags,
-// Atom links and tombstones.
+// What the head sections of Atom and RSS have in common.
 
-// headElement reads the elements that Atom and RSS heads have in common: the
-// history flags, Atom links, tombstones. It reports whether this was one.
+// headElement reads the current element if it is one that the heads of Atom and RSS
+// have in common: a history flag, an Atom link, a tombstone or a Coverage. It reports
+// whether it is.
 func (r *reader) headElement() bool {
 	switch r.space() {
-	case nsHistory:
+	case vocab.History:
 		r.flag()
-	case nsTombstones:
+	case vocab.Tombstones:
 		if r.s.Local() == "deleted-entry" {
 			r.tombstone()
 		}
@@ -23,7 +28,7 @@ func (r *reader) headElement() bool {
 			return false
 		}
 		r.coverage()
-	case nsAtom, nsAtom03:
+	case vocab.Atom, vocab.Atom03:
 		if r.s.Local() != "link" {
 			return false
 		}
@@ -49,18 +54,19 @@ func (r *reader) setHeadLinks(links Links) {
 	}
 }
 
-// What is kept of a head section: so many bytes, since all documents of a feed
-// that is published again repeat it, and so many other elements and authors.
+// The limits on what is kept of a head section, which every document of a
+// republished feed repeats.
 const (
-	maxHead  = 64 << 10
-	maxExtra = 1000
+	maxHead  = 64 << 10 // bytes
+	maxExtra = 1000     // authors, and other elements
 )
 
-// headRanks say how good what the head section has said so far is.
+// headRanks are the ranks of the elements that have been read so far: a better one
+// replaces them.
 type headRanks struct{ title, updated, language, icon int }
 
-// fits reports whether the head section has room for so many bytes more. What has
-// none is left out, with a note.
+// fits reports whether the head section has room for n more bytes. If not, it makes a
+// note that an element is left out.
 func (r *reader) fits(n, offset int) bool {
 	if r.headBytes+n > maxHead {
 		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: there are more than %d bytes", maxHead), offset)
@@ -78,9 +84,8 @@ func (r *reader) headText(text string, offset int) string {
 	return text
 }
 
-// keep reads the current element of the head section, and remembers it: what has
-// no meaning here, so that a document can be written again with it, and what has
-// been read, for Feed.
+// keep reads the current element of the head section, and remembers it: elements that
+// have no meaning here for writing the document again, and the others for Feed.
 func (r *reader) keep(read func() (known bool)) {
 	start, mended := r.s.Offset(), r.s.Mended()
 	r.notice()
@@ -107,13 +112,13 @@ func (r *reader) keep(read func() (known bool)) {
 		}
 	case known:
 	case !lends:
-		r.note("element-skipped", "an element of the head section is left out: it takes too much from what surrounds it", start)
+		r.note("element-skipped", "an element of the head section is left out: it takes too much from its surroundings", start)
 	case r.fits(len(raw), start):
 		r.doc.extra, r.doc.scope = append(r.doc.extra, raw), sc
 	}
 }
 
-// icon reads the current element's text as the address of the feed's picture.
+// icon reads the current element's text as the URL of the feed's icon.
 func (r *reader) icon(rank int) {
 	offset, base := r.s.Offset(), r.currentBase()
 	if ref := r.plainText(); ref != "" {
@@ -121,15 +126,15 @@ func (r *reader) icon(rank int) {
 	}
 }
 
-// setIcon sets the feed's picture, unless it has a better one.
+// setIcon sets the feed's icon, unless it has a better one.
 func (r *reader) setIcon(url string, rank int) {
 	if url != "" && rank > r.ranks.icon {
 		r.doc.Icon, r.ranks.icon = url, rank
 	}
 }
 
-// flag reads fh:complete and fh:archive (5005#2, 5005#14), and what drafts of
-// the RFC had in their place.
+// flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements that drafts
+// of the RFC had instead.
 func (r *reader) flag() {
 	offset := r.s.Offset()
 	switch r.s.Local() {
@@ -147,7 +152,7 @@ func (r *reader) flag() {
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
 		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)
-		if incremental == "false" { // draft 04 §2: all there is stands in this document
+		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
 		}
 	}
@@ -159,7 +164,7 @@ func (r *reader) tombstone() {
 	when, _ := r.s.Attr("", "when")
 	offset := r.s.Offset()
 	if ref = trim(ref); ref == "" || len(ref) > r.limits.ID {
-		r.note("deleted-entry-without-ref", "at:deleted-entry names no entry that it could delete", offset)
+		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
 		return
 	}
 	if len(r.doc.Deleted) >= r.limits.Entries {
@@ -167,4 +172,96 @@ func (r *reader) tombstone() {
 		return
 	}
 	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
+}
+
+// A scheduleReader collects what the head section says about polling.
+type scheduleReader struct {
+	ttl       time.Duration
+	period    time.Duration
+	frequency int
+}
+
+// scheduleElement reads the current element of the head section if it is about
+// polling, and reports whether it was.
+func (r *reader) scheduleElement() bool {
+	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == vocab.Syndication
+	local := r.s.Local()
+	if rss {
+		local = vocab.RSSName(local)
+	}
+	switch {
+	case rss && local == "ttl":
+		if n := count(r.plainText()); n > 0 {
+			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
+		}
+	case rss && local == "skipHours":
+		r.skips("hour", func(text string) {
+			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
+				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
+			}
+		})
+	case rss && local == "skipDays":
+		r.skips("day", func(text string) {
+			for day := time.Sunday; day <= time.Saturday; day++ {
+				if strings.EqualFold(text, day.String()) {
+					r.doc.Schedule.SkipDays |= 1 << day
+				}
+			}
+		})
+	case syndication && local == "updatePeriod":
+		r.polls.period = periods[strings.ToLower(r.plainText())]
+	case syndication && local == "updateFrequency":
+		r.polls.frequency = count(r.plainText())
+	default:
+		return false
+	}
+	r.doc.Schedule.Every = r.polls.every()
+	return true
+}
+
+var periods = map[string]time.Duration{
+	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
+	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
+}
+
+// every returns the longest of the intervals that the feed asks for. A frequency says
+// how often it is updated in a period; the default period is a day.
+func (s scheduleReader) every() time.Duration {
+	period := s.period
+	if period == 0 && s.frequency > 0 {
+		period = periods["daily"]
+	}
+	return max(s.ttl, min(period/time.Duration(max(s.frequency, 1)), maxInterval))
+}
+
+// skips reads the children of skipHours or skipDays.
+func (r *reader) skips(name string, read func(text string)) {
+	for depth := r.s.Depth(); r.child(depth); {
+		if vocab.RSSName(r.s.Local()) == name {
+			read(r.plainText())
+		}
+	}
+}
+
+// count reads a number; anything else, and a negative number, counts as zero. The
+// largest result is about a million, so that it fits in 32 bits.
+func count(text string) int {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return int(min(max(n, 0), 1<<20))
+}
+
+// finishHead completes the head that entries point to.
+func (r *reader) finishHead() {
+	r.doc.text = r.text
+	*r.head = r.doc.headOnly()
+}
+
+// headOnly returns the document without its entries and texts.
+func (d *Document) headOnly() Document {
+	head := *d
+	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
+	return head
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile are documents that have brought other readers down. Each is refused
-// or read; in either case in little memory, whatever is done with it then.
+// hostile are documents that have made other readers fail. Each is refused or read, and
+// needs little memory, whatever is done with it.
 var hostile = map[string]func() string{
 	"2.5 million nested elements": func() string {
 		return `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat("<a>", 2_500_000)
@@ -150,7 +150,7 @@ var hostile = map[string]func() string{
 	},
 }
 
-// unclosed has elements without end tags, each of another name.
+// unclosed returns elements without end tags, each with another name.
 func unclosed(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -159,8 +159,8 @@ func unclosed(n int) string {
 	return b.String()
 }
 
-// fonts is the adoption agency's nightmare: HTML's rules clone every unclosed
-// font into every paragraph.
+// fonts is the worst case of the adoption agency algorithm: HTML's rules clone every
+// unclosed font into every paragraph.
 func fonts(lt string) string {
 	return strings.Repeat(lt+"font>", 400) + strings.Repeat(lt+"p>", 16_000)
 }
@@ -169,10 +169,10 @@ func contentOf(start, body, end string) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/"><entry><id>1</id>` + start + body + end + `</entry></feed>`
 }
 
-// hostileURL is where they are found.
+// hostileURL is their URL.
 var hostileURL = "http://example.org/" + strings.Repeat("u", 8000) + "/feed"
 
-// uses are what a reader does with a document.
+// uses are the things that a reader does with a document.
 var uses = map[string]func(e *Entry){
 	"title":   func(e *Entry) { _ = e.Title().Plain() },
 	"summary": func(e *Entry) { _ = e.Summary().Plain() },
@@ -181,7 +181,7 @@ var uses = map[string]func(e *Entry){
 	"decode":  func(e *Entry) { _, _ = e.Decode() },
 }
 
-// allocated returns how many bytes run allocates, be they freed again or not.
+// allocated returns the number of bytes that run allocates, including those freed again.
 func allocated(run func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/exactjson"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// JSON Feed 1.0 and 1.1. Its only history link is next_url, which makes a
-// document with one a page.
+// JSON Feed 1.0 and 1.1. Its only history link is next_url: a document that has one is
+// a page.
 
 func isJSON(data string) bool {
 	head := data[:min(len(data), 4096)]
@@ -25,15 +26,14 @@ func isJSON(data string) bool {
 	return strings.HasPrefix(strings.TrimLeft(head, " \t\r\n"), "{")
 }
 
-// isUTF8 reports whether data is UTF-8, in which JSON is to be (RFC 8259 §8.1):
-// that of UTF-16 is told by its zero bytes.
+// isUTF8 reports whether data is UTF-8, as JSON must be (RFC 8259 §8.1). Zero bytes at
+// the beginning reveal UTF-16.
 func isUTF8(data string) bool {
 	return utf8.ValidString(data) && strings.IndexByte(data[:min(len(data), 4)], 0) < 0
 }
 
-// decodeJSON returns JSON as UTF-8, and whether it was. The charset of
-// Content-Type has no meaning for JSON, and is asked only where nothing else
-// helps.
+// decodeJSON returns JSON as UTF-8, and whether it already was. JSON's media type has
+// no charset parameter, so decodeJSON uses it only as a last resort.
 func decodeJSON(data, contentType string) (text string, clean bool, err error) {
 	if isUTF8(data) {
 		return strings.TrimPrefix(data, "\ufeff"), true, nil
@@ -42,8 +42,8 @@ func decodeJSON(data, contentType string) (text string, clean bool, err error) {
 	return text, false, err
 }
 
-// A jsonItem is an item, with the members that gofeed knows. The id may be a
-// number, which version 1.0 has readers take for a string.
+// A jsonItem is an item, with the members that gofeed knows. The id may be a number,
+// which readers convert to a string (version 1.0).
 type jsonItem struct {
 	ID          json.RawMessage  `json:"id"`
 	URL         string           `json:"url,omitempty"`
@@ -74,7 +74,7 @@ type jsonAttachment struct {
 	Size     float64 `json:"size_in_bytes,omitempty"`
 }
 
-// length returns the attachment's size as a link has it.
+// length returns the attachment's size as the length of a link.
 func (a jsonAttachment) length() string {
 	if a.Size <= 0 {
 		return ""
@@ -92,7 +92,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 		doc: &Document{URL: base, Format: JSONFeed}, head: new(Document),
 	}
 	if !clean {
-		r.note("invalid-bytes", "JSON is written in UTF-8 (RFC 8259 §8.1), and this is not", 0)
+		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
 	}
 	version, err := r.jsonFeed(json.NewDecoder(strings.NewReader(r.text)))
 	if err != nil && r.err == nil {
@@ -101,9 +101,9 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	if !strings.Contains(version, "jsonfeed.org/version/") {
 		if len(r.doc.Entries) == 0 {
 			return nil, cmp.Or(r.err, &ParseError{URL: base, Reason: ReasonNotFeed, Clause: clauseJSON,
-				Err: stringError("a JSON object, but no feed: without version and items")})
+				Err: errors.New("a JSON object without version and items is not a feed")})
 		}
-		r.note("json-version", "this is read as JSON Feed, but does not say that it is one", 0)
+		r.note("json-version", "this is read as a JSON Feed, although its version does not say that it is one", 0)
 	}
 	r.addHeader(p.Header)
 	r.addGaps()
@@ -115,8 +115,8 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	return r.doc, nil
 }
 
-// jsonFeed reads the top-level object member by member, so that a limit holds
-// before what exceeds it has been read.
+// jsonFeed reads the top-level object member by member, so that it stops at a limit
+// before it reads what exceeds it.
 func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 	if _, err = d.Token(); err != nil {
 		return "", err
@@ -159,7 +159,7 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 	return version, err
 }
 
-// jsonError says where and why reading ended.
+// jsonError returns the error that ended reading, with its place.
 func (r *reader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	var syntax *json.SyntaxError
@@ -172,7 +172,7 @@ func (r *reader) jsonError(err error) *ParseError {
 	return e
 }
 
-// jsonString reads a member that should be a string; another type is noted.
+// jsonString reads a member that should be a string; a note reports another type.
 func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
 	offset := int(d.InputOffset())
 	err = d.Decode(&s)
@@ -189,7 +189,7 @@ func (r *reader) jsonHead(d *json.Decoder) (string, error) {
 	return r.headText(s, int(d.InputOffset())), err
 }
 
-// jsonIcon reads the address of a picture: the icon is larger than the favicon.
+// jsonIcon reads the URL of an icon or favicon; the icon is larger, and preferred.
 func (r *reader) jsonIcon(d *json.Decoder, icon bool) error {
 	rank := 1
 	if icon {
@@ -202,7 +202,7 @@ func (r *reader) jsonIcon(d *json.Decoder, icon bool) error {
 	return err
 }
 
-// jsonAuthors reads the feed's authors, of which version 1.0 has one.
+// jsonAuthors reads the feed's authors; version 1.0 has only one.
 func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
 	authors := make([]jsonAuthor, 1)
 	offset := int(d.InputOffset())
@@ -275,7 +275,7 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 	return err
 }
 
-// jsonItem reads an item, and makes an entry of it.
+// jsonItem reads an item as an entry.
 func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
@@ -286,7 +286,7 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	}
 	item := r.item
 	*item = jsonItem{}
-	if err := unmarshalItem(raw, item); err != nil {
+	if err := exactjson.Unmarshal(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
 	e := r.newEntry(sc)
@@ -310,20 +310,21 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	r.keepEntry(e, offset, loan{markup: item.HTML})
 }
 
-// fewBytes is the length of items which it is cheaper to read again than to keep.
+// fewBytes is the length up to which it is cheaper to decode an item again than to
+// keep it decoded.
 const fewBytes = 512
 
-// jsonItem returns what the item says; what is of the wrong type Parse has noted.
+// jsonItem returns the decoded item. Parse has already noted members of a wrong type.
 func (e *Entry) jsonItem() *jsonItem {
 	if e.json != nil {
 		return e.json
 	}
 	item := new(jsonItem)
-	_ = unmarshalItem(e.raw, item)
+	_ = exactjson.Unmarshal(e.raw, item)
 	return item
 }
 
-// jsonID reads an id: a string, or a number as it is written.
+// jsonID reads an id: a string, or a number as written.
 func jsonID(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -354,8 +355,7 @@ func (e *Entry) jsonText(what string) Text {
 	return t
 }
 
-// JSON returns the item of a JSON Feed as it was published; nil in the XML
-// formats.
+// JSON returns the item of a JSON Feed as published; nil in the XML formats.
 func (e *Entry) JSON() json.RawMessage {
 	if e.format() != JSONFeed {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// archivedSites is an archived feed, each document with an ETag.
-func archivedSites() *sites {
-	return &sites{replies: map[string]reply{
-		feedURL:              {header: []string{`Etag: "3"`}, body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
-		"http://a.example/2": {header: []string{`Etag: "2"`}, body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="/1"/>`)},
-		"http://a.example/1": {header: []string{`Etag: "1"`}, body: feed("urn:1", `<fh:archive/>`)},
+// archivedSites is an archived feed; each document has an ETag.
+func archivedSites() *feedtest.Sites {
+	return &feedtest.Sites{Replies: map[string]feedtest.Reply{
+		feedURL:              {Header: []string{`Etag: "3"`}, Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
+		"http://a.example/2": {Header: []string{`Etag: "2"`}, Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="/1"/>`)},
+		"http://a.example/1": {Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<fh:archive/>`)},
 	}}
 }
 
-// walked returns what comes of a walk, a word for each yield.
+// walked returns what a walk yields, a word for each yield.
 func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
 	t.Helper()
 	for doc, err := range c.Walk(t.Context(), feedURL, opt) {
@@ -41,17 +41,17 @@ func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
 	return yields
 }
 
-// learn walks over the sites, and returns what is known afterwards. The server
-// answers with 304 from then on.
-func learn(t *testing.T, s *sites) map[string]Known {
+// learn walks over the sites, and returns what is known afterwards. From then on the server
+// answers with 304.
+func learn(t *testing.T, s *feedtest.Sites) map[string]Known {
 	t.Helper()
 	known := map[string]Known{}
-	for doc, err := range s.client().Walk(t.Context(), feedURL, nil) {
+	for doc, err := range clientOf(s).Walk(t.Context(), feedURL, nil) {
 		require.NoError(t, err)
 		known[doc.URL] = doc.Known()
-		s.replies[doc.URL] = reply{status: 304}
+		s.Replies[doc.URL] = feedtest.Reply{Status: 304}
 	}
-	s.took()
+	s.Took()
 	return known
 }
 
@@ -59,7 +59,7 @@ func knownOf(known map[string]Known) func(string) Known {
 	return func(url string) Known { return known[url] }
 }
 
-// A feed that has not changed leads on to an archive that is pending.
+// After a feed that has not changed, the walk continues at an archive that is pending.
 func TestWalkUnchangedHead(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		s := archivedSites()
@@ -67,21 +67,21 @@ func TestWalkUnchangedHead(t *testing.T) {
 		delete(known, "http://a.example/2")
 		delete(known, "http://a.example/1")
 		fresh := archivedSites()
-		s.replies["http://a.example/2"], s.replies["http://a.example/1"] =
-			fresh.replies["http://a.example/2"], fresh.replies["http://a.example/1"]
-		client := s.client()
+		s.Replies["http://a.example/2"], s.Replies["http://a.example/1"] =
+			fresh.Replies["http://a.example/2"], fresh.Replies["http://a.example/1"]
+		client := clientOf(s)
 		client.Policy.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
 			walked(t, client, &WalkOptions{Known: knownOf(known)}))
-		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.took())
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
 
 		// What has been processed ends it; what is pending is gone on to.
 		processed := func(url string) bool { return url == "http://a.example/2" }
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{
 			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
 		}))
-		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.took())
+		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
 
 		// A feed that had nothing older still has not.
 		last := known[feedURL]
@@ -92,72 +92,72 @@ func TestWalkUnchangedHead(t *testing.T) {
 	}
 }
 
-// Archives that are known are passed conditionally, by 304 or by digest.
+// A walk passes known archives conditionally, by 304 or by digest.
 func TestWalkKnownArchives(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		for _, byDigest := range []bool{false, true} {
 			s := archivedSites()
 			known := learn(t, s)
 			grown := feed("urn:4", `<link rel="prev-archive" href="/2"/>`)
-			s.replies[feedURL] = reply{header: []string{`Etag: "4"`}, body: grown}
+			s.Replies[feedURL] = feedtest.Reply{Header: []string{`Etag: "4"`}, Body: grown}
 			conditions := []string{feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, `http://a.example/1 If-None-Match: "1"`}
 			if byDigest {
 				conditions = []string{feedURL, "http://a.example/2", "http://a.example/1"}
 				for url, k := range known {
 					known[url] = Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
 				}
-				s.replies = archivedSites().replies
-				s.replies[feedURL] = reply{body: grown}
+				s.Replies = archivedSites().Replies
+				s.Replies[feedURL] = feedtest.Reply{Body: grown}
 			}
-			client := s.client()
+			client := clientOf(s)
 			client.Policy.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
 				walked(t, client, &WalkOptions{Known: knownOf(known)}))
-			require.Equal(t, conditions, s.took())
+			require.Equal(t, conditions, s.Took())
 		}
 	}
 }
 
-// A loop that leads through documents which have not changed is noticed too.
+// A loop through documents that have not changed is noticed too.
 func TestWalkKnownLoop(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	k := known["http://a.example/1"]
 	k.Older = feedURL
 	known["http://a.example/1"] = k
-	yields := walked(t, s.client(), &WalkOptions{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
 	require.Len(t, yields, 4)
 	require.Contains(t, yields[3], "loop: "+feedURL)
-	require.Len(t, s.took(), 3)
+	require.Len(t, s.Took(), 3)
 }
 
-// An archive that is not found has the feed asked once more, conditionally:
-// that it has not changed means that the archive is missing.
+// If an archive is not found, the walk asks for the feed again, conditionally: if that has
+// not changed, the archive is missing.
 func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
-	s.replies["http://a.example/2"] = reply{status: 404}
-	yields := walked(t, s.client(), &WalkOptions{Known: knownOf(known)})
+	s.Replies["http://a.example/2"] = feedtest.Reply{Status: 404}
+	yields := walked(t, clientOf(s), &WalkOptions{Known: knownOf(known)})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])
 	require.Contains(t, yields[1], "status: http://a.example/2")
 	require.Equal(t, []string{
 		feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, feedURL + ` If-None-Match: "3"`,
-	}, s.took())
+	}, s.Took())
 }
 
-// Merge says that a document has not changed, and gives what else there is.
+// Merge reports that a document has not changed, and returns everything else.
 func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
-	client := s.client()
+	client := clientOf(s)
 	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
 	var unchanged *Unchanged
 	require.ErrorAs(t, err, &unchanged)
 	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
 	require.Nil(t, h, "nothing was read")
 
-	s.replies["http://a.example/2"] = archivedSites().replies["http://a.example/2"]
+	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
 	delete(known, "http://a.example/2")
 	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
 	require.ErrorAs(t, err, &unchanged)
@@ -170,9 +170,8 @@ func TestMergeUnchanged(t *testing.T) {
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
 
-// A caller that stores what a walk yields, and answers Processed from its store,
-// gets what it would get without one: of every site, also where the documents go
-// by other names.
+// A caller that stores what a walk yields, and answers Processed from its store, gets what
+// it would get without a store: for every site, also where documents have several URLs.
 func TestProcessedMeanwhile(t *testing.T) {
 	for _, file := range walks(t) {
 		text, err := os.ReadFile(file)
@@ -211,8 +210,8 @@ func TestProcessedMeanwhile(t *testing.T) {
 	}
 }
 
-// A walk over a history that another walk has stored in part reads the rest, given
-// what that one has left pending.
+// A walk over a history that another walk has stored in part reads the rest, if given what
+// that one left pending.
 func TestProcessedInPart(t *testing.T) {
 	for stored := range 4 {
 		site := feedtest.Serve(t, threeDocuments)

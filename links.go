@@ -1,19 +1,18 @@
 package feedhistory
 
 import (
-	"bytes"
-	"cmp"
-	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// The link relations that tie a logical feed's documents together (RFC 5005
-// §3 and §4), and the few others that this package acts upon.
+// The link relations that connect the documents of a logical feed (RFC 5005 §3 and
+// §4), and the others that this package uses.
 const (
 	RelAlternate   = "alternate"
 	RelCurrent     = "current"
@@ -31,19 +30,19 @@ const (
 // A Link is a link of a document's head section or of an entry.
 type Link struct {
 	Rel      string // the relation's registered name, or an IRI; never empty
-	Href     string // absolute where the base allows, otherwise as published
-	Type     string // media type, as a hint; "" if none is given
+	Href     string // absolute if the base allows, otherwise as published
+	Type     string // the media type, as a hint; "" if none is given
 	Title    string // "" if none is given
-	HrefLang string // language of the target; "" if none is given
-	Length   string // length in octets, as published; "" if none is given
+	HrefLang string // the language of the target; "" if none is given
+	Length   string // the length in bytes, as published; "" if none is given
 }
 
 // Links are the links of one head section or entry, in document order.
 type Links []Link
 
 // Rel returns the first link with the given relation. Of several links to other
-// documents of the history, it prefers those whose type is a feed's, or is not
-// given; web pages come last.
+// documents of the history, it prefers those whose type is that of a feed, or is not
+// given; links to web pages come last.
 func (l Links) Rel(rel string) (first Link, ok bool) {
 	for _, link := range l {
 		if link.Rel != rel || ok && link.distance() >= first.distance() {
@@ -56,15 +55,15 @@ func (l Links) Rel(rel string) (first Link, ok bool) {
 	return first, ok
 }
 
-// mostTargets is how many links of one relation are tried.
+// mostTargets is the maximum number of links of one relation to try.
 const mostTargets = 4
 
-// targets returns where the links with the given relation lead, in the order in
-// which to try them: each target once.
+// targets returns the targets of the links with the given relation, each once, in the
+// order in which to try them.
 func (l Links) targets(rel string) (urls []string) {
 	for distance := range 3 {
 		for _, link := range l {
-			url := withoutFragment(link.Href)
+			url := iri.WithoutFragment(link.Href)
 			if link.Rel == rel && link.distance() == distance && len(urls) < mostTargets && !slices.Contains(urls, url) {
 				urls = append(urls, url)
 			}
@@ -73,8 +72,8 @@ func (l Links) targets(rel string) (urls []string) {
 	return urls
 }
 
-// distance says how far the type of a link is from that of a feed: 0 if it may be
-// one, 2 if it is a web page.
+// distance returns how far the type of a link is from a feed's: 0 if the target may
+// be a feed, 2 if it is a web page, 1 otherwise.
 func (l Link) distance() int {
 	mediaType, _, _ := strings.Cut(l.Type, ";")
 	switch strings.ToLower(trim(mediaType)) {
@@ -87,7 +86,7 @@ func (l Link) distance() int {
 	return 1
 }
 
-// isHistory reports whether a relation leads to other documents of a feed.
+// isHistory reports whether links with the relation lead to other documents of a feed.
 func isHistory(rel string) bool {
 	switch rel {
 	case RelFirst, RelLast, RelNext, RelPrevious, RelCurrent, RelPrevArchive, RelNextArchive:
@@ -96,8 +95,8 @@ func isHistory(rel string) bool {
 	return false
 }
 
-// lose notes the relations of a link of the head section that cannot be used, as
-// its rel has them.
+// lose records the relations, as an attribute rel lists them, of a link of the head
+// section that cannot be used.
 func (d *Document) lose(rel string) {
 	for value := range strings.FieldsSeq(rel) {
 		if name, _ := relation(value); isHistory(name) && !slices.Contains(d.lost, name) {
@@ -106,26 +105,25 @@ func (d *Document) lose(rel string) {
 	}
 }
 
-// loses reports whether there is a link with the given relation, but none that
-// can be used.
+// loses reports whether there is a link with the given relation, but none that is
+// usable.
 func (d *Document) loses(rel string) bool { return slices.Contains(d.lost, rel) && !d.Links.has(rel) }
 
-// says reports whether there is a link with one of the relations, whether or not
-// it can be used.
+// says reports whether there is a link with one of the relations, usable or not.
 func (d *Document) says(rels ...string) bool {
 	return d.Links.has(rels...) || slices.ContainsFunc(rels, d.loses)
 }
 
-// has reports whether any of the relations is there.
+// has reports whether there is a link with any of the relations.
 func (l Links) has(rels ...string) bool {
 	return slices.ContainsFunc(l, func(link Link) bool { return slices.Contains(rels, link.Rel) })
 }
 
 const ianaRelation = "http://www.iana.org/assignments/relation/"
 
-// relation returns the registered name that one value of a rel attribute
-// stands for, and whether it had to be read leniently: relations are
-// case-sensitive (RFC 4287 §4.2.7.2), but feeds misspell them.
+// relation returns the registered name that one value of a rel attribute means, and
+// whether it had to be read leniently: relations are case-sensitive (RFC 4287
+// §4.2.7.2), but feeds misspell them.
 func relation(value string) (rel string, lenient bool) {
 	if known(value) {
 		return value, false
@@ -160,13 +158,12 @@ func known(rel string) bool {
 	return false
 }
 
-// maxHeaderLinks is how many links of a response's header are kept.
+// maxHeaderLinks is the maximum number of links from a response's header.
 const maxHeaderLinks = 1000
 
-// headerLinks reads Link header fields (RFC 8288), and what relations those
-// have that are too long, or too many. A link whose anchor names another context
-// than the document itself is left out, as is one whose relation has no meaning
-// here.
+// headerLinks reads Link header fields (RFC 8288). It also returns the relations of
+// links that are too long, or too many. It leaves out links whose anchor names a
+// context other than the document, and those whose relation has no meaning here.
 func headerLinks(fields []string, base string, longest int) (links Links, lost []string) {
 	for _, field := range fields {
 		for {
@@ -176,14 +173,14 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 				break
 			}
 			if !utf8.ValidString(target) {
-				target = fetch.Escape(target) // the same URL: these bytes would be sent so
+				target = fetch.Escape(target) // the same URL: a request would escape these bytes
 			}
-			if anchor, ok := params["anchor"]; ok && withoutFragment(resolve(base, anchor)) != withoutFragment(base) {
+			if anchor, ok := params["anchor"]; ok && iri.WithoutFragment(iri.Resolve(base, anchor)) != iri.WithoutFragment(base) {
 				continue
 			}
 			href := ""
 			if len(target) <= longest {
-				href = resolve(base, target)
+				href = iri.Resolve(base, target)
 			}
 			for rel := range strings.FieldsSeq(params["rel"]) {
 				name, _ := relation(rel)
@@ -203,187 +200,141 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 	return links, lost
 }
 
-// A reference is a URI or IRI reference in its five components (RFC 3986 §3).
-// net/url is not used here, since it rewrites what it parses (%7E becomes ~),
-// and a rewritten URL is another identity.
-type reference struct {
-	scheme, authority, path, query, fragment string
-	hasAuthority, hasQuery, hasFragment      bool
-}
-
-// split takes a reference apart as the expression of RFC 3986 Appendix B does.
-func split(s string) (r reference) {
-	if i := strings.IndexByte(s, '#'); i >= 0 {
-		s, r.fragment, r.hasFragment = s[:i], s[i+1:], true
+// addHeader adds what the HTTP response says and the document does not.
+func (r *reader) addHeader(h http.Header) {
+	if h == nil {
+		return
 	}
-	if i := strings.IndexByte(s, '?'); i >= 0 {
-		s, r.query, r.hasQuery = s[:i], s[i+1:], true
+	modified := h.Get("Last-Modified")
+	if t, err := http.ParseTime(modified); err == nil {
+		r.doc.LastModified = t
+	} else if t, ok := r.dates.read(modified); ok { // not by RFC 9110, such as a day of one digit
+		r.doc.LastModified = t
 	}
-	if i := strings.IndexByte(s, ':'); i > 0 && isScheme(s[:i]) {
-		r.scheme, s = s[:i], s[i+1:]
-	}
-	if strings.HasPrefix(s, "//") {
-		s, r.hasAuthority = s[2:], true
-		if i := strings.IndexByte(s, '/'); i >= 0 {
-			r.authority, s = s[:i], s[i:]
-		} else {
-			r.authority, s = s, ""
-		}
-	}
-	r.path = s
-	return r
-}
-
-func isScheme(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		letter := 'a' <= c && c <= 'z'
-		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(s[i]))) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func (r reference) String() string {
-	var b strings.Builder
-	b.Grow(len(r.scheme) + len(r.authority) + len(r.path) + len(r.query) + len(r.fragment) + 5)
-	if r.scheme != "" {
-		b.WriteString(r.scheme)
-		b.WriteByte(':')
-	}
-	if r.hasAuthority {
-		b.WriteString("//")
-		b.WriteString(r.authority)
-	}
-	b.WriteString(r.path)
-	if r.hasQuery {
-		b.WriteByte('?')
-		b.WriteString(r.query)
-	}
-	if r.hasFragment {
-		b.WriteByte('#')
-		b.WriteString(r.fragment)
-	}
-	return b.String()
-}
-
-const maxReference = 64 << 10
-
-// resolve makes ref absolute by RFC 3986 §5.2, strictly. Characters are never
-// escaped, unescaped or changed in case, so that IRIs stay IRIs (erratum 1806
-// of RFC 5005). Without an absolute base a relative reference stays as it is,
-// and so does one that is too long to be meant.
-func resolve(base, ref string) string {
-	ref = trim(ref)
-	if len(ref) > maxReference {
-		return ref
-	}
-	r := split(ref)
-	if r.scheme != "" && !strings.Contains(r.path, "/.") {
-		return ref
-	}
-	b := split(base)
-	if r.scheme == "" && b.scheme == "" {
-		return ref
-	}
-	return transform(b, r).String()
-}
-
-// transform is the algorithm of RFC 3986 §5.2.2, for the base b.
-func transform(b, r reference) reference {
-	switch {
-	case r.scheme != "":
-		r.path = removeDots(r.path)
-		return r
-	case r.hasAuthority:
-		r.path = removeDots(r.path)
-	case r.path == "":
-		r.path = b.path
-		if !r.hasQuery {
-			r.query, r.hasQuery = b.query, b.hasQuery
-		}
-		r.authority, r.hasAuthority = b.authority, b.hasAuthority
-	default:
-		if r.path[0] != '/' {
-			r.path = mergePaths(b, r.path)
-		}
-		r.path = removeDots(r.path)
-		r.authority, r.hasAuthority = b.authority, b.hasAuthority
-	}
-	r.scheme = b.scheme
-	return r
-}
-
-// mergePaths is RFC 3986 §5.2.3: all but the last segment of the base's path stays.
-func mergePaths(b reference, path string) string {
-	if b.hasAuthority && b.path == "" {
-		return "/" + path
-	}
-	return b.path[:strings.LastIndexByte(b.path, '/')+1] + path
-}
-
-// removeDots is RFC 3986 §5.2.4.
-func removeDots(path string) string {
-	if !strings.Contains(path, "/.") && !strings.HasPrefix(path, ".") {
-		return path
-	}
-	out := make([]byte, 0, len(path))
-	for in := path; in != ""; {
+	own := r.doc.Links
+	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
+	for _, link := range links {
 		switch {
-		case strings.HasPrefix(in, "../"):
-			in = in[3:]
-		case strings.HasPrefix(in, "./"):
-			in = in[2:]
-		case strings.HasPrefix(in, "/./"), in == "/.":
-			in = cmp.Or(in[2:], "/")
-		case strings.HasPrefix(in, "/../"), in == "/..":
-			in = cmp.Or(in[3:], "/")
-			out = out[:max(0, bytes.LastIndexByte(out, '/'))]
-		case in == ".", in == "..":
-			in = ""
+		case own.has(link.Rel):
+		case len(r.doc.Links) >= r.limits.HeadLinks:
+			r.doc.lose(link.Rel)
 		default:
-			end := strings.IndexByte(in[1:], '/') + 1
-			if end == 0 {
-				end = len(in)
-			}
-			out, in = append(out, in[:end]...), in[end:]
+			r.doc.Links = append(r.doc.Links, link)
 		}
 	}
-	return string(out)
-}
-
-// requestURL turns an absolute IRI into the URI that goes on the wire
-// (RFC 3987 §3.1), with all escaped that a request may not have; the host's
-// name is left to net/http.
-func requestURL(iri string) string {
-	r := split(iri)
-	r.path, r.query = fetch.Escape(r.path), fetch.Escape(r.query)
-	r.fragment, r.hasFragment = "", false
-	return r.String()
-}
-
-// writable returns a reference as it may be written: the characters that no IRI
-// has are escaped, as they would be in a request (RFC 3987 §3.1).
-func writable(ref string) string {
-	i := strings.IndexFunc(ref, notInIRI)
-	if i < 0 {
-		return ref
+	for _, rel := range lost {
+		r.doc.lose(rel)
 	}
-	var b strings.Builder
-	for _, c := range ref {
-		if notInIRI(c) {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteRune(c)
+}
+
+// atomLink reads atom:link, in either format, and appends its links.
+func (r *reader) atomLink(links Links) Links {
+	link, offset, rel := Link{}, r.s.Offset(), ""
+	for _, a := range r.s.Attrs() {
+		if a.Space != "" {
+			continue
+		}
+		switch a.Local {
+		case "rel":
+			rel = trim(a.Value())
+		case "href":
+			link.Href = a.Value()
+		case "type":
+			link.Type = a.Value()
+		case "title":
+			link.Title = a.Value()
+		case "hreflang":
+			link.HrefLang = a.Value()
+		case "length":
+			link.Length = a.Value()
 		}
 	}
-	return b.String()
+	if _, ok := r.s.Attr("", "href"); !ok {
+		r.note("link-without-href", "a link without href: its text is used instead, if there is any", offset)
+		base := r.currentBase()
+		if link.Href = r.plainText(); link.Href == "" {
+			r.lose(rel)
+			return links
+		}
+		link.Href = r.absolute(base, link.Href, offset)
+	} else {
+		link.Href = r.reference(link.Href, offset)
+	}
+	if link.Href == "" {
+		r.lose(rel)
+		return links
+	}
+	if rel == "" {
+		link.Rel = RelAlternate
+		return append(links, link)
+	}
+	return r.appendRelations(links, link, rel, offset)
 }
 
-func notInIRI(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"{}|\\^`", c) }
+// maxRelations is the maximum number of relations of one link.
+const maxRelations = 16
 
-func withoutFragment(u string) string {
-	u, _, _ = strings.Cut(u, "#")
-	return u
+// appendRelations appends the link once for each relation in rel: there is one by the
+// specification, but some feeds have a list.
+func (r *reader) appendRelations(links Links, link Link, rel string, offset int) Links {
+	if strings.ContainsAny(rel, " \t\r\n") {
+		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
+	}
+	n := 0
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
+		name, lenient := relation(value)
+		if lenient {
+			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
+		}
+		link.Rel = name
+		links = append(links, link)
+	}
+	return links
+}
+
+// lose records the relations of a link that cannot be used, if the head section has it.
+func (r *reader) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
+}
+
+// appendText appends the link whose target is the current element's text.
+func (r *reader) appendText(links Links, rel string) Links {
+	offset, base := r.s.Offset(), r.currentBase()
+	ref := r.plainText()
+	if ref == "" {
+		return links
+	}
+	return r.appendLink(links, Link{Rel: rel, Href: ref}, base, offset)
+}
+
+// appendLink appends a link, unless its target is too long.
+func (r *reader) appendLink(links Links, link Link, base string, offset int) Links {
+	if link.Href = r.absolute(base, link.Href, offset); link.Href == "" {
+		return links
+	}
+	return append(links, link)
+}
+
+// reference makes a reference of the current element absolute; "" if it is
+// longer than the limit.
+func (r *reader) reference(ref string, offset int) string {
+	return r.absolute(r.currentBase(), ref, offset)
+}
+
+func (r *reader) absolute(base, ref string, offset int) string {
+	abs := ref
+	if len(ref) <= r.limits.URL {
+		abs = iri.Resolve(base, ref)
+	}
+	if len(abs) > r.limits.URL {
+		r.note("url-too-long", "a link longer than the limit is left out", offset)
+		return ""
+	}
+	return abs
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// What is not well-formed is read a second time, mended: package xmlscan says
-// how. Well-formed documents never come here.
+// A document that is not well-formed is read a second time and mended; package xmlscan
+// says how. Well-formed documents never come here.
 
-// A mending is what a reader knows of damage. A place of -1 is none.
+// A mending is what a reader knows of damage. A place of -1 means that there is none.
 type mending struct {
 	entryMending
-	leftOut     int  // where the first entry begins that is left out, as its id is damaged
-	twoInOne    int  // where the first one begins that damage has made of two
-	loose       int  // where a part of an entry stands in no entry
-	linkInEntry bool // an entry without an end tag has a link that may be the feed's,
-	linkAt      int  // and begins here
+	leftOut     int  // the first entry that is left out because its id is damaged
+	twoInOne    int  // the first entry that damage has made of two
+	loose       int  // a part of an entry that is in no entry
+	linkInEntry bool // an entry without an end tag has a link that may be the feed's
+	linkAt      int  // that entry
 }
 
-// An entryMending is what it knows of damage in the current entry.
+// An entryMending is what a reader knows of damage in the current entry.
 type entryMending struct {
-	begun       int  // repairs before it
-	idGarbled   bool // its id is damaged,
-	linkGarbled bool // and so is its link
-	ids         int  // elements that it has for an id,
-	joined      bool // of which one says another than the first
+	begun       int  // the number of repairs before it
+	idGarbled   bool // its id is damaged
+	linkGarbled bool // its link is damaged
+	ids         int  // the number of its id elements
+	joined      bool // one of them differs from the first
 }
 
-// mend returns a reader that has read the document of r once more, if that is
-// not well-formed; r itself, if it is, or if this has not helped.
+// mend returns a reader that has read the document of r again, mended, if it is not
+// well-formed. It returns r if it is, or if mending does not help.
 func (p Parser) mend(r *reader) *reader {
 	if p.Strict || !r.isBroken() {
 		return r
@@ -41,19 +41,19 @@ func (p Parser) mend(r *reader) *reader {
 	if r.doc.Format == 0 {
 		var page bool
 		if begin, page = feedIn(r.text); page {
-			r.failAt(0, ReasonNotFeed, clauseFeed, htmlPage)
+			r.failPage(0)
 			return r
 		}
 		if begin < 0 {
 			return r
 		}
-		scanned = strings.Repeat(" ", begin) + r.text[begin:] // what is left stays in its place
+		scanned = strings.Repeat(" ", begin) + r.text[begin:] // which keeps the offsets
 	}
 	again := p.textReader(r.text, r.doc.URL)
 	again.decoding = r.decoding
 	again.addNotes(r.decoding)
 	if begin > 0 {
-		again.note("content-before-root", "something stands before the feed", 0)
+		again.note("content-before-root", "there is something before the feed", 0)
 	}
 	again.s = xmlscan.Mend(scanned, p.scanLimits())
 	again.s.Around(r.doc.URL)
@@ -70,7 +70,7 @@ func (r *reader) isBroken() bool {
 		return r.err.Reason == ReasonNotFeed
 	}
 	if limit, ok := errors.AsType[*xmlscan.LimitError](r.s.Err()); ok {
-		return limit.Limit == "depth" || limit.Limit == "namespaces" // elements without end tags add up to that
+		return limit.Limit == "depth" || limit.Limit == "namespaces" // which elements without end tags may reach
 	}
 	return is[*xmlscan.SyntaxError](r.s.Err())
 }
@@ -82,13 +82,11 @@ func (r *reader) isTruncated() bool {
 
 func (r *reader) isLimited() bool { return is[*xmlscan.LimitError](r.s.Err()) }
 
-const htmlPage = "an HTML page stands where the feed should be"
-
-// mostBefore is how much may stand before a feed.
+// mostBefore is the maximum length of what comes before a feed.
 const mostBefore = 64 << 10
 
-// feedIn returns where a feed begins in a text that begins with something else,
-// such as the warnings of a script; -1 if there is none, or it is part of that.
+// feedIn returns where a feed begins in a text that begins with something else, such as
+// the warnings of a script; -1 if there is no feed, or if it is inside something else.
 // page reports whether the text is an HTML page.
 func feedIn(text string) (begin int, page bool) {
 	head := lowerASCII(text[:min(len(text), mostBefore)])
@@ -120,9 +118,9 @@ func feedIn(text string) (begin int, page bool) {
 		}
 	}
 	switch {
-	case s.Err() != nil: // something is open there
+	case s.Err() != nil: // an element is open there
 		return -1, false
-	case tokens == 2: // comments at most
+	case tokens == 2: // there are only comments
 		return 0, false
 	}
 	return begin, false
@@ -139,7 +137,7 @@ func hasTag(text string) bool {
 	}
 }
 
-// indexTag returns where a start tag is in text.
+// indexTag returns the offset of a start tag in text; -1 if there is none.
 func indexTag(text, tag string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], tag)
@@ -161,8 +159,8 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// idText reads the current element as an entry's id, and notices where it is not
-// what was written, or another than the entry has already.
+// idText reads the current element as an entry's id, and notices if it is damaged, or
+// differs from the one that the entry already has.
 func (r *reader) idText(e *Entry) string {
 	garbled := r.s.Garbled()
 	id := r.plainText()
@@ -175,7 +173,7 @@ func (r *reader) idText(e *Entry) string {
 	return id
 }
 
-// isIDLost reports whether the entry that ends here has a part of an id alone.
+// isIDLost reports whether the entry that ends here has only a part of an id.
 func (r *reader) isIDLost(e *Entry) bool {
 	if e.ID != "" || r.ids > 0 || r.s.Mended() == r.begun {
 		return false
@@ -196,7 +194,7 @@ func (r *reader) isIDLost(e *Entry) bool {
 	}
 }
 
-// leaveOut leaves out an entry whose identity is damaged: it would be another.
+// leaveOut leaves out an entry whose id is damaged: it would be another entry.
 func (r *reader) leaveOut() {
 	r.entries = r.entries[:len(r.entries)-1]
 	if r.leftOut < 0 {
@@ -204,8 +202,8 @@ func (r *reader) leaveOut() {
 	}
 }
 
-// notice remembers the current element of the head section, if it is one that
-// entries alone have.
+// notice remembers the current element of the head section, if only entries have such
+// elements.
 func (r *reader) notice() {
 	if r.loose >= 0 || len(r.doc.Entries) == 0 {
 		return
@@ -217,7 +215,7 @@ func (r *reader) notice() {
 	}
 }
 
-// mendEntry makes what an entry says well-formed, at the end of one that is not.
+// mendEntry makes an entry that has just ended well-formed.
 func (r *reader) mendEntry(e *Entry) {
 	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
@@ -229,14 +227,14 @@ func (r *reader) mendEntry(e *Entry) {
 	e.lenient = false
 }
 
-// hasTwoLinks reports whether an item, which RSS gives one link, has two.
+// hasTwoLinks reports whether an item of RSS, which should have one link, has two.
 func (r *reader) hasTwoLinks(e *Entry) bool {
 	link, _ := e.Links.Rel(RelAlternate)
 	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
 }
 
-// mendedText returns the element that has just ended, well-formed. What stands
-// between one without an end tag and the next is no part of it.
+// mendedText returns the element that has just ended, well-formed. White space between
+// an element without an end tag and the next element is not part of it.
 func (r *reader) mendedText(raw string, sc *scope) string {
 	if r.s.Unclosed() {
 		raw = strings.TrimRight(raw, " \t\r\n")
@@ -244,35 +242,35 @@ func (r *reader) mendedText(raw string, sc *scope) string {
 	return xmlscan.MendElement(raw, sc.bindings)
 }
 
-// A damage is what may be missing of a document that was read to its end.
+// A damage is what may be missing from a document that was read to its end.
 type damage struct {
 	err     *ParseError
-	entries bool // are missing, not only a link
+	entries bool // entries may be missing, not only a link
 }
 
-// findDamage says what mending has not brought back, or may not have.
+// findDamage finds what mending has not restored, or may not have restored.
 func (r *reader) findDamage() {
 	if r.err != nil || r.s.Err() != nil {
 		return
 	}
 	if at, ok := r.swallowed(); ok {
-		r.failAt(at, ReasonMalformed, clauseXML, "damage has made an entry a part of another element, so that it is not read")
+		r.failAt(at, ReasonMalformed, clauseXML, "because of damage, an entry is inside another element, where it is not read")
 	} else if r.leftOut >= 0 {
-		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out, as its id is damaged")
+		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out because its id is damaged")
 	} else if r.twoInOne >= 0 {
-		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links for one: damage has made one of two entries")
+		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
 	} else if r.loose >= 0 && r.s.Mended() > 0 {
-		r.damaged(r.loose, true, "a part of an entry stands in no entry: the rest is not read")
+		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {
 		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
 	} else if at, ok := r.s.Outside(); ok {
-		r.damaged(at, false, "damage outside the entries: a link to older ones may be what was lost")
+		r.damaged(at, false, "damage outside the entries: a link to older entries may be lost")
 	} else if r.linkInEntry {
-		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may be the feed's")
+		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may belong to the feed")
 	}
 }
 
-// swallowed returns where the first entry is a part of something else.
+// swallowed returns the place of the first entry that is inside something else.
 func (r *reader) swallowed() (at int, ok bool) {
 	if at, ok = r.s.Swallowed(); ok {
 		return at, true
@@ -294,7 +292,7 @@ func (r *reader) damaged(at int, entries bool, what string) {
 	r.doc.damage, r.err = &damage{r.err, entries}, nil
 }
 
-// entryAfterRoot returns where the first entry is after the root element.
+// entryAfterRoot returns the place of the first entry after the root element.
 func (r *reader) entryAfterRoot() (at int, ok bool) {
 	end := r.s.Offset()
 	tag := "<item"
@@ -305,33 +303,33 @@ func (r *reader) entryAfterRoot() (at int, ok bool) {
 	return end + at, at >= 0
 }
 
-// Damage says what may be missing of a document that was read to its end,
-// although it is not well-formed, as part of a feed of the given kind:
+// Damage reports what may be missing from a document that was read to its end, although
+// it is not well-formed, as part of a feed of the given kind:
 //
 //   - entries, if there are some after the end of the root element;
-//   - the link to an older document, if there is none, and anything outside the
+//   - the link to an older document, if there is none, and something outside the
 //     entries had to be mended: an element without an end tag, an end tag without
-//     an element, a tag or value without an end, or with something in it that has
-//     no place there. In a Complete feed no link is missed. Attributes that only
+//     an element, a tag or value without an end, or one with something in it that
+//     does not belong there. A Complete feed needs no such link. Attributes that only
 //     lack quotes or a value, end tags in another case, and a "<" that begins no
-//     markup cost nothing else.
+//     markup lose nothing.
 //
-// It is nil if there is nothing of the kind.
+// It is nil if nothing is missing.
 func (d *Document) Damage(feed Kind) *ParseError {
 	if d.damage == nil {
 		return nil
 	}
 	_, onward := d.Links.Rel(feed.older())
-	onward = onward || d.loses(feed.older()) // which is a gap of its own
+	onward = onward || d.loses(feed.older()) // which is another gap
 	if !d.damage.entries && (onward || feed == Complete) {
 		return nil
 	}
 	return d.damage.err
 }
 
-// Missing returns the gaps within a document that was read to its end, as part of
-// a feed of the given kind: its Gaps, and one for its Damage. Walk yields them
-// after it.
+// Missing returns the gaps within a document that was read to its end, as part of a
+// feed of the given kind: its Gaps, and one for its Damage. Walk yields them after the
+// document.
 func (d *Document) Missing(feed Kind) []*Gap {
 	gaps := slices.Clip(d.Gaps)
 	if err := d.Damage(feed); err != nil {

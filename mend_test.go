@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
 )
 
@@ -58,11 +59,11 @@ func TestMendedEntriesAreTheSame(t *testing.T) {
 	require.Equal(t, alone[0].Digest(), damaged[1].Digest(), "what stands between entries is no part of them")
 }
 
-// What damage may have cost, although the document was read to its end, is said:
-// an entry that is no longer one, and an id that nobody wrote.
+// What damage may have lost, although the document was read to its end, is reported: an
+// entry that is no longer one, and an id that nobody wrote.
 func TestWhatDamageCosts(t *testing.T) {
 	const link = `<link rel="prev-archive" href="1"/>`
-	feed := func(s string) string { return `<feed xmlns="` + nsAtom + `">` + link + s + `</feed>` }
+	feed := func(s string) string { return `<feed xmlns="` + vocab.Atom + `">` + link + s + `</feed>` }
 	const sound = `<entry><id>0</id></entry>`
 	for _, tt := range []struct {
 		name, text string
@@ -74,19 +75,19 @@ func TestWhatDamageCosts(t *testing.T) {
 		{"an id twice", feed(sound + `<entry><id>1</id><id>1</id><br></entry>`), []string{"0", "1"}, ""},
 		{"two ids in a sound document", feed(sound + `<entry><id>1</id><id>2</id></entry>`), []string{"0", "1"}, ""},
 		{"two entries in one", feed(sound + `<entry><id>1</id><title>a<id>2</id></title></title><id>3</id></entry>`), []string{"0", "1"}, "two ids"},
-		{"an entry without its start tag", feed(sound + `<id>1</id><summary/></entry>` + sound), []string{"0", "0"}, "stands in no entry"},
+		{"an entry without its start tag", feed(sound + `<id>1</id><summary/></entry>` + sound), []string{"0", "0"}, "is outside all entries"},
 		{"an id without its start tag", feed(sound + `<entry>id>1</id><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"two items without ids in one", `<rss><channel>` + link + `<item><link>1</link></item><item><link>2</link><title>a</title></title><link>3</link></item></channel></rss>`,
 			[]string{"http://h/1", "http://h/2"}, "two links"},
 		{"an item's", `<rss><channel>` + link + `<item><guid>0</guid></item><item><foo>1</guid><link>x</link></item></channel></rss>`, []string{"0"}, "id is damaged"},
-		{"a part of an item", `<rss><channel>` + link + `<item><guid>0</guid></item><guid>1</guid></item></channel></rss>`, []string{"0"}, "stands in no entry"},
+		{"a part of an item", `<rss><channel>` + link + `<item><guid>0</guid></item><guid>1</guid></item></channel></rss>`, []string{"0"}, "is outside all entries"},
 		{"an entry in a comment that only lacks an end", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id><!-- x --></entry>` + sound),
-			[]string{"0", "0"}, "part of another element"},
+			[]string{"0", "0"}, "inside another element"},
 		{"entries in a comment", feed(`<entry><id>0</id></entry><!-- <entry><id>1</id></entry> -- <entry/> -->` + sound), []string{"0", "0"}, ""},
-		{"an end that HTML allows", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id> --!></entry>` + sound), []string{"0", "0"}, "part of another element"},
+		{"an end that HTML allows", feed(`<entry><id>0</id><!-- </entry><entry><id>1</id> --!></entry>` + sound), []string{"0", "0"}, "inside another element"},
 		{"an entry in a comment", feed(`<entry><id>0</id><br><!-- </entry><entry><id>1</id></entry><entry><!-- x --><id>2</id></entry>` + sound),
-			[]string{"0", "0"}, "part of another element"},
+			[]string{"0", "0"}, "inside another element"},
 	} {
 		doc, err := Parse(strings.NewReader(tt.text), "http://h/feed")
 		if err == nil && doc.Damage(Archived) != nil {
@@ -105,8 +106,7 @@ func TestWhatDamageCosts(t *testing.T) {
 	}
 }
 
-// A feed that says it is HTML is a feed all the same, if nothing else stands
-// before it.
+// A feed with HTML's DOCTYPE is still a feed, if nothing else comes before it.
 func TestDoctypeOfHTML(t *testing.T) {
 	const item = "<rss><channel><item><guid>1</guid><br></item></channel></rss>"
 	for before, isFeed := range map[string]bool{

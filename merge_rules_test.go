@@ -208,7 +208,7 @@ func TestMergeHead(t *testing.T) {
 	require.Len(t, first.Entries, 1, "the document itself is left as it was")
 }
 
-// Tombstones are listed the latest first.
+// Tombstones are in order of time, the latest first.
 func TestMergeDeletedOrder(t *testing.T) {
 	h := merge(t, &Document{Deleted: []Tombstone{{Ref: "b", When: at(1)}, {Ref: "a", When: at(1)}, {Ref: "c", When: at(2)}}})
 	var refs []string

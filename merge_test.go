@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sequence is a walk over documents that are there already.
+// sequence is a walk over documents that have already been read.
 func sequence(docs ...*Document) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		for _, d := range docs {
@@ -25,7 +25,7 @@ func sequence(docs ...*Document) iter.Seq2[*Document, error] {
 	}
 }
 
-// merge is Merge of documents, newest first, which cannot fail.
+// merge merges documents, newest first, which cannot fail.
 func merge(t require.TestingT, docs ...*Document) *History {
 	h, err := Merge(sequence(docs...))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func parsed(t *testing.T, texts ...string) (docs []*Document) {
 	return docs
 }
 
-// at is a moment, n seconds after the first; zero stands for none.
+// at returns a time n seconds after the first; zero means none.
 func at(n int) time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -73,7 +73,7 @@ func winners(h *History) map[string]*Entry {
 
 var id = rapid.Map(rapid.IntRange(0, 9), strconv.Itoa)
 
-// documents draws documents, with entries as drawn from the generator.
+// documents draws documents, with entries drawn from the generator.
 func documents(entry *rapid.Generator[*Entry], times *rapid.Generator[int]) *rapid.Generator[[]*Document] {
 	document := rapid.Custom(func(t *rapid.T) *Document {
 		return &Document{Updated: at(times.Draw(t, "document time")), Entries: rapid.SliceOfN(entry, 0, 8).Draw(t, "entries")}
@@ -81,7 +81,7 @@ func documents(entry *rapid.Generator[*Entry], times *rapid.Generator[int]) *rap
 	return rapid.SliceOfN(document, 1, 6)
 }
 
-// distinct gives entries times that no two have in common, in random order.
+// distinct gives all entries different times, in random order.
 func distinct(t *rapid.T, docs []*Document) {
 	var all []*Entry
 	for _, d := range docs {
@@ -101,8 +101,8 @@ var (
 	})
 )
 
-// Any split of a set of entries into documents, with any duplicates, merges to
-// the same set.
+// Any set of entries, split into documents in any way and with any duplicates, merges to the
+// same set.
 func TestMergeIsTheSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := documents(datedAny, anyTime).Draw(t, "documents")
@@ -119,8 +119,7 @@ func TestMergeIsTheSet(t *testing.T) {
 	})
 }
 
-// 5005#20: the most recently updated copy wins, in whatever order and split
-// the copies come.
+// 5005#20: the most recently updated copy wins, in any order and split of the copies.
 func TestMergeKeepsTheNewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := documents(datedOnce, anyTime).Draw(t, "documents")
@@ -139,8 +138,8 @@ func TestMergeKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// Where documents have distinct times, the winner does not depend on their
-// order, whichever entries have times and however many of these are equal.
+// If documents have different times, the winner does not depend on their order, whichever
+// entries have times and however many of these are equal.
 func TestMergeIsIndependentOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := documents(datedAny, someTime).Draw(t, "documents")
@@ -154,8 +153,8 @@ func TestMergeIsIndependentOfOrder(t *testing.T) {
 	})
 }
 
-// 5005#21: of the same time, or none, the copy from the most recently updated
-// document wins; without any times the one from the first document.
+// 5005#21: among copies with the same time, or none, the one from the most recently updated
+// document wins; without any times, the one from the first document.
 func TestMergeByDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := documents(datedOnce, rapid.Just(0)).Draw(t, "documents")
@@ -185,8 +184,8 @@ func TestMergeByDocument(t *testing.T) {
 	})
 }
 
-// RFC 6721: an entry is there unless a tombstone is not older than its newest
-// copy, in whatever order and split they come.
+// RFC 6721: an entry exists unless a tombstone is not older than its newest copy, in any order
+// and split.
 func TestMergeTombstones(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := documents(datedOnce, anyTime).Draw(t, "documents")
@@ -230,7 +229,7 @@ func TestMergeTombstones(t *testing.T) {
 	})
 }
 
-// Entries come in the order of the documents, and of where they stood first.
+// Entries are in the order of the documents, and of their first places in these.
 func TestMergeOrder(t *testing.T) {
 	h := merge(t,
 		&Document{Entries: []*Entry{{ID: "5"}, {ID: "4"}}},
@@ -244,8 +243,8 @@ func TestMergeOrder(t *testing.T) {
 	require.Equal(t, []string{"5", "4", "3", "2"}, got)
 }
 
-// A Merger tells at any time what Merge makes of what has come until then, and
-// one that keeps no entries the same of all else.
+// A Merger returns at any time what Merge returns for the documents so far; one that keeps no
+// entries returns the same except for those.
 func TestMerger(t *testing.T) { rapid.Check(t, checkMerger) }
 
 func checkMerger(t *rapid.T) {
@@ -305,7 +304,7 @@ func checkMerger(t *rapid.T) {
 	}
 }
 
-// requireSameHistory compares all but when gaps were found.
+// requireSameHistory compares everything but the times at which gaps were found.
 func requireSameHistory(t require.TestingT, want, got *History) {
 	if want == nil {
 		require.Nil(t, got)

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gofeed is the oracle of Feed and Decode: they say what its parser makes of the
-// same document, field by field, but for these differences. A pattern is that of
-// a file and a field; those of the head section have no dot.
+// gofeed is the oracle for Feed and Decode: they return what its parser returns for the same
+// document, field by field, except for these differences. A pattern matches a file and a
+// field; fields of the head section have no dot.
 var differences = []struct{ pattern, reason string }{
 	{"mended-* *", "gofeed stops at, or skips, what is repaired here"},
 	{"charset-utf-8-as-iso-8859-1.atom Item.*", "bytes that are valid UTF-8 are read as UTF-8, whatever is declared"},
@@ -38,8 +38,8 @@ var differences = []struct{ pattern, reason string }{
 	{"*.atom Item.Author*", "an entry without an author has the feed's (RFC 4287 §4.2.1)"},
 }
 
-// TestFeedAgreesWithGofeed looks at all documents that gofeed can read at all. With
-// FEEDS, it shows how others differ.
+// TestFeedAgreesWithGofeed compares all documents that gofeed can read. With FEEDS, it shows how
+// others differ.
 func TestFeedAgreesWithGofeed(t *testing.T) {
 	used := map[string]bool{}
 	for _, dir := range []string{"testdata/decode", "testdata/parse", "testdata/rfc5005"} {
@@ -63,7 +63,7 @@ func TestFeedAgreesWithGofeed(t *testing.T) {
 	}
 }
 
-// TestPageOfDifferences holds the page for those who come from gofeed to the list.
+// TestPageOfDifferences checks that the page for users of gofeed has the whole list.
 func TestPageOfDifferences(t *testing.T) {
 	page, err := os.ReadFile("examples/fromgofeed/README.md")
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestPageOfDifferences(t *testing.T) {
 	}
 }
 
-// TestOtherFeeds shows, by hand, how other documents are read.
+// TestOtherFeeds shows how other documents are read, for use by hand.
 func TestOtherFeeds(t *testing.T) {
 	for _, pattern := range strings.Fields(os.Getenv("FEEDS")) {
 		for _, file := range glob(t, pattern) {
@@ -113,8 +113,7 @@ func compareWithGofeed(t *testing.T, file string) map[string][2]string {
 	return different
 }
 
-// fieldsOf returns what a struct of gofeed's says in each field, as JSON; times in
-// UTC.
+// fieldsOf returns the fields of one of gofeed's structs as JSON, with times in UTC.
 func fieldsOf(value any) map[string]string {
 	fields := map[string]string{}
 	v := reflect.ValueOf(value)

@@ -9,34 +9,35 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// Limits bound what one document may cost to read. A field that is zero or
-// negative means its default, which real feeds do not reach.
+// Limits bound what one document may cost to read. A field that is zero or negative
+// means its default, which real feeds do not reach.
 //
-// A document beyond a limit is refused with a *ParseError. Three limits concern
-// a single entry, which is then left out and makes a Gap of the document: the
-// length of its id, 4,096 links, and what it takes from its surroundings.
+// A document that exceeds a limit is refused with a *ParseError. Three limits concern
+// a single entry, which is then left out and becomes a Gap of the document: the length
+// of its id, 4,096 links, and what it takes from its surroundings.
 //
-// That last one is fixed. The namespaces, xml:base and xml:lang of a document,
-// and the base in front of each relative reference, are written once but count
-// for each entry. An entry may take 16 times its own length and 1 KiB of them;
-// no honest entry comes near. So everything that is made of a document of n bytes
-// (its links, texts and XML, and the document in another format) comes to at most
-// 80 times n, and 4 KiB for each entry. Of a head section 64 KiB are kept, since
-// each document of a feed that is published again repeats it.
+// The last one is fixed. A document has its namespaces, xml:base and xml:lang once,
+// but each entry needs a copy, and each relative reference needs the base. An entry
+// may take 16 times its own length plus 1 KiB of them; no honest entry comes near
+// that. So everything derived from a document of n bytes (its links, texts and XML,
+// and the document in another format) has at most 80 times n bytes, plus 4 KiB for
+// each entry. Only 64 KiB of a head section are kept, because every document of a
+// republished feed repeats it.
 type Limits struct {
-	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; 16 MiB.
-	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; 200.
-	Depth      int   // Depth is the number of elements open at once; 256.
-	Attributes int   // Attributes is the number of attributes of one element; 256.
-	Namespaces int   // Namespaces is the number of namespaces in scope at one place; 256.
-	Elements   int   // Elements is the number of elements of a document; 1,000,000.
-	Entries    int   // Entries is the number of entries of a document; 50,000.
-	HeadLinks  int   // HeadLinks is the number of links in a head section; 64.
-	ID         int   // ID is the length of an entry's or feed's id in bytes; 4 KiB.
-	URL        int   // URL is the length of a link's target in bytes; 8 KiB.
+	Bytes      int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
+	Ratio      int   // Ratio is that of decompressed to compressed size, beyond the first MiB; the default is 200.
+	Depth      int   // Depth is the number of nested elements; the default is 256.
+	Attributes int   // Attributes is the number of attributes of one element; the default is 256.
+	Namespaces int   // Namespaces is the number of namespaces in scope at one place; the default is 256.
+	Elements   int   // Elements is the number of elements of a document; the default is 1,000,000.
+	Entries    int   // Entries is the number of entries of a document; the default is 50,000.
+	HeadLinks  int   // HeadLinks is the number of links in a head section; the default is 64.
+	ID         int   // ID is the length of an entry's or feed's id in bytes; the default is 4 KiB.
+	URL        int   // URL is the length of a link's target in bytes; the default is 8 KiB.
 }
 
 // withDefaults fills in the fields that are zero or negative.
@@ -61,23 +62,23 @@ func (l Limits) withDefaults() Limits {
 type Parser struct {
 	Limits Limits
 
-	// Header is that of the HTTP response, nil for none. It contributes the
-	// charset of Content-Type, which goes before the XML declaration's where the
-	// bytes allow for it (RFC 7303 §3), Last-Modified, and those Link relations
-	// that the document itself does not have.
+	// Header is the header of the HTTP response; nil means that there is none. It
+	// contributes the charset of Content-Type, which takes precedence over that of
+	// the XML declaration if the bytes permit (RFC 7303 §3), Last-Modified, and
+	// links with relations that the document itself does not have.
 	Header http.Header
 
-	// Strict ends the reading of XML where it is not well-formed, as JSON's does
-	// in any case, but for what harms nobody, such as a bare ampersand. If it is
-	// not set the document is mended there.
+	// Strict makes the parser stop where XML is not well-formed, except at harmless
+	// errors, such as a bare ampersand. Otherwise it mends the document there. It
+	// always stops where JSON is not well-formed.
 	Strict bool
 }
 
-// Parse reads one feed document with the default limits. Relative references
-// resolve against base, the URL where the document was found; it may be empty.
+// Parse reads one feed document with the default limits. Relative references resolve
+// against base, the URL where the document was found, which may be empty.
 //
-// The error is a *ParseError, or what r returned. With a *ParseError the
-// document may still be there, with what could be read before the damage.
+// The error is a *ParseError, or one that r returned. Together with a *ParseError,
+// Parse may return the part of the document before the error.
 func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(r, base) }
 
 // Parse is like the function Parse, with p's settings.
@@ -88,7 +89,7 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, limitError(base, "bytes", limit)
+		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: &LimitError{Limit: "bytes", Max: limit}}
 	}
 	return p.parse(text, base)
 }
@@ -108,51 +109,7 @@ func read(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// A ParseError says why, and where, a document could not be read.
-type ParseError struct {
-	URL    string // of the document; "" if unknown
-	Reason Reason // ReasonMalformed, Truncated, Limit or NotFeed
-	Clause string // of the specification that the document breaks, or that asks for the limit
-	Offset int    // of the document as decoded to UTF-8, in bytes
-	Line   int    // from 1; 0 where there is no place
-	Column int    // from 1, in characters
-	Err    error  // in detail
-}
-
-// Error returns the place and what is wrong there.
-func (e *ParseError) Error() string {
-	place := e.URL
-	if e.Line > 0 {
-		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
-	}
-	if place != "" {
-		place += ": "
-	}
-	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason, e.Err, e.Clause)
-}
-
-// Unwrap returns the error in detail.
-func (e *ParseError) Unwrap() error { return e.Err }
-
-type stringError string
-
-func (e stringError) Error() string { return string(e) }
-
-const (
-	clauseXML    = "RFC 4287 §2: a feed document is well-formed XML"
-	clauseJSON   = "JSON Feed 1.1: a feed is a JSON object"
-	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
-	clauseFeed   = "RFC 5005 §1.2: a feed document"
-)
-
-func limitError[N int | int64](url, what string, limit N) *ParseError {
-	return &ParseError{
-		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
-		Err: fmt.Errorf("more than %d %s", limit, what),
-	}
-}
-
-// parse reads a whole document as it came off the wire.
+// parse reads a whole document as received.
 func (p Parser) parse(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
 		doc, err = p.parseJSON(data, base)
@@ -174,9 +131,9 @@ func (p Parser) parseXML(data, base string) (*Document, error) {
 	return p.mend(r).finish()
 }
 
-// peek returns what the beginning of a document says of the chain it belongs
-// to, and whether it is the whole head section: an entry has begun. Link header
-// fields are left out, as what follows may speak against them.
+// peek reads the head section from the beginning of a document, and reports whether
+// that has all of it: an entry has begun. It ignores Link header fields, which later
+// elements may override.
 func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if isJSON(prefix) {
 		return nil, false
@@ -203,7 +160,7 @@ func (p Parser) newReader(data, base string) (*reader, error) {
 	return r, nil
 }
 
-// textReader returns a reader that still lacks its scanner.
+// textReader returns a reader without its scanner.
 func (p Parser) textReader(text, base string) *reader {
 	return &reader{
 		text: text, limits: p.Limits.withDefaults(), header: p.Header,
@@ -216,34 +173,7 @@ func (p Parser) scanLimits() xmlscan.Limits {
 	return xmlscan.Limits{Depth: l.Depth, Attributes: l.Attributes, Namespaces: l.Namespaces, Elements: l.Elements}
 }
 
-// addHeader lets the HTTP response speak where the document is silent.
-func (r *reader) addHeader(h http.Header) {
-	if h == nil {
-		return
-	}
-	modified := h.Get("Last-Modified")
-	if t, err := http.ParseTime(modified); err == nil {
-		r.doc.LastModified = t
-	} else if t, ok := r.dates.read(modified); ok { // such as a day of one digit
-		r.doc.LastModified = t
-	}
-	own := r.doc.Links
-	links, lost := headerLinks(h.Values("Link"), r.doc.URL, r.limits.URL)
-	for _, link := range links {
-		switch {
-		case own.has(link.Rel):
-		case len(r.doc.Links) >= r.limits.HeadLinks:
-			r.doc.lose(link.Rel)
-		default:
-			r.doc.Links = append(r.doc.Links, link)
-		}
-	}
-	for _, rel := range lost {
-		r.doc.lose(rel)
-	}
-}
-
-// finish completes the document, and says what was wrong with it.
+// finish completes the document, and returns what was wrong with it.
 func (r *reader) finish() (*Document, error) {
 	r.addHeader(r.header)
 	notes, _ := r.s.Notes()
@@ -264,38 +194,7 @@ func (r *reader) finish() (*Document, error) {
 	return r.doc, nil
 }
 
-// finishHead completes what entries point to.
-func (r *reader) finishHead() {
-	r.doc.text = r.text
-	*r.head = r.doc.headOnly()
-}
-
-// headOnly returns the document without what makes it large.
-func (d *Document) headOnly() Document {
-	head := *d
-	head.Entries, head.Deleted, head.Gaps, head.text, head.raw = nil, nil, nil, "", ""
-	return head
-}
-
-func (r *reader) scanError(err error) *ParseError {
-	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
-	var syntax *xmlscan.SyntaxError
-	var limit *xmlscan.LimitError
-	switch {
-	case errors.As(err, &syntax):
-		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
-		if syntax.Truncated {
-			e.Reason = ReasonTruncated
-		}
-	case errors.As(err, &limit):
-		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
-		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
-	}
-	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
-	return e
-}
-
-// addNotes takes over the scanner's notes.
+// addNotes adds the scanner's notes.
 func (r *reader) addNotes(notes []xmlscan.Note) {
 	for _, n := range notes {
 		r.note(n.Code, n.Message, n.Offset)
@@ -312,19 +211,10 @@ func (r *reader) note(code, message string, offset int) {
 	r.doc.Notes = append(r.doc.Notes, Note{code, message, offset, line, column})
 }
 
-// documentTime is the time that decides between duplicates that have the same
-// update time or none (5005#21); zero if neither document nor response has one.
-func (d *Document) documentTime() time.Time {
-	if d.Updated.IsZero() {
-		return d.LastModified
-	}
-	return d.Updated
-}
-
 // A dateReader reads the dates of one document.
 type dateReader struct {
-	zone  feedtime.Zone   // of the last date
-	noted map[string]bool // zones that a note has been made of
+	zone  feedtime.Zone   // the zone of the last date
+	noted map[string]bool // the zones that have a note
 }
 
 // read reads a date of any feed format, and reports whether it could.
@@ -333,8 +223,8 @@ func (d *dateReader) read(s string) (t time.Time, ok bool) {
 	return t, ok
 }
 
-// noteZone notes that the zone of the last date may be another than was taken:
-// once for each zone, and once for all that are unknown.
+// noteZone makes a note if the zone of the last date is ambiguous, once for each
+// zone, or unknown, once for all of them.
 func (r *reader) noteZone(offset int) {
 	z := r.dates.zone
 	if z.Doubt == feedtime.Sure {
@@ -352,4 +242,146 @@ func (r *reader) noteZone(offset int) {
 	}
 	r.dates.noted[key] = true
 	r.note(code, fmt.Sprintf("the time zone %s is read as %s", clip(z.Name), means), offset)
+}
+
+// A reader turns the scanner's tokens into a Document. atom.go and rss.go have the
+// parts in which the XML formats differ.
+type reader struct {
+	s        *xmlscan.Scanner
+	text     string
+	limits   Limits
+	header   http.Header
+	doc      *Document
+	head     *Document // the head that entries point to; filled in at the end
+	headOnly bool      // stop where the first entry begins
+	headDone bool
+	err      *ParseError
+	decoding []xmlscan.Note // the notes on the text's characters
+
+	mending
+	exact  string            // the last of the common namespaces
+	spaces map[string]string // the meanings of the other namespaces
+	native string            // the namespace of the root, or of the entry that is read again
+	lang   string            // xml:lang around that entry
+	bases  []baseURL         // the xml:base attributes in scope
+	scopes [3]*scope         // what the children of the root, and of the channel, inherit
+
+	entries []Entry       // memory for entries, allocated together
+	links   Links         // memory for their links
+	odd     bool          // the current entry has misspelt names
+	own     Links         // the current entry's links
+	lent    int           // the bytes that they take; negative if there are too many
+	start   int           // where the current entry begins
+	reach   xmlscan.Reach // the reach of its own base
+	length  int           // the length of the current entry in JSON
+	item    *jsonItem     // memory for the next item
+	inHead  bool          // the current link is in the head section
+	dates   dateReader
+	polls   scheduleReader
+
+	ranks        headRanks
+	headBytes    int // the bytes that are kept of the head section
+	knownBytes   int // the bytes that are kept for Feed only
+	skipped      int // the number of entries that were left out
+	firstSkipped *ParseError
+}
+
+// document reads the root element.
+func (r *reader) document() {
+	if !r.s.Child(0) {
+		return
+	}
+	space, root := r.space(), r.s.Local()
+	switch {
+	case strings.EqualFold(root, "feed") && (vocab.IsAtom(space) || space == ""):
+		r.spelt("feed")
+		r.doc.Format = Atom
+		r.atomFeed()
+	case strings.EqualFold(root, "rss"):
+		r.doc.Format = RSS
+		r.native = space
+		r.rss()
+	case root == "RDF" && space == vocab.RDF:
+		r.doc.Format = RSS
+		r.rss()
+	default:
+		r.fail(ReasonNotFeed, clauseFeed, "the root element is "+clip(root))
+		if strings.EqualFold(root, "html") {
+			r.failPage(r.err.Offset)
+		}
+		return
+	}
+	for r.proceed() && r.s.Next() != xmlscan.Stop {
+	}
+}
+
+// clip shortens text that a message quotes.
+func clip(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// proceed reports whether to continue reading.
+func (r *reader) proceed() bool { return r.err == nil && !r.headDone }
+
+// child moves to the next child element, unless reading has ended.
+func (r *reader) child(depth int) bool { return r.proceed() && r.s.Child(depth) }
+
+// fail ends reading at the current token.
+func (r *reader) fail(reason Reason, clause, what string) {
+	r.failAt(r.s.Offset(), reason, clause, what)
+}
+
+func (r *reader) failAt(offset int, reason Reason, clause, what string) {
+	r.err = r.failure(offset, reason, clause, what)
+}
+
+// failPage ends reading, because the document is a web page.
+func (r *reader) failPage(offset int) {
+	r.failAt(offset, ReasonNotFeed, clauseFeed, "")
+	r.err.Err = ErrWebPage
+}
+
+func (r *reader) failure(offset int, reason Reason, clause, what string) *ParseError {
+	line, column := xmlscan.Line(r.text, offset)
+	return &ParseError{
+		URL: r.doc.URL, Reason: reason, Clause: clause,
+		Offset: offset, Line: line, Column: column, Err: errors.New(what),
+	}
+}
+
+// language returns xml:lang at the current element.
+func (r *reader) language() string {
+	if lang, ok := r.s.Lang(); ok {
+		return lang
+	}
+	return r.lang
+}
+
+// parseTime reads a date; a note says where one cannot be read.
+func (r *reader) parseTime(value string, offset int) time.Time {
+	t, ok := r.dates.read(value)
+	if !ok && trim(value) != "" {
+		r.note("date-unreadable", "this is not a date: "+clip(trim(value)), offset)
+	}
+	r.noteZone(offset)
+	return t
+}
+
+// timeText reads the current element's text as a date.
+func (r *reader) timeText() time.Time {
+	offset := r.s.Offset()
+	return r.parseTime(r.s.ElementText(), offset)
+}
+
+// plainText reads the current element's text, without the white space around it.
+func (r *reader) plainText() string { return trim(r.s.ElementText()) }
+
+func trim(s string) string {
+	if s == "" || s[0] > ' ' && s[len(s)-1] > ' ' { // nearly always
+		return s
+	}
+	return strings.Trim(s, " \t\r\n")
 }

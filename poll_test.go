@@ -11,48 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
 
-// Sites are what servers in memory say, by URL; a URL that is missing gets a
-// 404. They keep the requests, each as a line: the URL, then those header
-// fields that are not the same in every request.
-type sites struct {
-	replies  map[string]reply
-	requests []string
+func clientOf(s *feedtest.Sites) *Client {
+	return &Client{HTTP: &http.Client{Transport: &feedtest.Line{Serve: s.Answer}}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
 }
 
-func (s *sites) answer(r *http.Request) reply {
-	line := r.URL.String()
-	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Authorization"} {
-		for _, value := range r.Header[name] {
-			line += " " + name + ": " + value
-		}
-	}
-	s.requests = append(s.requests, line)
-	says, ok := s.replies[r.URL.String()]
-	if !ok {
-		return reply{status: http.StatusNotFound}
-	}
-	return says
-}
-
-// took returns the requests since it was asked last.
-func (s *sites) took() []string {
-	requests := s.requests
-	s.requests = nil
-	return requests
-}
-
-func (s *sites) client() *Client {
-	return &Client{HTTP: &http.Client{Transport: &line{serve: s.answer}}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
-}
-
-func redirect(status int, to string) reply {
-	return reply{status: status, header: []string{"Location: " + to}}
-}
-
-// feed is a document with one entry, and the given elements before that.
+// feed returns a document with one entry, after the given elements.
 func feed(id, head string) string {
 	return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">` + head +
 		"<entry><id>" + id + "</id></entry></feed>"
@@ -79,34 +46,34 @@ func TestPoll(t *testing.T) {
 	tests := []struct {
 		name  string
 		known Known
-		reply reply
+		reply feedtest.Reply
 		want  string // "unchanged", "document", or the reason of the error
 	}{
-		{"304", Known{ETag: `"1"`}, reply{status: 304}, "unchanged"},
-		{"304, by date", Known{LastModified: "yesterday"}, reply{status: 304}, "unchanged"},
-		{"304 that nobody asked for", Known{}, reply{status: 304}, "status"},
-		{"304 though only a digest was known", Known{Digest: digestOf(text)}, reply{status: 304}, "status"},
-		{"the same bytes", Known{Digest: digestOf(text)}, reply{body: text}, "unchanged"},
-		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: digestOf(text)}, reply{body: text}, "unchanged"},
+		{"304", Known{ETag: `"1"`}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304, by date", Known{LastModified: "yesterday"}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304 that nobody asked for", Known{}, feedtest.Reply{Status: 304}, "status"},
+		{"304 though only a digest was known", Known{Digest: digestOf(text)}, feedtest.Reply{Status: 304}, "status"},
+		{"the same bytes", Known{Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
 		{"the same bytes, compressed", Known{Digest: digestOf(text)},
-			reply{header: []string{"Content-Encoding: gzip"}, body: gzipped(text)}, "unchanged"},
-		{"the same bytes, which are not parsed again", Known{Digest: digestOf(broken)}, reply{body: broken}, "unchanged"},
+			feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
+		{"the same bytes, which are not parsed again", Known{Digest: digestOf(broken)}, feedtest.Reply{Body: broken}, "unchanged"},
 		{"the same bytes, but cut short", Known{Digest: digestOf(text[:40])},
-			reply{header: []string{"Content-Length: " + strconv.Itoa(len(text))}, body: text[:40]}, "truncated"},
-		{"other bytes", Known{Digest: digestOf(text)}, reply{body: text + " "}, "document"},
-		{"the same length", Known{Digest: digestOf(text)}, reply{body: feed("urn:2", "")}, "document"},
-		{"nothing, again", Known{Digest: digestOf("")}, reply{}, "unchanged"},
-		{"nothing known", Known{}, reply{body: text}, "document"},
-		{"other bytes, broken", Known{Digest: digestOf(text)}, reply{body: broken}, "truncated"},
+			feedtest.Reply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
+		{"other bytes", Known{Digest: digestOf(text)}, feedtest.Reply{Body: text + " "}, "document"},
+		{"the same length", Known{Digest: digestOf(text)}, feedtest.Reply{Body: feed("urn:2", "")}, "document"},
+		{"nothing, again", Known{Digest: digestOf("")}, feedtest.Reply{}, "unchanged"},
+		{"nothing known", Known{}, feedtest.Reply{Body: text}, "document"},
+		{"other bytes, broken", Known{Digest: digestOf(text)}, feedtest.Reply{Body: broken}, "truncated"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := &sites{replies: map[string]reply{feedURL: test.reply}}
-			doc, err := s.client().Poll(t.Context(), feedURL, test.known)
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: test.reply}}
+			doc, err := clientOf(s).Poll(t.Context(), feedURL, test.known)
 			switch test.want {
 			case "document":
 				require.NoError(t, err)
-				require.Equal(t, digestOf(test.reply.body), doc.Response.Digest)
+				require.Equal(t, digestOf(test.reply.Body), doc.Response.Digest)
 				require.Equal(t, doc.Response.Digest, doc.Known().Digest)
 			case "unchanged":
 				require.Nil(t, doc)
@@ -124,8 +91,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// A document says what to remember of it, and that makes the next poll
-// conditional, whatever the validators look like.
+// A document's Known makes the next poll conditional, whatever the validators look like.
 func TestPollValidators(t *testing.T) {
 	for _, etag := range []string{
 		``, `"1"`, `W/"1"`, `w/"1"`, `1`, `"`, `""`, `""1""`, `"1", "2"`, `W/"1-gzip"`, `"1;gzip"`, `'1'`, "\"\xe9t\xe9\"", `"été"`, `*`,
@@ -142,22 +108,22 @@ func TestPollValidators(t *testing.T) {
 			if date != "" {
 				header, conditions = append(header, "Last-Modified: "+date), conditions+" If-Modified-Since: "+date
 			}
-			s := &sites{replies: map[string]reply{feedURL: {header: header, body: feed("urn:1", "")}}}
-			client := s.client()
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Header: header, Body: feed("urn:1", "")}}}
+			client := clientOf(s)
 			doc, err := client.Get(t.Context(), feedURL)
 			require.NoError(t, err)
-			require.Equal(t, []string{feedURL}, s.took())
+			require.Equal(t, []string{feedURL}, s.Took())
 			known := doc.Known()
 			require.Equal(t, etag, known.ETag)
 			require.Equal(t, date, known.LastModified)
-			s.replies[feedURL] = reply{status: 304, body: ""}
+			s.Replies[feedURL] = feedtest.Reply{Status: 304, Body: ""}
 			if conditions == "" {
-				s.replies[feedURL] = reply{body: feed("urn:1", "")}
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 			}
 			_, err = client.Poll(t.Context(), feedURL, known)
 			var unchanged *Unchanged
 			require.ErrorAs(t, err, &unchanged)
-			require.Equal(t, []string{feedURL + conditions}, s.took())
+			require.Equal(t, []string{feedURL + conditions}, s.Took())
 			require.Equal(t, etag, unchanged.Response.ETag, "those that a 304 does not repeat stay in force")
 			require.Equal(t, date, unchanged.Response.LastModified)
 		}
@@ -166,8 +132,8 @@ func TestPollValidators(t *testing.T) {
 
 // A 304 may give newer validators.
 func TestPollNewValidators(t *testing.T) {
-	s := &sites{replies: map[string]reply{feedURL: {status: 304, header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
-	_, err := s.client().Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
+	_, err := clientOf(s).Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
 	var unchanged *Unchanged
 	require.ErrorAs(t, err, &unchanged)
 	require.Equal(t, `"1"`, unchanged.Known.ETag)
@@ -176,7 +142,7 @@ func TestPollNewValidators(t *testing.T) {
 	require.Equal(t, time.Minute, unchanged.Response.Fresh.Sub(unchanged.Response.Received))
 }
 
-// Validators are for the origin that they came from, on whichever hop that is.
+// Validators are sent only to the origin that they came from, in any hop.
 func TestPollValidatorsOfAnOrigin(t *testing.T) {
 	const other = "http://b.example/feed"
 	tests := []struct {
@@ -197,24 +163,24 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := &sites{replies: map[string]reply{
-				feedURL: redirect(302, test.other), test.other: {body: feed("urn:1", "")},
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+				feedURL: feedtest.Redirect(302, test.other), test.other: {Body: feed("urn:1", "")},
 			}}
-			doc, err := s.client().Poll(t.Context(), feedURL, Known{URL: test.from, ETag: `"1"`})
+			doc, err := clientOf(s).Poll(t.Context(), feedURL, Known{URL: test.from, ETag: `"1"`})
 			require.NoError(t, err)
-			require.Equal(t, test.want, s.took())
+			require.Equal(t, test.want, s.Took())
 			require.Equal(t, test.other, doc.Known().URL)
 			require.Equal(t, feedURL, doc.Response.Requested)
 		})
 	}
 }
 
-// What a document says of itself is there when it has not changed.
+// What a document says about itself is known when it has not changed.
 func TestKnown(t *testing.T) {
-	s := &sites{replies: map[string]reply{feedURL: {
-		header: []string{`Etag: "1"`}, body: feed("urn:1", `<link rel="prev-archive" href="archive"/>`),
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {
+		Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<link rel="prev-archive" href="archive"/>`),
 	}}}
-	doc, err := s.client().Get(t.Context(), feedURL)
+	doc, err := clientOf(s).Get(t.Context(), feedURL)
 	require.NoError(t, err)
 	require.Equal(t, Known{
 		URL: feedURL, ETag: `"1"`, Digest: doc.Response.Digest, Kind: Archived, Older: "http://a.example/archive",
@@ -236,19 +202,19 @@ func TestPermanent(t *testing.T) {
 		{[]int{301, 308}, 2}, {[]int{301, 302}, 1}, {[]int{302, 301}, 0}, {[]int{301, 307, 301}, 1},
 	}
 	for _, test := range tests {
-		for _, final := range []reply{{body: feed("urn:1", "")}, {status: 304}} {
-			s := &sites{replies: map[string]reply{}}
+		for _, final := range []feedtest.Reply{{Body: feed("urn:1", "")}, {Status: 304}} {
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{}}
 			url := func(i int) string { return "http://a.example/" + strconv.Itoa(i) }
 			for i, status := range test.statuses {
-				s.replies[url(i)] = redirect(status, url(i+1))
+				s.Replies[url(i)] = feedtest.Redirect(status, url(i+1))
 			}
-			s.replies[url(len(test.statuses))] = final
+			s.Replies[url(len(test.statuses))] = final
 			want := ""
 			if test.want > 0 {
 				want = url(test.want)
 			}
-			doc, err := s.client().Poll(t.Context(), url(0), Known{ETag: `"1"`})
-			if final.status == 304 {
+			doc, err := clientOf(s).Poll(t.Context(), url(0), Known{ETag: `"1"`})
+			if final.Status == 304 {
 				var unchanged *Unchanged
 				require.ErrorAs(t, err, &unchanged)
 				require.Equal(t, want, unchanged.Response.Permanent, "%v", test.statuses)
@@ -261,12 +227,12 @@ func TestPermanent(t *testing.T) {
 	}
 }
 
-// 410 is the end of a feed, unless a redirect for the time being led there.
+// 410 is the end of a feed, unless a temporary redirect led there.
 func TestGone(t *testing.T) {
 	for status, want := range map[int]bool{0: true, 301: true, 308: true, 302: false, 307: false} {
-		s := &sites{replies: map[string]reply{feedURL: {status: 410}}}
+		s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 410}}}
 		if status > 0 {
-			s.replies = map[string]reply{feedURL: redirect(status, "/gone"), "http://a.example/gone": {status: 410}}
+			s.Replies = map[string]feedtest.Reply{feedURL: feedtest.Redirect(status, "/gone"), "http://a.example/gone": {Status: 410}}
 		}
 		for _, poll := range []func(*Client) error{
 			func(c *Client) error {
@@ -279,25 +245,25 @@ func TestGone(t *testing.T) {
 			},
 		} {
 			var gone *StatusError
-			require.ErrorAs(t, poll(s.client()), &gone)
+			require.ErrorAs(t, poll(clientOf(s)), &gone)
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
-	s := &sites{replies: map[string]reply{feedURL: {status: 404}}}
-	_, err := s.client().Get(t.Context(), feedURL)
+	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
+	_, err := clientOf(s).Get(t.Context(), feedURL)
 	var status *StatusError
 	require.ErrorAs(t, err, &status)
 	require.False(t, status.Gone)
 }
 
-// A longer Retry-After than MaxWait is not slept through: the error says when.
-// Until then the host is not asked, whoever asks.
+// A client does not wait for a Retry-After longer than MaxWait: the error says when to ask
+// again. Until then no client asks the host.
 func TestRetryAfterBeyondMaxWait(t *testing.T) {
 	for _, header := range []string{"Retry-After: 3600", "Retry-After: Sat, 01 Jan 2000 01:00:00 GMT"} {
 		for _, code := range []int{429, 503} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &sites{replies: map[string]reply{feedURL: {status: code, header: []string{header}}}}
-				client := s.client()
+				s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: code, Header: []string{header}}}}
+				client := clientOf(s)
 				client.Retry = Retry{}
 				start := time.Now()
 				_, err := client.Get(t.Context(), feedURL)
@@ -306,7 +272,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				require.Equal(t, time.Hour, status.RetryAfter)
 				require.True(t, start.Add(time.Hour).Equal(status.At))
 				require.False(t, status.Remembered)
-				require.Equal(t, []string{feedURL}, s.took())
+				require.Equal(t, []string{feedURL}, s.Took())
 
 				time.Sleep(time.Hour - time.Minute)
 				_, err = client.Fetch(t.Context(), "http://a.example/other")
@@ -314,10 +280,10 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				require.True(t, status.Remembered)
 				require.Equal(t, code, status.Status)
 				require.True(t, start.Add(time.Hour).Equal(status.At))
-				require.Empty(t, s.took(), "the host is left alone")
+				require.Empty(t, s.Took(), "the host is left alone")
 
 				time.Sleep(time.Minute)
-				s.replies[feedURL] = reply{body: feed("urn:1", "")}
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 				_, err = client.Get(t.Context(), feedURL)
 				require.NoError(t, err)
 				require.True(t, start.Add(time.Hour).Equal(time.Now()))
@@ -326,17 +292,16 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 	}
 }
 
-// An archive that is to be asked for later is a gap that says so; a short wait
-// is none.
+// An archive that must be requested later is a gap that says when; a short wait is not.
 func TestRetryAfterOfAnArchive(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			const archive = "http://a.example/archive"
-			s := &sites{replies: map[string]reply{
-				feedURL: {body: feed("urn:2", `<link rel="prev-archive" href="/archive"/>`)},
-				archive: {status: 429, header: []string{"Retry-After: 3600"}},
+			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{
+				feedURL: {Body: feed("urn:2", `<link rel="prev-archive" href="/archive"/>`)},
+				archive: {Status: 429, Header: []string{"Retry-After: 3600"}},
 			}}
-			client := s.client()
+			client := clientOf(s)
 			client.Policy.PerHost, client.Retry = perHost, Retry{}
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
@@ -345,16 +310,16 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 			var status *StatusError
 			require.ErrorAs(t, h.Gaps[0], &status)
 			require.Equal(t, time.Hour, time.Until(status.At))
-			require.Equal(t, []string{feedURL, archive}, s.took())
+			require.Equal(t, []string{feedURL, archive}, s.Took())
 
 			time.Sleep(time.Hour)
 			started, asked := time.Now(), 0
-			client.HTTP.Transport.(*line).serve = func(r *http.Request) reply {
+			client.HTTP.Transport.(*feedtest.Line).Serve = func(r *http.Request) feedtest.Reply {
 				if asked++; asked == 2 {
-					return reply{status: 503, header: []string{"Retry-After: 10"}}
+					return feedtest.Reply{Status: 503, Header: []string{"Retry-After: 10"}}
 				}
-				return reply{body: map[string]string{
-					feedURL: s.replies[feedURL].body, archive: feed("urn:1", "<fh:archive/>"),
+				return feedtest.Reply{Body: map[string]string{
+					feedURL: s.Replies[feedURL].Body, archive: feed("urn:1", "<fh:archive/>"),
 				}[r.URL.String()]}
 			}
 			h, err = client.Fetch(t.Context(), feedURL)

@@ -4,40 +4,42 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// An ahead loads the documents of a chain one after the other, and requests
-// those that follow before they are asked for: a head section names the next
-// document long before the entries have come. What it loads too many is thrown
-// away, so a walk's outcome is the same as if it were not there.
+// An ahead loads the documents of a chain one after another, and requests later ones
+// in advance: a head section names the next document long before its entries have
+// arrived. Documents that turn out not to be needed are discarded, so a walk yields
+// the same as without prefetching.
 //
-// It belongs to one goroutine, which learns of links while it waits in load.
-// Only requesting and parsing run beside.
+// It belongs to one goroutine, which learns of links while it waits in load. Only
+// requests and parsing run in other goroutines.
 type ahead struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	c       *Client
 	running sync.WaitGroup
 	flights []*flight // in the order of the chain
-	most    int       // flights at a time
+	most    int       // the maximum number of flights
 
-	// next says which document to load after one whose head is known, if any.
+	// next returns the document to load after the one with the given head, if any.
 	next func(head *Document) (url string, ok bool)
 
-	// known says what is known of a document.
+	// known returns what is known of a document.
 	known func(url string) Known
 }
 
-// errUnended is the outcome where a transport ends its goroutine, as a handler
-// that runs in it and fails a test does.
-var errUnended = errors.New("the request did not come to its end")
+// errUnended is the error if a transport ends its goroutine, as a handler that runs
+// in it and fails a test does.
+var errUnended = errors.New("the request did not end")
 
 // A flight is a document on its way.
 type flight struct {
 	url    string
 	cancel context.CancelFunc
-	head   chan *Document // gets the head section, if it is there early
-	done   chan struct{}  // closed when the outcome is there
+	head   chan *Document // receives the head section, if it arrives before the rest
+	done   chan struct{}  // closed when loaded is final
 	loaded *loaded
 }
 
@@ -50,7 +52,7 @@ func newAhead(ctx context.Context, c *Client) *ahead {
 	return a
 }
 
-// stop ends what is on its way, and waits until it has ended.
+// stop cancels all flights and waits for their ends.
 func (a *ahead) stop() {
 	a.cancel()
 	a.running.Wait()
@@ -85,14 +87,14 @@ func (a *ahead) load(url string) *loaded {
 	}
 }
 
-// extend starts the document after one whose head is known.
+// extend starts the flight of the document after the one with the given head.
 func (a *ahead) extend(head *Document) {
 	if url, ok := a.next(head); ok {
 		a.start(url)
 	}
 }
 
-// drop ends the flights: the chain went on elsewhere.
+// drop cancels all flights, because the chain continues elsewhere.
 func (a *ahead) drop() {
 	for _, f := range a.flights {
 		f.cancel()
@@ -123,4 +125,55 @@ func (a *ahead) on(url string) bool {
 		}
 	}
 	return false
+}
+
+// A loaded is the outcome of a request for a document.
+type loaded struct {
+	url  string    // the requested URL
+	from string    // the document that linked to it
+	doc  *Document // nil if nothing could be read; may be a part if there is an error
+	err  error
+	text string // the document's bytes
+}
+
+// unchanged returns the error if it is an *Unchanged; otherwise nil.
+func (l *loaded) unchanged() *Unchanged {
+	u, _ := errors.AsType[*Unchanged](l.err)
+	return u
+}
+
+// older returns the URLs of the next document back in time, in a feed of the given
+// kind and in the order in which to try them, and whether a link to it cannot be
+// used.
+func (l *loaded) older(feed Kind) (urls []string, lost bool) {
+	rel := feed.older()
+	if u := l.unchanged(); u != nil && rel != "" {
+		if u.Known.Older != "" {
+			urls = []string{iri.WithoutFragment(u.Known.Older)}
+		}
+		return urls, u.Known.Lost
+	}
+	if l.doc == nil {
+		return nil, false
+	}
+	return l.doc.Links.targets(rel), l.doc.loses(rel)
+}
+
+// kind returns the kind of feed that the document declares.
+func (l *loaded) kind() Kind {
+	if u := l.unchanged(); u != nil {
+		return u.Known.Kind
+	}
+	return l.doc.Kind()
+}
+
+// finalURL returns the URL where the document was found, after redirects.
+func (l *loaded) finalURL() string {
+	if u := l.unchanged(); u != nil && u.Known.URL != "" {
+		return u.Known.URL
+	}
+	if l.doc == nil {
+		return l.url
+	}
+	return l.doc.URL
 }

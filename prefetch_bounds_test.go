@@ -14,13 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
 
-// linear is an archived feed of n documents without faults. The links stand
-// before the entries, which are long.
+// linear is an archived feed of n documents without faults. The links come before the
+// entries, which are long.
 func linear(n int) *chain {
-	c := &chain{replies: map[string]reply{}, start: "http://a.example/0"}
+	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	for i := range n {
 		var b strings.Builder
 		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom">`)
@@ -31,13 +32,13 @@ func linear(n int) *chain {
 			fmt.Fprintf(&b, "<entry><id>urn:%d:%d</id><title>%s</title></entry>\n", i, j, strings.Repeat("text ", 100))
 		}
 		b.WriteString("</feed>")
-		c.replies["http://a.example/"+strconv.Itoa(i)] = reply{body: b.String()}
+		c.replies["http://a.example/"+strconv.Itoa(i)] = feedtest.Reply{Body: b.String()}
 	}
 	return c
 }
 
-// Whoever leaves early has caused no more than PerHost-1 requests that nobody
-// wanted, however long they stay, and never as many as PerHost at a time more.
+// A caller that leaves early has caused at most PerHost-1 requests in vain, however long it
+// stays.
 func TestAheadIsBounded(t *testing.T) {
 	for _, perHost := range []int{0, 1, 2, 3, 8} {
 		most := perHost
@@ -52,29 +53,29 @@ func TestAheadIsBounded(t *testing.T) {
 					time.Sleep(time.Hour)
 					return n < leave
 				})
-				require.LessOrEqual(t, l.requested(), leave+most-1)
-				require.Equal(t, l.requests, slices.Compact(slices.Clone(l.requests)))
-				require.LessOrEqual(t, l.most, most)
-				require.Zero(t, l.pending)
+				require.LessOrEqual(t, len(l.Requests()), leave+most-1)
+				require.Equal(t, l.Requests(), slices.Compact(slices.Clone(l.Requests())))
+				require.LessOrEqual(t, l.Most, most)
+				require.Zero(t, l.Open)
 			})
 		}
 		synctest.Test(t, func(t *testing.T) {
 			yields, l := linear(30).all(perHost, 1)
 			require.Len(t, yields, 30)
-			require.Equal(t, 30, l.requested(), "each document once")
-			require.Equal(t, most, l.most, "as many at a time as allowed")
+			require.Equal(t, 30, len(l.Requests()), "each document once")
+			require.Equal(t, most, l.Most, "as many at a time as allowed")
 		})
 	}
 }
 
-// What is on its way when a walk is left ends at once, though it would have
-// taken for ever.
+// Requests that are open when the caller leaves a walk end at once, even if they would never
+// have ended.
 func TestAheadLeftEndsRequests(t *testing.T) {
 	c := linear(10)
 	for i := 1; i < 10; i++ {
 		url := "http://a.example/" + strconv.Itoa(i)
 		r := c.replies[url]
-		r.body, r.stalls = r.body[:len(r.body)/2], true
+		r.Body, r.Stalls = r.Body[:len(r.Body)/2], true
 		c.replies[url] = r
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -86,16 +87,16 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 			return false
 		})
 		require.Zero(t, time.Since(left))
-		require.Zero(t, l.pending)
-		require.Greater(t, l.requested(), 1, "nothing was on its way")
+		require.Zero(t, l.Open)
+		require.Greater(t, len(l.Requests()), 1, "nothing was on its way")
 	})
 }
 
-// Header fields that name other documents than the chain goes on with mislead
-// nobody: the document may overrule them until its end.
+// Header fields that name other documents than the document itself mislead nobody: the
+// document may overrule them until its end.
 func TestAheadMisled(t *testing.T) {
 	const count = 20
-	c := &chain{replies: map[string]reply{}, start: "http://a.example/0"}
+	c := &chain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	want := make([]string, count)
 	for i := range count {
 		url := "http://a.example/" + strconv.Itoa(i)
@@ -104,29 +105,29 @@ func TestAheadMisled(t *testing.T) {
 			body += fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, i+1)
 		}
 		lie := fmt.Sprintf("/lie/%d", i)
-		c.replies[url] = reply{body: body + "</feed>", header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
-		c.replies["http://a.example"+lie] = reply{body: linear(1).replies[c.start].body, stalls: true}
+		c.replies[url] = feedtest.Reply{Body: body + "</feed>", Header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
+		c.replies["http://a.example"+lie] = feedtest.Reply{Body: linear(1).replies[c.start].Body, Stalls: true}
 		want[i] = url
 	}
 	delete(c.replies, "http://a.example/lie/"+strconv.Itoa(count-1))
 	last := c.replies[want[count-1]]
-	last.header = nil
+	last.Header = nil
 	c.replies[want[count-1]] = last
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
-			l := &line{serve: c.server(), seed: 7}
+			l := &feedtest.Line{Serve: c.server(), Seed: 7}
 			client := &Client{HTTP: &http.Client{Transport: l}, Policy: Policy{PerHost: perHost}}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
-			require.Zero(t, l.pending)
-			require.Equal(t, count, l.requested(), "a Link header that the document may overrule is not acted upon early")
+			require.Zero(t, l.Open)
+			require.Equal(t, count, len(l.Requests()), "a Link header that the document may overrule is not acted upon early")
 		})
 	}
 }
 
-// A chain that comes back on itself is not requested a second time, nor is what
-// has been processed, nor what the budget does not allow.
+// A chain that leads back to itself is not requested a second time, nor is a document that has
+// been processed, or that the budget does not allow.
 func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 	const count = 9
 	for _, turn := range []int{0, 1, count - 1} {
@@ -134,34 +135,33 @@ func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 			c := linear(count)
 			url := "http://a.example/" + strconv.Itoa(count-1)
 			link := fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, turn)
-			c.replies[url] = reply{body: strings.Replace(c.replies[url].body, "<entry>", link+"<entry>", 1)}
+			c.replies[url] = feedtest.Reply{Body: strings.Replace(c.replies[url].Body, "<entry>", link+"<entry>", 1)}
 			yields, l := c.all(0, 1)
 			require.Len(t, yields, count+1)
 			require.Contains(t, yields[count], "gap loop: http://a.example/"+strconv.Itoa(turn))
-			require.Equal(t, count, l.requested())
+			require.Equal(t, count, len(l.Requests()))
 
 			c.processed = []string{"http://a.example/5"}
 			yields, l = c.all(0, 1)
 			require.Len(t, yields, 5)
-			require.Equal(t, 5, l.requested())
+			require.Equal(t, 5, len(l.Requests()))
 
 			c.processed, c.budget.Documents = nil, 6
 			yields, l = c.all(0, 1)
 			require.Len(t, yields, 7)
 			require.Contains(t, yields[6], "gap budget")
-			require.Equal(t, 6, l.requested())
+			require.Equal(t, 6, len(l.Requests()))
 		})
 	}
 }
 
-// A host that asks to be left alone when a document is requested of it which
-// nobody wants in the end would be asked for the next one in vain. So what a
-// later link may overrule is not requested ahead.
+// If a request in vain made a host ask for a wait, the next request would be in vain as well.
+// So the walk does not prefetch what a later link may overrule.
 func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
 	c := linear(2)
-	c.replies[c.start] = reply{body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
+	c.replies[c.start] = feedtest.Reply{Body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
 		`<entry><id>urn:1</id></entry><link rel="prev-archive" href="/1"/></feed>`}
-	c.replies["http://a.example/page"] = reply{status: 503, header: []string{"Retry-After: 3600"}}
+	c.replies["http://a.example/page"] = feedtest.Reply{Status: 503, Header: []string{"Retry-After: 3600"}}
 	var outcomes [2][]string
 	for i, perHost := range []int{1, 0} {
 		synctest.Test(t, func(*testing.T) { outcomes[i], _ = c.all(perHost, 1) })
@@ -169,13 +169,13 @@ func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
 	require.Equal(t, outcomes[0], outcomes[1])
 }
 
-// Also where the transport has not answered yet.
+// The same holds if the transport has not answered yet.
 func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	c := linear(3)
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
-		l := &line{serve: answer}
-		client := &Client{HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		l := &feedtest.Line{Serve: answer}
+		client := &Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -189,36 +189,31 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 			break
 		}
 		require.Zero(t, time.Since(started))
-		require.Zero(t, l.pending)
+		require.Zero(t, l.Open)
 	})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// A walk requests nothing until it is ranged over, and to range again, or twice
-// at the same time, is to walk twice.
+// A walk requests nothing before the caller ranges over it. To range again, or twice at the
+// same time, is to walk twice.
 func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
-		l := &line{serve: c.server(), seed: 1}
+		l := &feedtest.Line{Serve: c.server(), Seed: 1}
 		client := &Client{HTTP: &http.Client{Transport: l}}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
-		require.Zero(t, l.requested())
+		require.Zero(t, len(l.Requests()))
 
 		whole := documentsOf(walk)
 		require.Len(t, whole, 8)
-		require.Equal(t, 8, l.requested())
+		require.Equal(t, 8, len(l.Requests()))
 		for doc := range walk { // and leave
 			require.Equal(t, c.start, doc.URL)
 			break
 		}
-		before := l.requested()
+		before := len(l.Requests())
 		require.Equal(t, whole, documentsOf(walk))
-		require.Equal(t, before+8, l.requested())
+		require.Equal(t, before+8, len(l.Requests()))
 
 		var both [2][]string
 		var running sync.WaitGroup
@@ -227,7 +222,7 @@ func TestAheadAgain(t *testing.T) {
 		}
 		running.Wait()
 		require.Equal(t, [2][]string{whole, whole}, both)
-		require.LessOrEqual(t, l.most, 4, "politeness is kept per client")
+		require.LessOrEqual(t, l.Most, 4, "politeness is kept per client")
 	})
 }
 
@@ -241,15 +236,15 @@ func documentsOf(walk iter.Seq2[*Document, error]) (urls []string) {
 	return urls
 }
 
-// The time that a chain takes is that of its first bytes, not of its bodies.
+// The time for a chain is that of its first bytes, not of its bodies.
 func TestAheadOverlaps(t *testing.T) {
 	const first, piece, count = 20 * time.Millisecond, 10 * time.Millisecond, 50
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &Client{Policy: Policy{PerHost: perHost}, HTTP: &http.Client{Transport: roundTrip(
+			client := &Client{Policy: Policy{PerHost: perHost}, HTTP: &http.Client{Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
-					body := c.replies[r.URL.String()].body
+					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
 					return &http.Response{
 						StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1,
@@ -266,7 +261,7 @@ func TestAheadOverlaps(t *testing.T) {
 	require.Equal(t, count*first+4*piece, took(0)) // the figure aimed at is 1.15 times this
 }
 
-// A drip is a body whose pieces come at intervals: the first at once.
+// A drip is a body whose pieces arrive at intervals, the first one at once.
 type drip struct {
 	left  string
 	piece int
@@ -288,10 +283,10 @@ func (d *drip) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A transport that ends its goroutine, as a handler does that fails a test, ends
-// the walk with an error.
+// A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
+// an error.
 func TestTransportEnds(t *testing.T) {
-	c := &Client{HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+	c := &Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"pgregory.net/rapid"
 )
 
@@ -20,7 +21,7 @@ type chainer struct {
 	lies map[int]string // documents whose header names another one than they do themselves
 }
 
-// odds draws something that is rare: one in n.
+// odds draws something rare: one in n.
 func (g *chainer) odds(n int, what string) bool {
 	return rapid.IntRange(1, n).Draw(g.T, what) == n
 }
@@ -37,7 +38,7 @@ func drawChain(t *rapid.T) *chain {
 		g.urls = append(g.urls, fmt.Sprintf("http://%s/%d", host, i))
 	}
 	g.c = &chain{
-		replies: map[string]reply{}, again: map[string]reply{}, etags: map[string]string{}, known: map[string]Known{},
+		replies: map[string]feedtest.Reply{}, again: map[string]feedtest.Reply{}, etags: map[string]string{}, known: map[string]Known{},
 		start: g.urls[0],
 	}
 	for i := range g.urls {
@@ -54,7 +55,7 @@ func drawChain(t *rapid.T) *chain {
 	return g.c
 }
 
-// options draws what is not the feed's own.
+// options draws what does not belong to the feed.
 func (g *chainer) options() {
 	c := g.c
 	if g.odds(6, "start elsewhere") {
@@ -83,7 +84,7 @@ func (g *chainer) options() {
 		}
 		if g.odds(16, "known") {
 			c.known[url] = Known{URL: url, ETag: c.etags[url], Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
-		} else if body := c.replies[url].body; g.odds(16, "known by its digest") {
+		} else if body := c.replies[url].Body; g.odds(16, "known by its digest") {
 			digest := newBodyDigest()
 			_, _ = io.WriteString(digest, body)
 			c.known[url] = Known{URL: url, Digest: digest.String(), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
@@ -91,7 +92,7 @@ func (g *chainer) options() {
 	}
 }
 
-// copies has some documents repeat others to the byte.
+// copies makes some documents repeat others, byte for byte.
 func (g *chainer) copies() {
 	for _, url := range g.urls {
 		if g.odds(16, "repeated content") {
@@ -100,21 +101,20 @@ func (g *chainer) copies() {
 	}
 }
 
-// moves has the feed lead elsewhere when it is read a second time. What the
-// feed says then must not depend on anything but that: so no other document
-// redirects to it.
+// moves makes the feed lead elsewhere when it is read a second time. What the feed says then must
+// depend on nothing else, so no other document redirects to it.
 func (g *chainer) moves() {
 	c := g.c
-	if g.kind != Archived || c.start != g.urls[0] || c.replies[c.start].status != 0 || c.replies[c.start].err != nil ||
+	if g.kind != Archived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
 		!g.odds(2, "moved") {
 		return
 	}
 	for _, r := range c.replies {
-		if slices.Contains(r.header, "Location: "+c.start) {
+		if slices.Contains(r.Header, "Location: "+c.start) {
 			return
 		}
 	}
-	c.again[c.start] = reply{body: g.document(0)}
+	c.again[c.start] = feedtest.Reply{Body: g.document(0)}
 }
 
 var (
@@ -124,56 +124,56 @@ var (
 	turns = append(make([]string, 60), "any", "any", "end", "nowhere", "file", "userinfo", "fragment", "relative")
 )
 
-// reply draws the answer of one URL, with a fault perhaps.
-func (g *chainer) reply(i int) reply {
+// reply draws the answer for a URL, perhaps with a fault.
+func (g *chainer) reply(i int) feedtest.Reply {
 	body, fault := g.document(i), ""
 	if i > 0 || g.odds(6, "fault at once") {
 		fault = rapid.SampledFrom(faults).Draw(g.T, "fault")
 	}
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
-	r := reply{body: body}
+	r := feedtest.Reply{Body: body}
 	if lie, ok := g.lies[i]; ok {
 		rel := map[Kind]string{Archived: RelPrevArchive, Paged: RelNext}[g.kind]
-		r.header = append(r.header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
+		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
 	} else if g.odds(10, "with a Link header") {
 		rel := rapid.SampledFrom([]string{RelPrevArchive, RelNext, RelCurrent, RelNextArchive}).Draw(g.T, "relation")
-		r.header = append(r.header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
+		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
 	}
 	switch fault {
 	case "status":
-		r = reply{status: rapid.SampledFrom([]int{404, 410, 403, 500, 204, 206, 300, 503}).Draw(g.T, "status")}
+		r = feedtest.Reply{Status: rapid.SampledFrom([]int{404, 410, 403, 500, 204, 206, 300, 503}).Draw(g.T, "status")}
 	case "cut":
-		r.body = cut()
+		r.Body = cut()
 	case "aborted":
-		r.header = append(r.header, "Content-Length: "+strconv.Itoa(len(body)))
-		r.body = cut()
+		r.Header = append(r.Header, "Content-Length: "+strconv.Itoa(len(body)))
+		r.Body = cut()
 	case "announced":
-		r.header = append(r.header, "Content-Length: "+strconv.Itoa(len(body)))
+		r.Header = append(r.Header, "Content-Length: "+strconv.Itoa(len(body)))
 	case "malformed":
 		at := rapid.IntRange(0, len(body)-1).Draw(g.T, "place")
-		r.body = body[:at] + "</" + body[at:]
+		r.Body = body[:at] + "</" + body[at:]
 	case "page":
-		r.body = "<!doctype html><html><head><title>No</title></head><body><p>Sorry</body></html>"
+		r.Body = "<!doctype html><html><head><title>No</title></head><body><p>Sorry</body></html>"
 	case "empty":
-		r.body = ""
+		r.Body = ""
 	case "redirect":
-		r.status, r.body = rapid.SampledFrom([]int{301, 302, 307, 308}).Draw(g.T, "status"), ""
-		r.header = []string{"Location: " + g.any()}
+		r.Status, r.Body = rapid.SampledFrom([]int{301, 302, 307, 308}).Draw(g.T, "status"), ""
+		r.Header = []string{"Location: " + g.any()}
 	case "itself":
-		r.status, r.header = 302, []string{"Location: " + g.urls[i]}
+		r.Status, r.Header = 302, []string{"Location: " + g.urls[i]}
 	case "no answer":
-		r.err = errors.New("no answer")
+		r.Err = errors.New("no answer")
 	case "stalls":
-		r.body, r.stalls = cut(), true
+		r.Body, r.Stalls = cut(), true
 	case "reset":
-		r.body, r.end = cut(), errors.New("reset")
+		r.Body, r.End = cut(), errors.New("reset")
 	case "header":
-		r.header = append(r.header, "Content-Encoding: br")
+		r.Header = append(r.Header, "Content-Encoding: br")
 	}
 	return r
 }
 
-// older draws where the chain goes on after a document.
+// older draws where the chain continues after a document.
 func (g *chainer) older(i int) string {
 	next := ""
 	if i+1 < len(g.urls) {
@@ -251,14 +251,14 @@ func (g *chainer) document(i int) string {
 		head.String() + deleted + entries + tail.String() + "</feed>\n"
 }
 
-// misled reports whether a document's links all stand after its entries, while
-// a header field names another document.
+// misled reports whether all links of a document come after its entries, while a header field
+// names another document.
 func (g *chainer) misled(i int) bool {
 	_, ok := g.lies[i]
 	return ok
 }
 
-// entries draws the entries of a document: its own, or some that others have.
+// entries draws the entries of a document: its own, or some that others share.
 func (g *chainer) entries(i int, rss bool) (entries, deleted string) {
 	var b strings.Builder
 	id := func() int {

@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
-// tally counts what the chains of a property come to, so that one sees whether
-// they are worth their while.
+// tally counts what the chains of a property result in, to show whether they are varied enough.
 type tally map[string]int
 
 func (n tally) add(yields []string) {
@@ -26,39 +26,39 @@ func (n tally) add(yields []string) {
 	}
 }
 
-// Requests ahead of time change nothing about what a walk yields.
+// Prefetching does not change what a walk yields.
 func TestAheadIsAsInSequence(t *testing.T) {
 	seen := tally{}
 	rapid.Check(t, func(rt *rapid.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
 		seed := rapid.Uint64Range(1, 1<<32).Draw(rt, "seed")
 		var sequence, overlapped []string
-		var one, four *line
+		var one, four *feedtest.Line
 		synctest.Test(t, func(*testing.T) { sequence, one = c.all(1, seed) })
 		require.NotEmpty(rt, sequence)
-		require.LessOrEqual(rt, one.most, 1)
-		require.Zero(rt, one.pending, "bodies left open")
+		require.LessOrEqual(rt, one.Most, 1)
+		require.Zero(rt, one.Open, "bodies left open")
 		seen.add(sequence)
-		seen["requests"] += one.requested()
-		if c.again != nil && slices.Contains(one.requests[1:], c.start) {
+		seen["requests"] += len(one.Requests())
+		if c.again != nil && slices.Contains(one.Requests()[1:], c.start) {
 			seen["read again"]++
 		}
 		for i := range uint64(3) { // as the answers come at other times
 			synctest.Test(t, func(*testing.T) { overlapped, four = c.all(0, seed+i) })
-			seen["requests not wanted"] += four.requested() - one.requested()
-			seen["most at a time"] = max(seen["most at a time"], four.most)
+			seen["requests not wanted"] += len(four.Requests()) - len(one.Requests())
+			seen["most at a time"] = max(seen["most at a time"], four.Most)
 			require.Equal(rt, sequence, overlapped)
-			require.LessOrEqual(rt, four.most, 4)
-			require.Zero(rt, four.pending, "bodies left open")
-			require.GreaterOrEqual(rt, four.requested(), one.requested())
+			require.LessOrEqual(rt, four.Most, 4)
+			require.Zero(rt, four.Open, "bodies left open")
+			require.GreaterOrEqual(rt, len(four.Requests()), len(one.Requests()))
 		}
 	})
 	t.Logf("%v", seen)
 	require.Greater(t, seen["most at a time"], 1, "nothing was ever requested ahead")
 }
 
-// To leave at any point gives the beginning of the whole walk, and leaves
-// nothing behind: a bubble does not end before its goroutines have.
+// Leaving at any point gives the beginning of the whole walk, and leaves nothing behind: a bubble
+// does not end before its goroutines have.
 func TestAheadLeft(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
@@ -66,7 +66,7 @@ func TestAheadLeft(t *testing.T) {
 		leave := rapid.IntRange(1, 12).Draw(rt, "leave")
 		later := rapid.Bool().Draw(rt, "leave later")
 		var all, some []string
-		var l *line
+		var l *feedtest.Line
 		synctest.Test(t, func(*testing.T) { all, _ = c.all(1, seed) })
 		synctest.Test(t, func(*testing.T) {
 			l = c.walk(context.Background(), 0, seed, func(n int, doc *Document, err error) bool {
@@ -76,14 +76,14 @@ func TestAheadLeft(t *testing.T) {
 				}
 				return n < leave
 			})
-			require.Zero(rt, l.pending, "bodies left open")
+			require.Zero(rt, l.Open, "bodies left open")
 		})
 		require.Equal(rt, all[:min(leave, len(all))], some)
 	})
 }
 
-// A walk whose context is cancelled ends with the context's error wherever it
-// would otherwise have requested a document more, as in sequence.
+// A walk whose context is cancelled ends with the context's error wherever it would have requested
+// another document in sequence.
 func TestAheadCancelled(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
@@ -107,7 +107,7 @@ func TestAheadCancelled(t *testing.T) {
 					}
 					return true
 				})
-				require.Zero(rt, l.pending, "bodies left open")
+				require.Zero(rt, l.Open, "bodies left open")
 			})
 			return yields
 		}
@@ -115,8 +115,8 @@ func TestAheadCancelled(t *testing.T) {
 	})
 }
 
-// Documents that have come ahead of time are not yielded once the context is
-// cancelled: the shortest case of the property above.
+// Documents that arrived in advance are not yielded once the context is cancelled: the shortest
+// case of the property above.
 func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 	for _, perHost := range []int{1, 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 			})
 			require.Equal(t, []string{"http://a.example/0", "http://a.example/1"}, urls, "PerHost %d", perHost)
 			require.ErrorIs(t, last, context.Canceled)
-			require.Zero(t, l.pending)
+			require.Zero(t, l.Open)
 		})
 	}
 }

@@ -4,155 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
-
-// A reply is what a server in memory says to a request. Its zero value is an
-// empty 200.
-type reply struct {
-	status int
-	header []string // "Name: value"
-	body   string
-	end    error // of the body; nil: a normal end
-	stalls bool  // the body never ends
-	err    error // there is no answer at all
-}
-
-// A line is a RoundTripper without sockets, for use in a bubble: answers take
-// their time, and bodies come in pieces. It watches what its user does.
-type line struct {
-	serve func(*http.Request) reply
-	seed  uint64 // of the delays and pieces; 0: everything comes at once
-
-	mu       sync.Mutex
-	requests []string       // in order
-	flying   map[string]int // by host: requests whose body is not closed yet
-	most     int            // of them at a time
-	pending  int            // bodies that are not closed
-}
-
-// RoundTrip implements http.RoundTripper.
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	l.mu.Lock()
-	if l.flying == nil {
-		l.flying = map[string]int{}
-	}
-	l.requests = append(l.requests, r.URL.String())
-	l.flying[r.URL.Host]++
-	l.pending++
-	l.most = max(l.most, l.flying[r.URL.Host])
-	says := l.serve(r)
-	l.mu.Unlock()
-	random := rand.New(rand.NewPCG(l.seed, uint64(len(says.body))))
-	if err := l.delay(r.Context(), random); err != nil {
-		l.done(r)
-		return nil, err
-	}
-	if says.err != nil {
-		l.done(r)
-		return nil, says.err
-	}
-	resp := &http.Response{
-		StatusCode: max(says.status, 0), Header: http.Header{}, ContentLength: -1, Request: r,
-		Body: &pieces{line: l, r: r, random: random, left: says.body, end: says.end, stalls: says.stalls},
-	}
-	if resp.StatusCode == 0 {
-		resp.StatusCode = http.StatusOK
-	}
-	for _, field := range says.header {
-		name, value, _ := strings.Cut(field, ": ")
-		resp.Header.Add(name, value)
-	}
-	if length := resp.Header.Get("Content-Length"); length != "" {
-		resp.ContentLength, _ = strconv.ParseInt(length, 10, 64)
-	}
-	return resp, nil
-}
-
-func (l *line) delay(ctx context.Context, random *rand.Rand) error {
-	if l.seed == 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Duration(random.Int64N(int64(50 * time.Millisecond)))):
-		return nil
-	}
-}
-
-func (l *line) done(r *http.Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.flying[r.URL.Host]--
-	l.pending--
-}
-
-// requested returns how many requests there were.
-func (l *line) requested() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.requests)
-}
-
-// pieces are a body that comes bit by bit.
-type pieces struct {
-	line   *line
-	r      *http.Request
-	random *rand.Rand
-	left   string
-	end    error
-	stalls bool
-	closed bool
-}
-
-// Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	if p.closed {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	if err := p.line.delay(p.r.Context(), p.random); err != nil {
-		return 0, err
-	}
-	if p.left == "" {
-		if p.stalls {
-			<-p.r.Context().Done()
-			return 0, p.r.Context().Err()
-		}
-		if p.end != nil {
-			return 0, p.end
-		}
-		return 0, io.EOF
-	}
-	size := len(p.left)
-	if p.line.seed != 0 {
-		size = 1 + p.random.IntN([]int{3, 50, 500, 5000}[p.random.IntN(4)])
-	}
-	n := copy(b[:min(len(b), size)], p.left)
-	p.left = p.left[n:]
-	return n, nil
-}
-
-// Close implements io.Closer.
-func (p *pieces) Close() error {
-	if !p.closed {
-		p.closed = true
-		p.line.done(p.r)
-	}
-	return nil
-}
 
 // A chain is a feed with faults, and a walk over it.
 type chain struct {
-	replies map[string]reply
-	again   map[string]reply // what a URL answers from the second request on, where that differs
+	replies map[string]feedtest.Reply
+	again   map[string]feedtest.Reply // what a URL answers from the second request on, where that differs
 	etags   map[string]string
 
 	start     string
@@ -164,12 +26,12 @@ type chain struct {
 	own       bool // SameOrigin
 }
 
-// GoString shows a chain that a property does not hold for.
+// GoString shows a chain for which a property fails.
 func (c *chain) GoString() string {
 	var b strings.Builder
-	show := func(title string, replies map[string]reply) {
+	show := func(title string, replies map[string]feedtest.Reply) {
 		for url, r := range replies {
-			fmt.Fprintf(&b, "-- %s%s --\nstatus %d, %v, end %v, stalls %v, error %v\n%s\n", url, title, r.status, r.header, r.end, r.stalls, r.err, r.body)
+			fmt.Fprintf(&b, "-- %s%s --\nstatus %d, %v, end %v, stalls %v, error %v\n%s\n", url, title, r.Status, r.Header, r.End, r.Stalls, r.Err, r.Body)
 		}
 	}
 	show("", c.replies)
@@ -179,13 +41,13 @@ func (c *chain) GoString() string {
 	return b.String()
 }
 
-// String is GoString.
+// String returns what GoString returns.
 func (c *chain) String() string { return c.GoString() }
 
-// server answers as the chain does, from its beginning.
-func (c *chain) server() func(*http.Request) reply {
+// server returns a function that answers as the chain does, from its beginning.
+func (c *chain) server() func(*http.Request) feedtest.Reply {
 	counts := map[string]int{}
-	return func(r *http.Request) reply {
+	return func(r *http.Request) feedtest.Reply {
 		url := r.URL.String()
 		counts[url]++
 		says, ok := c.replies[url]
@@ -195,21 +57,21 @@ func (c *chain) server() func(*http.Request) reply {
 		etag := c.etags[url]
 		switch {
 		case !ok:
-			return reply{status: http.StatusNotFound}
-		case etag == "" || says.status != 0:
+			return feedtest.Reply{Status: http.StatusNotFound}
+		case etag == "" || says.Status != 0:
 			return says
 		case etag == r.Header.Get("If-None-Match"):
-			return reply{status: http.StatusNotModified}
+			return feedtest.Reply{Status: http.StatusNotModified}
 		}
-		says.header = append(slices.Clone(says.header), "Etag: "+etag)
+		says.Header = append(slices.Clone(says.Header), "Etag: "+etag)
 		return says
 	}
 }
 
-// walk walks over the chain on a line of its own, and returns what is yielded,
-// up to the given number; 0: all. PerHost is as in Policy.
-func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *line {
-	l := &line{serve: c.server(), seed: seed}
+// walk walks over the chain on its own line, and calls visit for each yield until that returns
+// false. PerHost is as in Policy.
+func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
+	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
 		HTTP: &http.Client{Transport: l}, Budget: c.budget,
 		Policy: Policy{PerHost: perHost, SameOrigin: c.own},
@@ -237,7 +99,7 @@ func (c *chain) options() *WalkOptions {
 }
 
 // all returns everything that a walk yields.
-func (c *chain) all(perHost int, seed uint64) (yields []string, l *line) {
+func (c *chain) all(perHost int, seed uint64) (yields []string, l *feedtest.Line) {
 	l = c.walk(context.Background(), perHost, seed, func(_ int, doc *Document, err error) bool {
 		yields = append(yields, yielded(doc, err))
 		return true
@@ -245,7 +107,7 @@ func (c *chain) all(perHost int, seed uint64) (yields []string, l *line) {
 	return yields, l
 }
 
-// yielded says all that is to be known of what a walk yields, but for times.
+// yielded describes a yield of a walk completely, except for times.
 func yielded(doc *Document, err error) string {
 	gap, _ := errors.AsType[*Gap](err)
 	unchanged, _ := errors.AsType[*Unchanged](err)

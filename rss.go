@@ -7,15 +7,18 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: links are
-// Atom links, under any prefix, and the flags keep their namespace.
+// RSS 2.0, 0.9x and 1.0, with the extensions of RFC 5005 Appendix B: Atom links, under
+// any prefix, and the flags in their namespace.
 
-// isRSS reports whether the current element is one of RSS's own.
+// isRSS reports whether the current element belongs to RSS itself.
 func (r *reader) isRSS() bool {
 	space := r.space()
-	return space == "" || space == r.native || rdfVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
+	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
 // rss reads the children of the root: a channel, and in RSS 1.0 the items.
@@ -30,7 +33,7 @@ func (r *reader) rss() {
 		}
 		switch r.rssLocal() {
 		case "channel":
-			r.doc.version = cmp.Or(r.doc.version, rdfVersion(r.space()))
+			r.doc.version = cmp.Or(r.doc.version, vocab.RDFVersion(r.space()))
 			r.channel()
 		case "item":
 			r.rssItem()
@@ -40,18 +43,7 @@ func (r *reader) rss() {
 	}
 }
 
-// rdfVersion returns the version of RSS that a namespace belongs to.
-func rdfVersion(space string) string {
-	switch space {
-	case "http://purl.org/rss/1.0/":
-		return "1.0"
-	case "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
-		return "0.9"
-	}
-	return ""
-}
-
-// channel reads the head section, and the items among it.
+// channel reads the head section and the items in it.
 func (r *reader) channel() {
 	depth := r.s.Depth()
 	r.ranks.title, r.ranks.updated = 0, 0
@@ -66,7 +58,7 @@ func (r *reader) channel() {
 }
 
 // rssHead reads the current element of the head section, and reports whether the
-// Document says all that it says.
+// Document's fields express all that it says.
 func (r *reader) rssHead() (known bool) {
 	if r.scheduleElement() {
 		return true
@@ -107,12 +99,12 @@ func (r *reader) foreignHead() (known bool) {
 	switch space, local := r.space(), r.s.Local(); {
 	case n > r.ranks.updated:
 		r.doc.Updated, r.ranks.updated = r.timeText(), n
-	case r.ranks.title == 0 && space == nsDC && local == "title":
+	case r.ranks.title == 0 && space == vocab.DC && local == "title":
 		r.doc.Title, r.ranks.title = r.headText(r.textConstruct().Plain(), r.s.Offset()), 1
-	case r.ranks.language == 0 && space == nsDC && local == "language":
+	case r.ranks.language == 0 && space == vocab.DC && local == "language":
 		r.doc.Language = r.languageText()
 		return false
-	case space == nsITunes && local == "image":
+	case space == vocab.ITunes && local == "image":
 		href, _ := r.s.Attr("", "href")
 		r.setIcon(r.reference(trim(href), r.s.Offset()), 1)
 		return false
@@ -122,16 +114,16 @@ func (r *reader) foreignHead() (known bool) {
 	return true
 }
 
-// rssImage reads the picture of a channel.
+// rssImage reads the image of a channel.
 func (r *reader) rssImage() {
 	for depth := r.s.Depth(); r.child(depth); {
-		if rssName(r.s.Local()) == "url" {
+		if vocab.RSSName(r.s.Local()) == "url" {
 			r.icon(2)
 		}
 	}
 }
 
-// languageText reads a language tag (RFC 5646 §4.4.1: none is longer).
+// languageText reads a language tag; "" if it is too long to be one (RFC 5646 §4.4.1).
 func (r *reader) languageText() string {
 	if lang := r.plainText(); len(lang) <= 64 {
 		return lang
@@ -139,19 +131,19 @@ func (r *reader) languageText() string {
 	return ""
 }
 
-// updateRank recognises the extensions that say when something changed, which
-// RSS 2.0 itself does not of its items (5005#22): the highest counts.
+// updateRank recognises the extensions that say when something changed, because RSS 2.0
+// does not say it of items (5005#22). The highest rank counts.
 func (r *reader) updateRank() int {
 	switch r.space() {
-	case nsAtom:
+	case vocab.Atom:
 		if r.s.Local() == "updated" {
 			return 3
 		}
-	case nsDCTerms:
+	case vocab.DCTerms:
 		if r.s.Local() == "modified" {
 			return 2
 		}
-	case nsDC:
+	case vocab.DC:
 		if r.s.Local() == "date" {
 			return 1
 		}
@@ -159,13 +151,14 @@ func (r *reader) updateRank() int {
 	return 0
 }
 
-// isPublished recognises the extensions that say when an item was published.
+// isPublished reports whether the current element is an extension that says when an
+// item was published.
 func (r *reader) isPublished() bool {
 	switch r.s.Local() {
 	case "issued", "created":
-		return r.space() == nsDCTerms
+		return r.space() == vocab.DCTerms
 	case "published":
-		return r.space() == nsAtom
+		return r.space() == vocab.Atom
 	}
 	return false
 }
@@ -180,8 +173,8 @@ func (r *reader) permalink() (value string, ok bool) {
 	return "", false
 }
 
-// channelText reads the channel's description: characters, or the text of the
-// markup that stands among them.
+// channelText reads the channel's description: its characters, or the text of its
+// markup.
 func (r *reader) channelText() string {
 	t := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()})
 	return t.Plain()
@@ -194,7 +187,7 @@ func (r *reader) rssItem() {
 		return
 	}
 	depth, lenient := r.s.Depth(), r.s.Lenient()
-	about, _ := r.s.Attr(nsRDF, "about")
+	about, _ := r.s.Attr(vocab.RDF, "about")
 	rank, permalink, atomID := 0, false, ""
 	var texts textFinder
 	for r.child(depth) {
@@ -203,11 +196,11 @@ func (r *reader) rssItem() {
 			switch n := r.updateRank(); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
-			case atomID == "" && r.s.Local() == "id" && isAtom(r.space()):
+			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
 				atomID = r.plainText()
 			case e.Published.IsZero() && r.isPublished():
 				e.Published = r.timeText()
-			case r.s.Local() == "link" && isAtom(r.space()):
+			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
 				r.addLinks(r.atomLink)
 			}
 			continue
@@ -221,7 +214,7 @@ func (r *reader) rssItem() {
 				e.ID = id
 				permalink = !ok || strings.EqualFold(trim(value), "true")
 			}
-		case "pubDate": // not an update time: what is published again keeps it
+		case "pubDate": // not an update time: an updated item keeps it
 			e.Published = r.timeText()
 		case "link":
 			if _, ok := r.s.Attr("", "href"); ok {
@@ -240,14 +233,14 @@ func (r *reader) rssItem() {
 	e.Links = r.takeLinks()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), atomID)
-	} else if permalink && isHTTP(e.ID) && !e.Links.has(RelAlternate) {
+	} else if permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
 		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
 	}
 	r.endEntry(e, lenient, &texts)
 }
 
-// atomInRSS reads an element of Atom that stands in an item without a namespace,
-// if the item has nothing better.
+// atomInRSS reads an element of Atom that an item has without its namespace, unless
+// the item has a better one.
 func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 	local, offset := r.s.Local(), r.s.Offset()
 	switch {
@@ -261,17 +254,13 @@ func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 		return
 	}
 	r.odd = true
-	r.note("name-misspelt", "the element "+local+", which RSS does not have, is read as Atom's", offset)
+	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
 }
 
 // textLink reads RSS's link element, whose text is the reference.
 func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
-func isHTTP(u string) bool {
-	return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://")
-}
-
-// enclosure reads RSS's element as the link that it is in Atom.
+// enclosure reads an enclosure as the link that Atom has in its place.
 func (r *reader) enclosure(links Links) Links {
 	offset := r.s.Offset()
 	link := Link{Rel: RelEnclosure}
@@ -292,17 +281,17 @@ func (r *reader) enclosure(links Links) Links {
 	return r.appendLink(links, link, r.currentBase(), offset)
 }
 
-// WriteRSS writes a document as RSS 2.0, with RFC 5005's elements as its
-// Appendix B has them. Items that were read from RSS 2.0 are written with their
-// own XML, others from what can be read of them.
+// WriteRSS writes a document as RSS 2.0, with the elements of RFC 5005 as in its
+// Appendix B. It writes items that were read from RSS 2.0 with their own XML, and
+// converts others.
 func WriteRSS(w io.Writer, d *Document) error {
 	out := &writer{w: w}
 	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	writeAttr(&out.b, "xmlns:atom", nsAtom)
+	writeAttr(&out.b, "xmlns:atom", vocab.Atom)
 	out.b.WriteString("><channel>\n")
 	out.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)
-	out.element("link", writable(cmp.Or(home.Href, d.URL)))
+	out.element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
 	out.element("description", cmp.Or(d.Subtitle, d.Title))
 	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
 	for _, l := range d.Links {
@@ -333,7 +322,7 @@ func (w *writer) rssItem(e *Entry) {
 	}
 	w.rssLinks(e.Links)
 	for _, person := range item.Authors {
-		w.element(`dc:creator xmlns:dc="`+nsDC+`"`, cmp.Or(person.Name, person.Email))
+		w.element(`dc:creator xmlns:dc="`+vocab.DC+`"`, cmp.Or(person.Name, person.Email))
 	}
 	for _, category := range item.Categories {
 		w.element("category", category)
@@ -345,25 +334,25 @@ func (w *writer) rssItem(e *Entry) {
 	switch content := e.Content(); {
 	case content == Text{}:
 	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
-		w.element("description", content.html()) // which an item has before it has more
+		w.element("description", content.html()) // readers expect the only text here
 	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
 		w.media("atom:content", content) // RSS has no element for it
 	default:
-		w.element(`content:encoded xmlns:content="`+nsContent+`"`, content.html())
+		w.element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
 	}
 	w.b.WriteString(others.elements + "</item>\n")
 }
 
-// rssLinks writes links: the first alternate and enclosures have elements of
-// RSS's own.
+// rssLinks writes links. RSS has elements of its own for the first alternate and for
+// enclosures.
 func (w *writer) rssLinks(links Links) {
 	home, _ := links.Rel(RelAlternate)
 	for _, l := range links {
 		switch {
 		case l == home:
-			w.element("link", writable(l.Href))
+			w.element("link", iri.Writable(l.Href))
 		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
+			w.empty("enclosure", "url", iri.Writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
 		default:
 			w.link("atom:link", l)
 		}

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
-// hours is a bit for each.
+// hours returns the bits for hours.
 func hours(list ...int) (bits uint32) {
 	for _, h := range list {
 		bits |= 1 << h
@@ -36,7 +37,7 @@ const (
 	nsSy     = ` xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"`
 )
 
-// The documents that hold a head section in the tables below.
+// The documents around the head sections in the tables below.
 var shells = map[string]string{
 	"rss":       `<rss version="2.0"` + nsSy + `><channel><title>T</title>HEAD<item><guid>urn:1</guid></item></channel></rss>`,
 	"rss after": `<rss version="2.0"` + nsSy + `><channel><title>T</title><item><guid>urn:1</guid></item>HEAD</channel></rss>`,
@@ -186,8 +187,8 @@ func TestScheduleNext(t *testing.T) {
 	}
 }
 
-// Next is the earliest time that breaks no wish, whatever the wishes are, and
-// never far beyond the interval and the freshness.
+// Next is the earliest time that satisfies all wishes, and never far beyond the interval and the
+// freshness.
 func TestScheduleNextIsTheEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule{
@@ -235,7 +236,7 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 	})
 }
 
-// What HTTP and the feed say meet in NextPoll.
+// NextPoll combines what HTTP and the feed say.
 func TestNextPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rss := strings.Replace(shells["rss"], "HEAD", "<ttl>60</ttl><skipHours><hour>2</hour></skipHours>", 1)
@@ -267,7 +268,7 @@ func TestNextPoll(t *testing.T) {
 			{rss, []string{"Cache-Control: no-store"}, in(time.Hour)},
 		}
 		for _, test := range tests {
-			l := &line{serve: func(*http.Request) reply { return reply{header: test.header, body: test.body} }}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
 			client := &Client{HTTP: &http.Client{Transport: l}}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
@@ -277,8 +278,7 @@ func TestNextPoll(t *testing.T) {
 	})
 }
 
-// A mistake in one header does not silence a feed for good: what holds for ttl
-// holds for what HTTP says.
+// A mistake in one header does not silence a feed for good: the limit on ttl also applies to HTTP.
 func TestNextPollIsNotForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, header := range []string{
@@ -286,8 +286,8 @@ func TestNextPollIsNotForever(t *testing.T) {
 			"Cache-Control: max-age=99999999999999999999",
 			"Expires: Fri, 31 Dec 9999 23:59:59 GMT",
 		} {
-			l := &line{serve: func(*http.Request) reply {
-				return reply{header: []string{header}, body: strings.Replace(shells["rss"], "HEAD", "", 1)}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
+				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
 			client := &Client{HTTP: &http.Client{Transport: l}}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
@@ -320,8 +320,8 @@ func TestTimesAreAllRead(t *testing.T) {
 	require.Empty(t, doc.Notes)
 }
 
-// A doubtful zone is noted once for a document, so that there is room for other
-// notes; what RFC 822 has no doubt about is not.
+// A doubtful zone makes one note for a document, so that there is room for other notes. Zones that
+// RFC 822 defines make none.
 func TestTimesZoneNotes(t *testing.T) {
 	var feed strings.Builder
 	feed.WriteString("<rss><channel>")
@@ -344,7 +344,7 @@ func TestTimesZoneNotes(t *testing.T) {
 	}, notes)
 }
 
-// HTTP wants two digits for the day (RFC 9110 §5.6.7), but servers write one.
+// HTTP requires two digits for the day (RFC 9110 §5.6.7), but some servers write one.
 func TestLastModified(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"Sun, 06 Nov 1994 08:49:37 GMT":  time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),

@@ -3,32 +3,33 @@ package feedhistory
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// What an entry takes from its surroundings, and how much of it: a document
-// says it once, but it counts for every entry.
+// What an entry takes from its surroundings, and how much: a document has it once,
+// but each entry needs a copy.
 
-// A scope is what the surroundings of an entry say about it.
+// A scope is what the surroundings of an element contribute to its meaning.
 type scope struct {
 	bindings []xmlscan.Binding // one for each prefix
 	base     string
-	bases    int // how many xml:base attributes that comes from
+	bases    int // the number of xml:base attributes that base comes from
 	lang     string
-	clean    bool           // see xmlscan.Scanner.Clean; false is always right
-	index    map[string]int // bindings by prefix, where there are many
+	clean    bool           // see xmlscan.Scanner.Clean; false is always safe
+	index    map[string]int // the bindings by prefix, if there are many
 
-	// How many bytes there are:
-	written int // of base and language, which XML writes on each entry
-	bound   int // of all bindings
-	reach   xmlscan.Reach
+	written int           // the length of base and lang, which XML writes on each entry
+	bound   int           // the length of all bindings
+	reach   xmlscan.Reach // the reach of base
 }
 
-// newScope returns the scope of what stands within the current element.
+// newScope returns the scope of the content of the current element.
 func (r *reader) newScope() *scope {
 	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
 	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
@@ -49,15 +50,16 @@ func (r *reader) newScope() *scope {
 	return sc
 }
 
-// A baseURL is an xml:base attribute, by its place, with what it resolves to.
+// A baseURL is an xml:base attribute, identified by its place, and the URL it resolves
+// to.
 type baseURL struct {
 	at  int
 	url string
 }
 
-// currentBase returns what references resolve against at the current element:
-// its xml:base and its ancestors', then the document's URL (5005#25). What was
-// resolved stays good as long as the attribute is in scope.
+// currentBase returns the base at the current element, by its xml:base, its ancestors'
+// and the document's URL (5005#25). It keeps what it has resolved while the attributes
+// are in scope.
 func (r *reader) currentBase() string {
 	bases := r.s.Bases()
 	n := min(len(bases), len(r.bases))
@@ -69,7 +71,7 @@ func (r *reader) currentBase() string {
 		base = r.bases[n-1].url
 	}
 	for _, b := range bases[n:] {
-		if inner := resolve(base, b.Ref); len(inner) <= r.limits.URL {
+		if inner := iri.Resolve(base, b.Ref); len(inner) <= r.limits.URL {
 			base = inner
 		}
 		r.bases = append(r.bases, baseURL{b.At, base})
@@ -77,7 +79,7 @@ func (r *reader) currentBase() string {
 	return base
 }
 
-// binding returns the place of a prefix's binding, -1 for none.
+// binding returns the index of a prefix's binding; -1 if there is none.
 func (sc *scope) binding(prefix string) int {
 	if sc.index != nil {
 		if i, ok := sc.index[prefix]; ok {
@@ -88,9 +90,9 @@ func (sc *scope) binding(prefix string) int {
 	return slices.IndexFunc(sc.bindings, func(b xmlscan.Binding) bool { return b.Prefix == prefix })
 }
 
-// needed returns the bindings that an element needs to stand by itself: the
-// default namespace, and those whose prefix stands before a colon, be it in a
-// name or in text (xsi:type="x:T").
+// needed returns the bindings that an element needs outside its document: the default
+// namespace, and those whose prefix occurs before a colon, in a name or in text
+// (xsi:type="x:T").
 func (sc *scope) needed(raw string) (needed []xmlscan.Binding) {
 	if len(sc.bindings) == 0 {
 		return nil
@@ -119,7 +121,7 @@ func (sc *scope) needed(raw string) (needed []xmlscan.Binding) {
 	return needed
 }
 
-// nameBefore returns where the name begins that ends at end.
+// nameBefore returns where the name that ends at end begins.
 func nameBefore(s string, end int) int {
 	for end > 0 {
 		switch c := s[end-1]; {
@@ -132,29 +134,29 @@ func nameBefore(s string, end int) int {
 	return 0
 }
 
-// The most that an entry may take from its surroundings: so many times its own
-// length, and so many bytes more. Links are counted with the room they take.
+// The limits on what an entry may take from its surroundings. Links count with the
+// memory that they take.
 const (
-	maxBorrowed      = 16
-	maxBorrowedExtra = 1 << 10
+	maxBorrowed      = 16      // times the entry's length
+	maxBorrowedExtra = 1 << 10 // plus so many bytes
 	roomOfLink       = 96
 )
 
-// affords reports whether an element of n bytes may take so many from its
-// surroundings. It depends on the element alone, not on where in the document
-// it stands, since its place must not decide about its identity.
+// affords reports whether an element of n bytes may take the given number of bytes from
+// its surroundings. It depends only on the element, because its place in the document
+// must not affect its identity.
 func affords(n, borrowed int) bool { return borrowed <= maxBorrowed*n+maxBorrowedExtra }
 
 // A loan is what an element takes from its scope.
 type loan struct {
 	raw    string        // the element
-	markup string        // where its references stand
-	links  int           // bytes that its links take
-	reach  xmlscan.Reach // of the bases within it
+	markup string        // the markup that has its references
+	links  int           // the bytes that its links take
+	reach  xmlscan.Reach // the reach of the bases within it
 }
 
-// lends reports whether an element may have what it takes from the scope: the
-// bindings, the base, the language, and a base for each of its references.
+// lends reports whether an element may take what it needs from the scope: the bindings,
+// the base, the language, and the base for each of its references.
 func (sc *scope) lends(l loan) bool {
 	reach := l.reach.Max(sc.reach)
 	own := l.links + sc.written
@@ -169,55 +171,17 @@ func (sc *scope) lends(l loan) bool {
 		own += len(b.Prefix) + len(b.URI)
 	}
 	if reach.Whole > shortBase {
-		paths, others := countReferences(l.markup)
+		paths, others := markup.CountRelative(l.markup)
 		own += paths*reach.Path + others*reach.Whole
 	}
 	return affords(len(l.raw), own)
 }
 
-// A base that is not longer costs no more than a few times what a reference to
-// it takes.
+// shortBase is the length up to which a base costs no more than a few times what a
+// reference to it takes.
 const shortBase = 64
 
-// countReferences returns how many relative references markup may have, at the
-// most: in attributes, in elements, and in what is escaped. Paths are counted
-// apart from those that keep all of a base, as #top does.
-func countReferences(markup string) (paths, others int) {
-	others = hidden(markup) + strings.Count(markup, "equals;")
-	paths = strings.Count(markup, "link>") + strings.Count(markup, "uri>") + strings.Count(markup, "url>")
-	for equals := range relativeReferences(markup) {
-		if value := afterQuote(markup[equals+1:]); value == "" || strings.IndexByte("#?&> ", value[0]) >= 0 {
-			others++
-		} else {
-			paths++
-		}
-	}
-	return paths, others
-}
-
-// hidden counts the character references that could be a part of an attribute's
-// name, or of what follows it: those to ASCII, but for marks that are escaped
-// everywhere.
-func hidden(markup string) (n int) {
-	for {
-		_, rest, ok := strings.Cut(markup, "&#")
-		if !ok {
-			return n
-		}
-		digits, base := rest, 10
-		if rest != "" && rest[0]|0x20 == 'x' {
-			digits, base = rest[1:], 16
-		}
-		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789abcdefABCDEF"))]
-		if c, err := strconv.ParseUint(digits, base, 32); err == nil && c < 0x80 && !strings.ContainsRune(`"&'<>`, rune(c)) {
-			n++
-		}
-		markup = rest
-	}
-}
-
-// skip leaves out an entry that is beyond a limit, and says so: the others are
-// read.
+// skip leaves out an entry that exceeds a limit, and makes a note of it.
 func (r *reader) skip(offset int, why string) {
 	r.entries = r.entries[:len(r.entries)-1]
 	r.note("entry-skipped", "an entry is left out: "+why, offset)
@@ -226,7 +190,7 @@ func (r *reader) skip(offset int, why string) {
 	}
 }
 
-// addGaps tells of the entries that were left out.
+// addGaps adds a gap if entries were left out.
 func (r *reader) addGaps() {
 	if r.skipped == 0 {
 		return
@@ -240,34 +204,15 @@ func (r *reader) addGaps() {
 	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
 }
 
-// The namespaces that carry meaning here. Elements are known by namespace,
-// never by prefix.
-const (
-	nsAtom        = "http://www.w3.org/2005/Atom"
-	nsAtom03      = "http://purl.org/atom/ns#"
-	nsContent     = "http://purl.org/rss/1.0/modules/content/"
-	nsDC          = "http://purl.org/dc/elements/1.1/"
-	nsDCTerms     = "http://purl.org/dc/terms/"
-	nsHistory     = "http://purl.org/syndication/history/1.0"
-	nsITunes      = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	nsMedia       = "http://search.yahoo.com/mrss/"
-	nsRDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-	nsSyndication = "http://purl.org/rss/1.0/modules/syndication/"
-	nsTombstones  = "http://purl.org/atompub/tombstones/1.0"
-	nsXHTML       = "http://www.w3.org/1999/xhtml"
-	nsXML         = "http://www.w3.org/XML/1998/namespace"
-)
-
-// space returns the namespace of the current element, as it is meant: feeds
-// misspell those of others. That of RFC 5005 is exact, since a feed's verdict
-// hangs on it.
+// space returns the intended namespace of the current element, because feeds misspell
+// namespaces. That of RFC 5005 must be exact, because the verdict depends on it.
 func (r *reader) space() string {
 	space := r.s.Space()
 	if space == r.exact {
 		return space
 	}
 	switch space {
-	case "", nsAtom, nsContent, nsDC, nsITunes, nsMedia, nsXHTML:
+	case "", vocab.Atom, vocab.Content, vocab.DC, vocab.ITunes, vocab.Media, vocab.XHTML:
 		r.exact = space
 		return space
 	}
@@ -275,7 +220,7 @@ func (r *reader) space() string {
 		r.odd = r.odd || meant != space
 		return meant
 	}
-	meant := meantSpace(space)
+	meant := vocab.MeantSpace(space)
 	if meant != space {
 		r.odd = true
 		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.s.Offset())
@@ -289,105 +234,144 @@ func (r *reader) space() string {
 	return meant
 }
 
-// misspelt are the namespaces that are known when misspelt, without what is
-// spelt in several ways.
-var misspelt = func() map[string]string {
-	m := map[string]string{}
-	for _, space := range []string{nsAtom, nsContent, nsDC, nsDCTerms, nsITunes, nsMedia, nsSyndication, nsXHTML} {
-		m[bareSpace(space)] = space
-	}
-	return m
-}()
+// rssLocal returns the name of the current element as RSS spells it, with a note if it
+// is misspelt.
+func (r *reader) rssLocal() string { return r.spelt(vocab.RSSName(r.s.Local())) }
 
-// bareSpace takes off a namespace's name what feeds misspell: the scheme, www,
-// the end, and the case of letters.
-func bareSpace(space string) string {
-	space = strings.ToLower(strings.Trim(space, " \t\r\n"))
-	space = strings.TrimPrefix(strings.TrimPrefix(space, "https://"), "http://")
-	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
-}
-
-// meantSpace returns the namespace that a name stands for.
-func meantSpace(space string) string {
-	if len(space) > 100 {
-		return space
-	}
-	if known, ok := misspelt[bareSpace(space)]; ok {
-		return known
-	}
-	return space
-}
-
-// rssName returns the name of an element of RSS as the specification spells it:
-// feeds are careless about its case.
-func rssName(local string) string {
-	switch local {
-	case "title", "link", "description", "guid", "pubDate", "category", "comments", "author", "item", // nearly always
-		"lastBuildDate", "skipDays", "skipHours", "managingEditor", "webMaster", "textInput":
-		return local
-	}
-	for i := range len(local) {
-		if c := local[i]; c < 'a' || c > 'z' {
-			return rssNameOf(local)
-		}
-	}
-	switch local {
-	case "lastbuilddate", "pubdate", "skipdays", "skiphours":
-		return rssNameOf(local)
-	}
-	return local
-}
-
-func rssNameOf(local string) string {
-	for _, name := range [...]string{
-		"author", "category", "channel", "day", "description", "enclosure", "guid", "hour", "item",
-		"lastBuildDate", "link", "pubDate", "skipDays", "skipHours", "source", "title", "ttl",
-	} {
-		if strings.EqualFold(local, name) {
-			return name
-		}
-	}
-	return local
-}
-
-// atomName is the same for Atom, which has small letters only: names that begin
-// with a capital may be meant for its own.
-func atomName(local string) string {
-	if isCapital(local) {
-		return atomNameOf(local)
-	}
-	return local
-}
-
-func isCapital(local string) bool { return local != "" && 'A' <= local[0] && local[0] <= 'Z' }
-
-func atomNameOf(local string) string {
-	switch name := strings.ToLower(local); name {
-	case "author", "category", "content", "contributor", "created", "email", "entry", "feed", "id", "issued", "link",
-		"modified", "name", "published", "source", "subtitle", "summary", "tagline", "title", "updated", "uri", "url":
-		return name
-	}
-	return local
-}
-
-// rssLocal is rssName of the current element, and notes a name that is misspelt.
-func (r *reader) rssLocal() string { return r.spelt(rssName(r.s.Local())) }
-
-// atomLocal is the same for Atom.
+// atomLocal does the same for Atom.
 func (r *reader) atomLocal() string {
 	local := r.s.Local()
-	if isCapital(local) {
-		return r.spelt(atomNameOf(local))
+	if name := vocab.AtomName(local); name != local {
+		return r.spelt(name)
 	}
 	return local
 }
 
-// spelt returns the name that the current element's stands for, and notes it if
-// it is another.
+// spelt returns the given name, with a note if the current element has another.
 func (r *reader) spelt(name string) string {
 	if local := r.s.Local(); name != local {
 		r.odd = true
 		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
 	}
 	return name
+}
+
+// attrs returns the attributes by which an element gives its content the bindings, the
+// language and, if told to, the base.
+func (sc *scope) attrs(bindings []xmlscan.Binding, base bool) string {
+	var attrs strings.Builder
+	for _, ns := range bindings {
+		writeAttr(&attrs, "xmlns:"+ns.Prefix, ns.URI)
+	}
+	if base && sc.base != "" {
+		writeAttr(&attrs, "xml:base", sc.base)
+	}
+	if sc.lang != "" {
+		writeAttr(&attrs, "xml:lang", sc.lang)
+	}
+	return attrs.String()
+}
+
+// shareable returns the bindings that elements need, in two parts: those that an element
+// that we write around them can have, and the others, which are the default namespace
+// and a prefix that we use ourselves.
+func (sc *scope) shareable(elements string) (shared, others []xmlscan.Binding) {
+	for _, b := range sc.needed(elements) {
+		if b.Prefix == "" || b.Prefix == "atom" && b.URI != vocab.Atom {
+			others = append(others, b)
+		} else {
+			shared = append(shared, b)
+		}
+	}
+	return shared, others
+}
+
+// declarations returns the attributes for those bindings that an element may need.
+func declarations(element string, bindings []xmlscan.Binding) string {
+	var attrs strings.Builder
+	for _, b := range bindings {
+		switch {
+		case b.Prefix == "" && hasUnprefixed(element):
+			writeAttr(&attrs, "xmlns", b.URI)
+		case b.Prefix != "" && strings.Contains(element, b.Prefix+":"):
+			writeAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
+		}
+	}
+	return attrs.String()
+}
+
+// hasUnprefixed reports whether there is, or may be, an element without a prefix.
+func hasUnprefixed(element string) bool {
+	for {
+		_, rest, ok := strings.Cut(element, "<")
+		if !ok {
+			return false
+		}
+		name := rest[:min(len(rest), 100)]
+		if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
+			name = name[:end]
+		}
+		if name != "" && !strings.Contains(name, ":") {
+			return true
+		}
+		element = rest
+	}
+}
+
+// alone returns an element with what it needs from the scope, so that it can be written
+// into any document.
+func (sc *scope) alone(element string, format Format) string {
+	needed := sc.needed(element)
+	attrs := declarations(element, needed)
+	if format == RSS && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b xmlscan.Binding) bool { return b.Prefix == "" }) {
+		attrs += ` xmlns=""`
+	}
+	if sc.base != "" && markup.MayBeRelative(element) {
+		s := xmlscan.NewFragment(element, sc.bindings, xmlscan.Unlimited())
+		s.Next()
+		own, _ := s.Attr(vocab.XML, "base")
+		if base := iri.Resolve(sc.base, own); base != own {
+			var b strings.Builder
+			writeAttr(&b, "xml:base", base)
+			attrs += b.String()
+		}
+	}
+	if attrs == "" {
+		return element
+	}
+	return xmlscan.Standalone(element, sc.bindings, attrs)
+}
+
+// standalone returns an element with everything that its scope contributes.
+func (sc *scope) standalone(raw string, lenient bool) string {
+	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
+	s.Next()
+	var attrs strings.Builder
+	declared := s.Bindings()[len(sc.bindings):]
+	for _, b := range sc.needed(raw) {
+		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
+			continue
+		}
+		name := "xmlns"
+		if b.Prefix != "" {
+			name += ":" + b.Prefix
+		}
+		writeAttr(&attrs, name, b.URI)
+	}
+	own, ok := s.Attr(vocab.XML, "base")
+	if base := iri.Resolve(sc.base, own); base != own {
+		writeAttr(&attrs, "xml:base", base)
+		lenient = lenient || ok // its own base must be replaced
+	}
+	if _, ok := s.Attr(vocab.XML, "lang"); !ok && sc.lang != "" {
+		writeAttr(&attrs, "xml:lang", sc.lang)
+	}
+	if lenient {
+		return xmlscan.Standalone(raw, nil, attrs.String())
+	}
+	name := len("<") + len(s.Local())
+	if s.Prefix() != "" {
+		name += len(s.Prefix()) + len(":")
+	}
+	return raw[:name] + attrs.String() + raw[name:]
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"math"
 	"strings"
-	"sync"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -16,21 +18,41 @@ const (
 	TextXHTML = "xhtml"
 )
 
-// A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3).
-// The zero value stands for none.
+// A Text is a text construct (RFC 4287 §3.1), or an entry's content (§4.1.3). The zero
+// value means that there is none.
 type Text struct {
-	Type string // TextPlain, TextHTML, TextXHTML or, in content, a media type; "" for none
-	Body string // characters, HTML, the markup inside xhtml's div, or the media's bytes
-	Src  string // where content is that stands elsewhere, absolute
-	Base string // what relative references in Body resolve against
-	Lang string // xml:lang in scope; "" if none is
+	Type string // TextPlain, TextHTML, TextXHTML or, for content, a media type; "" if there is no text
+	Body string // characters, HTML, the markup inside xhtml's div, or the bytes of the media type
+	Src  string // the absolute URL of content that is elsewhere; "" if it is in Body
+	Base string // the base for relative references in Body
+	Lang string // xml:lang in scope; "" if there is none
+}
+
+// isMarkup reports whether the body is HTML, or XHTML written as HTML.
+func (t Text) isMarkup() bool { return t.Type == TextHTML || t.Type == TextXHTML }
+
+// Plain returns the text without markup. It separates blocks by a newline, and
+// leaves out what browsers do not show, such as scripts and styles.
+func (t Text) Plain() string {
+	if !t.isMarkup() {
+		return t.Body
+	}
+	return markup.Plain(t.Body)
+}
+
+// absolute returns the body with absolute references.
+func (t Text) absolute() string {
+	if !t.isMarkup() || t.Base == "" {
+		return t.Body
+	}
+	return markup.Absolute(t.Body, t.Base)
 }
 
 // Title returns the entry's title.
 func (e *Entry) Title() Text { return e.text(0) }
 
-// Summary returns the entry's summary; in RSS, its description; media:description
-// if there is no other.
+// Summary returns the entry's summary; in RSS, its description. If there is none, it
+// returns media:description.
 func (e *Entry) Summary() Text { return e.text(1) }
 
 // Content returns the entry's content; in RSS, content:encoded.
@@ -43,14 +65,14 @@ func (e *Entry) format() Format {
 	return e.Source.Format
 }
 
-// textNames are those of an entry's texts, as Atom has them.
+// textNames are the names of an entry's texts in Atom.
 var textNames = [...]string{"title", "summary", "content"}
 
-// textPlaces say where in an entry its texts begin: 0 if that is not known, and
-// less where there is none.
+// textPlaces are the offsets at which an entry's texts begin: 0 if unknown, -1 if there
+// is no such text.
 type textPlaces [len(textNames)]int32
 
-// text reads one of the three from the entry as published.
+// text reads one of the three texts from the entry as published.
 func (e *Entry) text(which int) (best Text) {
 	place := e.texts[which]
 	switch {
@@ -73,7 +95,7 @@ func (e *Entry) text(which int) (best Text) {
 			continue
 		}
 		for depth := r.s.Depth(); r.s.Child(depth); {
-			if r.space() == nsMedia {
+			if r.space() == vocab.Media {
 				choice.offer(r)
 			}
 		}
@@ -81,18 +103,18 @@ func (e *Entry) text(which int) (best Text) {
 	return choice.text
 }
 
-// isGroup recognises media:group, which has the texts of a video's entry.
-func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == nsMedia }
+// isGroup reports whether the current element is media:group, which has the texts of an
+// entry for a video.
+func (r *reader) isGroup() bool { return r.s.Local() == "group" && r.space() == vocab.Media }
 
-// A textChoice is the element that serves best so far as an entry's title, summary
-// or content.
+// A textChoice is the best element so far for an entry's title, summary or content.
 type textChoice struct {
 	what string
 	text Text
 	rank int
 }
 
-// offer takes the current element, if it serves better.
+// offer takes the current element, if it is better.
 func (c *textChoice) offer(r *reader) {
 	if n := r.textRank(c.what); n > c.rank {
 		c.text, c.rank = r.textConstruct(), n
@@ -106,7 +128,7 @@ type textFinder struct {
 	group  bool // there is a media:group
 }
 
-// look looks at the current child of the entry, whose name is that.
+// look looks at the current child of the entry, which has the given name.
 func (f *textFinder) look(r *reader, name string) {
 	which := 0
 	switch name {
@@ -126,7 +148,7 @@ func (f *textFinder) look(r *reader, name string) {
 	}
 }
 
-// found returns the places, those that are none included, in an entry of n bytes.
+// found returns the places of the texts in an entry of n bytes.
 func (f *textFinder) found(n int) textPlaces {
 	if n > math.MaxInt32 {
 		return textPlaces{}
@@ -142,72 +164,28 @@ func (f *textFinder) found(n int) textPlaces {
 	return f.places
 }
 
-// reader returns a reader that stands at the entry's start tag, until release.
-func (e *Entry) reader() *reader {
-	r := readers.Get().(*reader)
-	r.readAgain(e.raw, e.scope, e.format())
-	return r
-}
-
-// readers are those that have read an entry again, with the memory that it took:
-// far more than what is read.
-var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
-
-// release ends the use of what Entry.reader returned.
-func (r *reader) release() {
-	r.reset("", new(scope), 0)
-	readers.Put(r)
-}
-
-// newFragment returns a reader that stands at the start tag of an element.
-func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
-	r.readAgain(raw, sc, format)
-	return r
-}
-
-// readAgain makes r stand at the start tag of an element.
-func (r *reader) readAgain(raw string, sc *scope, format Format) {
-	r.reset(raw, sc, format)
-	r.s.Next()
-	r.native = r.space()
-}
-
-// reset makes r another reader, in the memory that it has.
-func (r *reader) reset(raw string, sc *scope, format Format) {
-	r.s.ReadAgain(raw, sc.bindings, sc.clean)
-	*r.doc = Document{URL: sc.base, Format: format}
-	*r = reader{
-		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,
-		text: raw, lang: sc.lang, limits: Limits{}.withDefaults(),
-	}
-	if len(r.spaces) > 50 {
-		r.spaces = nil
-	}
-}
-
-// firstRank is that of the element which the format itself provides.
+// firstRank is the rank of the format's own element.
 const firstRank = 9
 
-// textRank says how well the current child of an entry serves as its title,
-// summary or content: 0 is not at all, and the highest wins. Other vocabularies
-// may have what the format's own element has not; the order is gofeed's.
+// textRank returns how suitable the current child of an entry is as its title, summary
+// or content: 0 means not at all, and the highest rank wins. Elements of other
+// vocabularies are used if the format's own is missing; the order is gofeed's.
 func (r *reader) textRank(what string) int {
 	space, local := r.space(), r.s.Local()
 	switch {
-	case r.doc.Format == Atom && (space == r.native || isAtom(space)):
-		if atomName(local) == what {
+	case r.doc.Format == Atom && (space == r.native || vocab.IsAtom(space)):
+		if vocab.AtomName(local) == what {
 			return firstRank
 		}
 		return 0
 	case r.doc.Format == RSS && r.isRSS():
-		return rssRank(what, rssName(local))
+		return rssRank(what, vocab.RSSName(local))
 	}
 	return foreignRank(what, space, local, r.doc.Format == RSS)
 }
 
-// rssRank is textRank of an element of RSS, or of one that RSS does not have, but
-// feeds do.
+// rssRank is textRank for an element of RSS, or one that is not in RSS but that feeds
+// use.
 func rssRank(what, local string) int {
 	switch {
 	case local == what && what == "title", local == "description" && what == "summary":
@@ -220,27 +198,27 @@ func rssRank(what, local string) int {
 	return 0
 }
 
-// foreignRank is textRank of another vocabulary's element.
+// foreignRank is textRank for an element of another vocabulary.
 func foreignRank(what, space, local string, rss bool) int {
-	atom := isAtom(space) && local == what
+	atom := vocab.IsAtom(space) && local == what
 	switch {
-	case what == "title" && local == "title" && space == nsDC:
+	case what == "title" && local == "title" && space == vocab.DC:
 		return 4
-	case what == "title" && local == "title" && space == nsMedia:
+	case what == "title" && local == "title" && space == vocab.Media:
 		return 3
-	case what == "summary" && local == "description" && space == nsMedia:
+	case what == "summary" && local == "description" && space == vocab.Media:
 		return 1
 	case !rss:
 		return 0
 	case atom:
 		return 2
-	case what == "summary" && local == "description" && space == nsDC:
+	case what == "summary" && local == "description" && space == vocab.DC:
 		return 4
-	case what == "summary" && local == "summary" && space == nsITunes:
+	case what == "summary" && local == "summary" && space == vocab.ITunes:
 		return 3
-	case what == "content" && local == "encoded" && space == nsContent:
+	case what == "content" && local == "encoded" && space == vocab.Content:
 		return firstRank
-	case what == "content" && local == "body" && space == nsXHTML:
+	case what == "content" && local == "body" && space == vocab.XHTML:
 		return 3
 	}
 	return 0
@@ -249,21 +227,21 @@ func foreignRank(what, space, local string, rss bool) int {
 // textConstruct reads the current element as a text construct or content.
 func (r *reader) textConstruct() Text {
 	t := Text{Base: r.currentBase(), Lang: r.language()}
-	space, local := r.space(), atomName(r.s.Local())
+	space, local := r.space(), vocab.AtomName(r.s.Local())
 	if src, ok := r.s.Attr("", "src"); ok && local == "content" {
-		t.Src = resolve(t.Base, src)
+		t.Src = iri.Resolve(t.Base, src)
 	}
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
-	if !isAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		if t.Type = TextHTML; (isTitle(local) || space == nsMedia) && !strings.EqualFold(trim(kind), TextHTML) {
+	if !vocab.IsAtom(space) && (r.doc.Format != Atom || space != r.native) {
+		if t.Type = TextHTML; (isTitle(local) || space == vocab.Media) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
 		}
 		return r.textOrMarkup(t)
 	}
 	t.Type = textType(kind, mode)
 	if isMedia(t.Type) && (local != "content" || !strings.Contains(t.Type, "/")) {
-		r.note("type-unknown", "a text construct is text, html or xhtml, and not "+clip(t.Type)+": it is read as text", r.s.Offset())
+		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.s.Offset())
 		t.Type = TextPlain
 	}
 	switch {
@@ -283,11 +261,11 @@ func (r *reader) textConstruct() Text {
 	return t
 }
 
-// isTitle recognises the elements that have text rather than HTML in RSS.
+// isTitle reports whether an element of RSS has text rather than HTML.
 func isTitle(local string) bool { return strings.EqualFold(local, "title") }
 
-// textOrMarkup reads the current element's characters. If there are elements
-// among them, nobody has escaped the markup: then it is what stands there.
+// textOrMarkup reads the current element's characters. If there are elements among
+// them, the publisher did not escape the markup; then it reads the markup.
 func (r *reader) textOrMarkup(t Text) Text {
 	start := r.s.Offset()
 	if t.Body = r.plainText(); !r.s.Nested() || r.s.Err() != nil {
@@ -299,13 +277,12 @@ func (r *reader) textOrMarkup(t Text) Text {
 	return t
 }
 
-// fragment returns a reader that stands at the start tag of an element which has
-// just ended.
+// fragment returns a reader at the start tag of an element that has just ended.
 func (r *reader) fragment(raw string) *reader {
 	return newFragment(raw, r.newScope(), r.doc.Format)
 }
 
-// decodeBase64 returns what is encoded, or the text itself if it is not.
+// decodeBase64 decodes a text, or returns it unchanged if it is not base64.
 func decodeBase64(text string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
@@ -314,8 +291,8 @@ func decodeBase64(text string) string {
 	return string(data)
 }
 
-// textType gives the type that the attributes of Atom 1.0 (type), or of 0.3
-// (type and mode), stand for.
+// textType returns the type of a text by the attributes of Atom 1.0 (type) or 0.3 (type
+// and mode).
 func textType(kind, mode string) string {
 	kind = strings.ToLower(trim(kind))
 	switch kind {
@@ -339,7 +316,7 @@ func textType(kind, mode string) string {
 	return kind
 }
 
-// isXMLType recognises XML media types (RFC 4287 §4.1.3.3, RFC 7303).
+// isXMLType reports whether a media type is XML (RFC 4287 §4.1.3.3, RFC 7303).
 func isXMLType(media string) bool {
 	media, _, _ = strings.Cut(media, ";")
 	return strings.HasSuffix(media, "+xml") || strings.HasSuffix(media, "/xml")
@@ -351,4 +328,68 @@ func (r *reader) inner() string {
 	for r.s.Next() != xmlscan.Stop && r.s.Depth() >= depth {
 	}
 	return r.text[start:max(start, r.s.Offset())]
+}
+
+// xhtml returns the markup inside the div that an xhtml construct has as its only child
+// (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix, and
+// empty elements get an end tag where HTML requires one. It makes references under an
+// xml:base further in absolute, because the result has no such base, and returns the
+// base at the div.
+func (r *reader) xhtml(div bool) (body, base string) {
+	var b strings.Builder
+	depth, bases := r.s.Depth(), len(r.s.Bases())
+	base = r.currentBase()
+	const within, after = 1, 2
+	state := after // of the div
+	if div {
+		state = 0
+	}
+	for tok := r.s.Next(); tok != xmlscan.Stop && r.s.Depth() >= depth; tok = r.s.Next() {
+		switch tok {
+		case xmlscan.Start:
+			if state == 0 && r.s.Depth() == depth+1 && r.s.Local() == "div" {
+				state, bases, base = within, len(r.s.Bases()), r.currentBase()
+				continue
+			}
+			r.writeStart(&b, len(r.s.Bases()) > bases)
+		case xmlscan.End:
+			if state == within && r.s.Depth() == depth {
+				state = after
+				continue
+			}
+			if !markup.IsVoid(r.s.Local()) {
+				b.WriteString("</" + r.htmlName() + ">")
+			}
+		case xmlscan.Text:
+			b.WriteString(r.text[r.s.Offset():r.s.End()])
+		case xmlscan.CData:
+			escapeText(&b, string(r.s.AppendText(nil)))
+		}
+	}
+	return trim(b.String()), base
+}
+
+// htmlName returns the current element's name as HTML has it.
+func (r *reader) htmlName() string {
+	if prefix := r.s.Prefix(); prefix != "" && r.s.Space() != vocab.XHTML {
+		return prefix + ":" + r.s.Local()
+	}
+	return r.s.Local()
+}
+
+func (r *reader) writeStart(b *strings.Builder, absolute bool) {
+	b.WriteString("<" + r.htmlName())
+	for _, a := range r.s.Attrs() {
+		name, value := a.Local, a.Value()
+		if a.Space == vocab.XML && name == "base" {
+			continue
+		}
+		if a.Prefix != "" {
+			name = a.Prefix + ":" + name
+		} else if absolute && markup.IsReference(name) {
+			value = iri.Resolve(r.currentBase(), value)
+		}
+		writeAttr(b, name, value)
+	}
+	b.WriteByte('>')
 }

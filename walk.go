@@ -11,28 +11,29 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// WalkOptions tell a walk what you know already. This package remembers nothing
+// WalkOptions tell a walk what you already know. This package remembers nothing
 // between calls; package mirror does.
 type WalkOptions struct {
-	// Processed reports whether you have processed, that is stored, the archive
+	// Processed reports whether you processed, that is, stored, the archive
 	// document at a URL before this walk: the walk does not go beyond it (5005#19).
 	// Nil means that you have processed none. The goroutine that ranges over the
-	// walk calls it. It may look into the store that you fill meanwhile: documents
-	// of the walk itself do not end the walk.
+	// walk calls it. It may look into the store that you are filling: documents of
+	// this walk do not end it.
 	//
-	// Mark a document as processed in the transaction that stores what it links
-	// to (see Document.Older) as Pending in the next walk, unless that has been
-	// processed by then. Otherwise, if this walk is cut short, nobody ever reads
-	// what is older. The example mirror/sqlstore/examples/aggregator does it with
-	// database/sql.
+	// In the transaction that marks a document as processed, store the document
+	// that it links to (see Document.Older) as Pending for the next walk, unless
+	// that is already processed. Otherwise, if this walk is cut short, nothing ever
+	// reads what is older. The example mirror/sqlstore/examples/aggregator does it
+	// with database/sql.
 	Processed func(url string) bool
 
 	// Last reports whether the page of a paged feed that the walk has just yielded
 	// is the last one to read. Pages change, so only their entries tell whether
 	// you know what is older. Nil means to read all pages. If Last is set, the
-	// walk requests no page ahead.
+	// walk requests no page in advance.
 	Last func(page *Document) bool
 
 	// Known returns what you know of a document from an earlier reading, or the
@@ -41,9 +42,9 @@ type WalkOptions struct {
 	// where Known.Older leads. It is called as Processed is.
 	Known func(url string) Known
 
-	// Pending are archive documents at which earlier walks were cut short, and
-	// PendingPages are such pages of a paged feed. At its end the walk continues
-	// at each Pending document in this order, and then at each of PendingPages.
+	// Pending are the archive documents at which earlier walks were cut short, and
+	// PendingPages such pages of a paged feed. At its end, the walk continues at
+	// each Pending document in this order, and then at each of PendingPages.
 	Pending, PendingPages []string
 }
 
@@ -52,7 +53,8 @@ type WalkOptions struct {
 // next links in a paged one. If url is another document of the feed, Walk begins
 // where that document says the feed begins, by current (5005#13) or first.
 //
-// Walk requests nothing before you range over the sequence; a break ends it all.
+// Walk requests nothing before you range over the sequence. A break ends all
+// requests.
 //
 // If the first document fails, Walk yields the error with what it could read of
 // the document, and ends, as it does when the context ends. For a later document
@@ -71,29 +73,29 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 		}
 		w.ahead.next, w.ahead.known = w.guess, w.known
 		defer w.ahead.stop()
-		w.run(withoutFragment(url))
+		w.run(iri.WithoutFragment(url))
 	}
 }
 
 // A walk is one range over Walk. It makes all decisions in the goroutine that
-// ranges; what runs meanwhile is in prefetch.go.
+// ranges; prefetch.go has what runs at the same time.
 type walk struct {
 	c     *Client
 	ctx   context.Context
 	opt   WalkOptions
 	yield func(*Document, error) bool
 	ahead *ahead
-	ended bool // the caller has left, or an error has ended it
+	ended bool // the caller has left, or an error has ended the walk
 
 	budget, used Budget
 
 	start   string    // the subscription document's URL; "" until it is known
-	origins []string  // URLs of the origins that SameOrigin means
-	kind    Kind      // of the feed
-	held    []*loaded // read to find where the feed begins, until the chain reaches them
-	claimed set       // URLs that documents call themselves, and that were not processed before
+	origins []string  // URLs at the origins that SameOrigin allows
+	kind    Kind      // of the current chain
+	held    []*loaded // the documents read to find where the feed begins, until the chain reaches them
+	claimed set       // the self links of documents that were not processed before
 	reread  bool      // the subscription document has been read a second time
-	missing *Gap      // for which it was
+	missing *Gap      // the reason why it was
 
 	visited
 }
@@ -111,7 +113,7 @@ func (w *walk) run(url string) {
 	}
 	w.start, w.kind = l.url, l.kind()
 	w.follow(l)
-	for len(w.held) > 0 && w.goesOn() { // the chain has not reached them
+	for len(w.held) > 0 && w.goesOn() { // documents that the chain has not reached
 		l, w.held = w.held[0], w.held[1:]
 		w.begin(l.kind())
 		w.follow(l)
@@ -120,10 +122,10 @@ func (w *walk) run(url string) {
 	w.resume(Paged, w.opt.PendingPages)
 }
 
-// resume goes on where earlier walks were cut short.
+// resume continues where earlier walks were cut short.
 func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
-		url = withoutFragment(url)
+		url = iri.WithoutFragment(url)
 		if w.ended || w.seen(url) || kind == Archived && w.processed(url) {
 			continue
 		}
@@ -132,14 +134,14 @@ func (w *walk) resume(kind Kind, pending []string) {
 	}
 }
 
-// begin begins another chain, of the given kind.
+// begin begins a chain of the given kind.
 func (w *walk) begin(kind Kind) {
 	w.visited.begin()
 	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
 
-// follow yields a document, and those that are older. Whether a document has been
-// processed is asked before the caller gets it, and may make it so.
+// follow yields a document and the older ones. It asks whether a document was
+// processed before it yields the document, because the caller may then process it.
 func (w *walk) follow(l *loaded) {
 	for l != nil && !w.ended {
 		processed := w.wasProcessed(l)
@@ -150,7 +152,7 @@ func (w *walk) follow(l *loaded) {
 			return
 		case len(older) == 0:
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
-				Err: fmt.Errorf("its link %s, to what is older, cannot be used", w.kind.older())})
+				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.older())})
 			return
 		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
 			return
@@ -163,7 +165,7 @@ func (w *walk) yieldDocument(l *loaded) {
 	if u := l.unchanged(); u != nil {
 		w.see(u.Known.URL)
 		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
-			w.gap(&Gap{URL: u.Known.URL, From: u.Known.URL, Reason: ReasonMalformed, Err: errors.New("it is what it was, and still damaged")})
+			w.gap(&Gap{URL: u.Known.URL, From: u.Known.URL, Reason: ReasonMalformed, Err: errors.New("it has not changed, and is still damaged")})
 		}
 		return
 	}
@@ -181,9 +183,9 @@ func (w *walk) yieldDocument(l *loaded) {
 	}
 }
 
-// next requests the document that another links to; nil where the chain ends.
-// Where there are several links, the others are asked for only if there is no
-// document at the first. Only if there is none at all, a gap says why.
+// next requests the document that another links to; it returns nil where the chain
+// ends. If there are several links, it tries them in order until it gets a document.
+// If it gets none, it yields a gap that says why.
 func (w *walk) next(from string, urls ...string) *loaded {
 	var gap *Gap
 	for _, url := range urls {
@@ -207,17 +209,17 @@ func (w *walk) next(from string, urls ...string) *loaded {
 	return nil
 }
 
-// try requests a document. A damaged one is returned if the chain can be followed
-// beyond it. There is neither a document nor a gap where the chain joins another.
+// try requests a document. It returns a damaged one if the chain can be followed
+// beyond it, and neither a document nor a gap where the chain joins another.
 func (w *walk) try(url, from string) (*loaded, *Gap) {
-	if !w.goesOn() { // whatever has been loaded ahead
+	if !w.goesOn() { // even if documents have been loaded in advance
 		return nil, nil
 	}
 	if held := w.takeHeld(func(l *loaded) bool { return l.url == url }); held != nil {
 		return held, nil
 	}
 	if w.joins(url) {
-		return nil, w.missing // and so it is still
+		return nil, w.missing // which is still missing
 	}
 	if gap := w.forbids(url); gap != nil {
 		gap.From = from
@@ -243,7 +245,7 @@ func (w *walk) try(url, from string) (*loaded, *Gap) {
 	return nil, w.gapOf(l, from)
 }
 
-// takeHeld returns a document that was held, and is no more; nil if none is it.
+// takeHeld removes a held document and returns it; nil if there is no such one.
 func (w *walk) takeHeld(isIt func(*loaded) bool) *loaded {
 	i := slices.IndexFunc(w.held, isIt)
 	if i < 0 {
@@ -254,43 +256,10 @@ func (w *walk) takeHeld(isIt func(*loaded) bool) *loaded {
 	return held
 }
 
-// forbids says why a document is not requested, if it is not.
-func (w *walk) forbids(url string) *Gap {
-	switch {
-	case w.seen(url):
-		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has been read already")}
-	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("another origin than the feed's")}
-	case w.affordable():
-		return nil
-	case w.barren():
-		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
-	}
-	return &Gap{URL: url, Reason: ReasonBudget,
-		Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
-			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
-}
-
-func (w *walk) foreign(url string) bool {
-	return w.c.Policy.SameOrigin &&
-		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
-}
-
-// strayed says that a document was redirected to a forbidden origin.
-func (w *walk) strayed(l *loaded, from string) *Gap {
-	if !w.foreign(l.finalURL()) {
-		return nil
-	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
-		Err: errors.New("it redirects to another origin than the feed's")}
-}
-
-// guess says which document will be wanted after one whose head is known. It
-// does not where a link that comes later could still make another one wanted: a
-// request that turns out to be in vain could have the host bar the others. Nor
-// does it where a document is known: whether that is wanted may depend on what
-// comes before it.
+// guess returns the document that the walk will need after the one with the given
+// head. It returns none if a later link could still lead elsewhere, because a request
+// in vain could make the host refuse the others; nor if the document is known,
+// because earlier documents may decide whether the walk needs it.
 func (w *walk) guess(head *Document) (string, bool) {
 	kind := w.kind
 	if w.start == "" {
@@ -299,7 +268,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 		}
 	}
 	link, ok := head.Links.Rel(kind.older())
-	url := withoutFragment(link.Href)
+	url := iri.WithoutFragment(link.Href)
 	if !ok || link.distance() > 0 || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
 		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
 		return "", false
@@ -315,8 +284,8 @@ func (w *walk) load(url string) *loaded {
 	return l
 }
 
-// moved reads the subscription document again where an archive is not found,
-// as the publisher may have rebuilt the chain; nil if that has not happened.
+// moved reads the subscription document again if an archive is not found, because
+// the publisher may have rebuilt the chain. It returns nil if that is not so.
 func (w *walk) moved(missing *Gap) *loaded {
 	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil
@@ -338,7 +307,7 @@ func (w *walk) moved(missing *Gap) *loaded {
 	return head
 }
 
-// log tells of a decision.
+// log logs a decision.
 func (w *walk) log(msg string, args ...any) {
 	if w.c.Logger != nil {
 		w.c.Logger.InfoContext(w.ctx, msg, args...)
@@ -352,12 +321,12 @@ func (w *walk) known(url string) Known {
 	return w.opt.Known(url)
 }
 
-// isLast reports whether the caller wants no page beyond one.
+// isLast reports whether the caller wants no page beyond this one.
 func (w *walk) isLast(l *loaded) bool {
 	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
 }
 
-// fail yields what happened to a document that could not be read whole.
+// fail yields the error of a document that could not be read completely.
 func (w *walk) fail(l *loaded, from string) {
 	if w.ctx.Err() != nil {
 		w.end(nil, l.err)
@@ -370,7 +339,8 @@ func (w *walk) gapOf(l *loaded, from string) *Gap {
 	return &Gap{URL: l.url, From: from, Reason: reasonOf(l.err), Err: l.err, Document: l.doc}
 }
 
-// goesOn reports whether the walk does; its context may have ended.
+// goesOn reports whether the walk continues. It ends the walk if the context has
+// ended.
 func (w *walk) goesOn() bool {
 	if w.ctx.Err() != nil {
 		w.end(nil, nil)
@@ -387,7 +357,8 @@ func (w *walk) gap(g *Gap) {
 	w.ended = !w.yield(nil, g)
 }
 
-// end yields the error that ends the walk: the context's, if that has ended.
+// end yields the error that ends the walk: the context's error, if the context has
+// ended.
 func (w *walk) end(doc *Document, err error) {
 	if w.ended {
 		return

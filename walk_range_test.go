@@ -42,7 +42,7 @@ func TestWalkIsLazy(t *testing.T) {
 	}
 }
 
-// To leave a walk early ends it; that nothing leaks is seen by TestMain.
+// Leaving a walk early ends it; TestMain would notice a leak.
 func TestWalkCanBeLeft(t *testing.T) {
 	for leave := range 3 {
 		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
@@ -75,7 +75,7 @@ func TestWalkLeftAtAGap(t *testing.T) {
 	}
 }
 
-// A cancelled context returns what there is, and the context's error.
+// With a cancelled context, Fetch returns what there is, and the context's error.
 func TestWalkCancelled(t *testing.T) {
 	for after := range 4 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -201,7 +201,7 @@ const threePages = `
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="previous" href="/2.atom"/><entry><id>urn:1</id></entry></feed>
 `
 
-// Last ends the pages, and nothing is requested beyond.
+// Last ends the pages, and nothing beyond is requested.
 func TestLastEndsThePages(t *testing.T) {
 	for last := 1; last <= 3; last++ {
 		site := feedtest.Serve(t, threePages)
@@ -219,7 +219,7 @@ func TestLastEndsThePages(t *testing.T) {
 	}
 }
 
-// Pages that were left out once can be gone on to, even so.
+// Even then, a walk can continue at pages that were left out once.
 func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")

@@ -17,13 +17,13 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// walks are the websites that walks are tried on: those of the conformance suite,
-// and those of what only this library can be told.
+// walks are the websites for the walk's tests: those of the conformance suite, and those with
+// options that only this library has.
 func walks(t *testing.T) []string {
 	return append(glob(t, "conformance/cases/walk/*.txtar"), glob(t, "testdata/walk/*.txtar")...)
 }
 
-// optionsOf returns what a website's file says otherwise than the defaults.
+// optionsOf returns the options in a website's file.
 func optionsOf(archive *feedtest.Archive) string {
 	options, _ := archive.File("options")
 	judge, _ := archive.File("judge")
@@ -35,32 +35,32 @@ func optionsOf(archive *feedtest.Archive) string {
 	return options
 }
 
-// TestWalk walks websites, each in a file that package website explains. The
-// file's comment says what the case is. What comes out
-// is in the file "want", a fact a line:
+// TestWalk walks over websites, each in a file whose format package website explains. The
+// file's comment describes the case. The file "want" has the expected result, one fact per
+// line:
 //
-//	error     of the first document: its reason
-//	kind      of the feed
-//	combines  all kinds that the first document shows signs of, if several
-//	verdict   of the history
-//	documents that were read to their end
-//	entry     id and title of the copy that was kept; "digest" is such an id
+//	error     the reason of the first document's error
+//	kind      the feed's kind
+//	combines  all kinds that the first document declares, if several
+//	verdict   the verdict on the history
+//	documents the number of documents that were read to their end
+//	entry     the id and title of the copy that was kept; "digest" for such an id
 //	deleted   the id of a deleted entry
-//	gap       reason, status and URL of what is missing; where its link was
-//	note      code of a leniency in any document, each once (*)
-//	request   path of a request (*)
+//	gap       the reason, status and URL of what is missing, and the document that links to it
+//	note      the code of a leniency in any document, each once (*)
+//	request   the path of a request (*)
 //
-// Those marked (*) are compared only where the file has some; "request none"
-// stands for no request at all.
+// Facts marked (*) are compared only if the file has some; "request none" means that there is
+// no request at all.
 //
-// A file "options" may say otherwise than the defaults, a setting a line:
+// A file "options" may change the defaults, one setting per line:
 //
 //	url        where to start; /feed.atom
 //	documents, bytes, barren, empty   the budget
 //	processed  a URL that was processed before
 //	pending    a URL where an earlier walk was cut short
 //	same-origin
-//	tries      how often a failed request is made; 1
+//	tries      the maximum number of requests; 1
 func TestWalk(t *testing.T) {
 	for _, file := range walks(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testWalk(t, file) })
@@ -89,7 +89,7 @@ func testWalk(t *testing.T, file string) {
 	}
 }
 
-// relevant leaves out what is compared only where it is wanted.
+// relevant removes what is compared only if the file has it.
 func relevant(got, want string) string {
 	var b strings.Builder
 	for line := range strings.Lines(got) {
@@ -165,7 +165,7 @@ func (v *visit) walk(ctx context.Context) {
 	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, &v.options), &v.docs))
 }
 
-// tee keeps the documents that come by, damaged ones included.
+// tee collects the documents of a walk, including damaged ones.
 func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		for doc, err := range walk {
@@ -182,7 +182,7 @@ func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Documen
 	}
 }
 
-// report says what came of the walk.
+// report describes the result of the walk.
 func (v *visit) report() string {
 	var b strings.Builder
 	line := func(key string, values ...any) {
@@ -228,7 +228,7 @@ func (v *visit) report() string {
 	return b.String()
 }
 
-// reason is that of a gap or of the first document's error, with the status.
+// reason returns the reason of a gap, or of the first document's error, with the status.
 func (v *visit) reason(err error) string {
 	reason := reasonOf(err)
 	var gap *Gap

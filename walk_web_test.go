@@ -17,10 +17,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
-// A web is a random set of documents, of which each may link to any, and of which
-// any may be given.
+// A web is a random set of documents. Each may link to any, and the walk may begin at any.
 type web struct {
 	feed  Kind
 	given int
@@ -75,7 +75,7 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+nsHistory+`"/>`
+	older, begins, mark := RelPrevArchive, RelCurrent, `<fh:archive xmlns:fh="`+vocab.History+`"/>`
 	if w.feed == Paged {
 		older, begins, mark = RelNext, RelFirst, `<link rel="previous" href="/elsewhere"/>`
 	}
@@ -110,8 +110,8 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 // isMarked reports whether a document cannot be where the feed begins.
 func (w web) isMarked(i int) bool { return w.docs[i].marked }
 
-// path is the way from the document given to where it says the feed begins, and
-// why it does not get there.
+// path returns the way from the given document to the one where it says the feed begins, and why it
+// does not get there.
 func (w web) path() (path []int, failed []Reason) {
 	for i := w.given; ; {
 		path = append(path, i)
@@ -128,8 +128,8 @@ func (w web) path() (path []int, failed []Reason) {
 	}
 }
 
-// A walked web is what should come of a walk: how many documents were whole, the
-// entries with the document whose copy is kept, and the reasons of the gaps.
+// A walkedWeb is the expected result of a walk: the number of complete documents, the entries with
+// the document whose copy is kept, and the reasons of the gaps.
 type walkedWeb struct {
 	documents int
 	entries   []string
@@ -192,9 +192,9 @@ func (w web) follow(i, chain int, chains map[int]int, kept map[string]bool, m *w
 	}
 }
 
-// Whatever documents link to each other, and whichever is given, a walk ends, reads
-// each once, and says what is missing; requests ahead of need change nothing about
-// that, nor does a caller that stores each document as it comes.
+// However documents link to each other, and whichever is given, a walk ends, reads each once, and
+// reports what is missing. Neither prefetching nor a caller that stores each document as it comes
+// changes anything.
 func TestWalkAnyWeb(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := webs.Draw(t, "web")
@@ -232,8 +232,7 @@ func TestWalkAnyWeb(t *testing.T) {
 	})
 }
 
-// A second walk, to which every document of the first is known, takes the same
-// way, and meets the same gaps.
+// A second walk that knows every document of the first takes the same way, and finds the same gaps.
 func TestWalkKnown(t *testing.T) {
 	for _, file := range walks(t) {
 		text, err := os.ReadFile(file)

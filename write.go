@@ -3,8 +3,8 @@ package feedhistory
 import (
 	"cmp"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -12,12 +12,15 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as a standalone element: with the
-// namespaces, base and language that were in scope, and well-formed where it
-// was not. Nothing else is changed. In JSON Feed it is nil; see JSON.
+// XML returns the entry as published, as an element of its own: with the namespaces,
+// base and language that were in scope, and well-formed even if it was not. It
+// changes nothing else. For a JSON Feed it returns nil; see JSON.
 func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
@@ -25,8 +28,8 @@ func (e *Entry) XML() []byte {
 	return []byte(e.scope.standalone(e.raw, e.lenient))
 }
 
-// Signed returns the entry with the authors of its feed, if it is Atom's and has
-// none itself (RFC 4287 §4.2.1): what it needs to be taken out of its document.
+// Signed returns the entry with the authors of its feed, if it is an Atom entry
+// without authors (RFC 4287 §4.2.1). An entry needs them outside its document.
 func (e *Entry) Signed() *Entry {
 	authors := e.authors()
 	if len(authors) == 0 {
@@ -42,14 +45,14 @@ func (e *Entry) Signed() *Entry {
 		return e
 	}
 	signed := *e
-	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+nsAtom+`">`) + text[end:]
+	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+vocab.Atom+`">`) + text[end:]
 	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
 	signed.texts = textPlaces{}
 	return &signed
 }
 
-// authors returns the authors that an entry has from its feed: as many as have
-// room, since they count for every entry.
+// authors returns the authors that an entry has from its feed. Their number is
+// limited, because every entry repeats them.
 func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
@@ -63,42 +66,8 @@ func (e *Entry) authors() []Person {
 	return e.Source.Authors
 }
 
-// standalone returns an element with its surroundings' contribution on it.
-func (sc *scope) standalone(raw string, lenient bool) string {
-	s := xmlscan.NewFragment(raw, sc.bindings, xmlscan.Unlimited())
-	s.Next()
-	var attrs strings.Builder
-	declared := s.Bindings()[len(sc.bindings):]
-	for _, b := range sc.needed(raw) {
-		if slices.ContainsFunc(declared, func(own xmlscan.Binding) bool { return own.Prefix == b.Prefix }) {
-			continue
-		}
-		name := "xmlns"
-		if b.Prefix != "" {
-			name += ":" + b.Prefix
-		}
-		writeAttr(&attrs, name, b.URI)
-	}
-	own, ok := s.Attr(nsXML, "base")
-	if base := resolve(sc.base, own); base != own {
-		writeAttr(&attrs, "xml:base", base)
-		lenient = lenient || ok // its own is to be replaced
-	}
-	if _, ok := s.Attr(nsXML, "lang"); !ok && sc.lang != "" {
-		writeAttr(&attrs, "xml:lang", sc.lang)
-	}
-	if lenient {
-		return xmlscan.Standalone(raw, nil, attrs.String())
-	}
-	name := len("<") + len(s.Local())
-	if s.Prefix() != "" {
-		name += len(s.Prefix()) + len(":")
-	}
-	return raw[:name] + attrs.String() + raw[name:]
-}
-
-// Document returns the history as one document, complete where the verdict is
-// Whole, and with a PseudoEntry for each gap.
+// Document returns the history as one document, which is complete if the verdict is
+// Whole, and has a PseudoEntry for each gap.
 func (h *History) Document() *Document {
 	d := Document{Format: Atom}
 	if h.Head != nil {
@@ -116,14 +85,14 @@ func (h *History) Document() *Document {
 	return &d
 }
 
-// A writer writes XML and keeps the first error.
+// A writer writes XML, and remembers the first error.
 type writer struct {
 	w   io.Writer
 	b   strings.Builder
 	err error
 }
 
-// flush hands on what has been written, so that memory stays small.
+// flush writes out the buffer, so that memory stays small.
 func (w *writer) flush() {
 	if w.err == nil {
 		_, w.err = io.WriteString(w.w, w.b.String())
@@ -131,8 +100,8 @@ func (w *writer) flush() {
 	w.b.Reset()
 }
 
-// entries writes a document's entries: those of the same format and namespace
-// with their own XML, the others by convert.
+// entries writes a document's entries: those of the given format and namespace with
+// their own XML, the others by convert.
 func (w *writer) entries(d *Document, format Format, space string, convert func(*Entry)) {
 	for _, e := range d.Entries {
 		if e.isNative(format, space) {
@@ -148,8 +117,8 @@ func (w *writer) entries(d *Document, format Format, space string, convert func(
 	}
 }
 
-// decode returns what gofeed makes of an entry. Texts, times and links are
-// known without it, so it may be nothing.
+// decode returns the entry in gofeed's form. The result may be empty, because texts,
+// times and links are known without it.
 func (w *writer) decode(e *Entry) *gofeed.Item {
 	item, err := e.Decode()
 	if item == nil {
@@ -161,8 +130,8 @@ func (w *writer) decode(e *Entry) *gofeed.Item {
 	return item
 }
 
-// element writes an element with text on a line of its own; name may be
-// followed by attributes.
+// element writes an element with text on a line of its own. Attributes may follow the
+// name.
 func (w *writer) element(name, text string) {
 	w.b.WriteString("<" + name + ">")
 	escapeText(&w.b, text)
@@ -170,14 +139,15 @@ func (w *writer) element(name, text string) {
 	w.b.WriteString("</" + tag + ">\n")
 }
 
-// empty writes an element without content, from names and values in turn.
+// empty writes an element without content. The attributes are names, each followed by
+// its value.
 func (w *writer) empty(name string, attrs ...string) {
 	w.open(name, attrs...)
 	w.b.WriteString("/>\n")
 }
 
-// open writes a start tag up to its end, from names and values in turn. An
-// empty value is none.
+// open writes a start tag without its final ">". The attributes are names, each
+// followed by its value; it omits those whose value is empty.
 func (w *writer) open(name string, attrs ...string) {
 	w.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -189,16 +159,16 @@ func (w *writer) open(name string, attrs ...string) {
 
 // link writes an Atom link, under the given element name.
 func (w *writer) link(name string, l Link) {
-	w.empty(name, "rel", l.Rel, "href", writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+	w.empty(name, "rel", l.Rel, "href", iri.Writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
 }
 
 // flags writes the history flags and tombstones of a head section.
 func (w *writer) flags(d *Document) {
 	if d.Complete {
-		w.empty("fh:complete", "xmlns:fh", nsHistory)
+		w.empty("fh:complete", "xmlns:fh", vocab.History)
 	}
 	if d.Archive {
-		w.empty("fh:archive", "xmlns:fh", nsHistory)
+		w.empty("fh:archive", "xmlns:fh", vocab.History)
 	}
 	w.coverage(d.Coverage)
 	for _, t := range d.Deleted {
@@ -206,11 +176,11 @@ func (w *writer) flags(d *Document) {
 		if !t.When.IsZero() {
 			when = t.When.Format(time.RFC3339Nano)
 		}
-		w.empty("at:deleted-entry", "xmlns:at", nsTombstones, "ref", t.Ref, "when", when)
+		w.empty("at:deleted-entry", "xmlns:at", vocab.Tombstones, "ref", t.Ref, "when", when)
 	}
 }
 
-// lastChange is when the entry last changed, as well as that is known.
+// lastChange returns when the entry last changed, as far as that is known.
 func (e *Entry) lastChange() time.Time {
 	for _, t := range []time.Time{e.Updated, e.Published} {
 		if !t.IsZero() {
@@ -223,7 +193,7 @@ func (e *Entry) lastChange() time.Time {
 	return e.Source.documentTime()
 }
 
-// lastChange is when the document was updated, or the newest of its entries.
+// lastChange returns when the document was updated, or the newest of its entries.
 func (d *Document) lastChange() time.Time {
 	t := d.documentTime()
 	for _, e := range d.Entries {
@@ -234,14 +204,14 @@ func (d *Document) lastChange() time.Time {
 	return t
 }
 
-// identity is the feed's id, or what serves as one.
+// identity returns the feed's id, or else a URL.
 func (d *Document) identity() string {
 	self, _ := d.Links.Rel(RelSelf)
 	return cmp.Or(d.ID, self.Href, d.URL)
 }
 
-// isNative reports whether the entry's element is one of the given namespace,
-// and so can stand in a document of that vocabulary as it is.
+// isNative reports whether the entry's element has the given format and namespace, so
+// that it can be written unchanged in such a document.
 func (e *Entry) isNative(format Format, space string) bool {
 	if e.raw == "" || e.odd || e.format() != format {
 		return false
@@ -251,99 +221,18 @@ func (e *Entry) isNative(format Format, space string) bool {
 	return r.s.Space() == space
 }
 
-// A Draft describes an entry that is not published yet. ID and Updated must be
-// set. The entry lacks what other zero fields describe, except for a title, which
-// it must have.
-type Draft struct {
-	ID                 string // never changes, whatever else does (RFC 4287 §4.2.6)
-	Title              Text
-	Updated, Published time.Time
-	Summary, Content   Text
-	Links              Links // an alternate, enclosures …
-	Authors            []Person
-	Categories         []Category
-
-	// Extensions are elements of other vocabularies, such as iTunes: each an XML
-	// element that stands by itself, with the namespaces that it needs.
-	Extensions []string
-}
-
-// A Category is a category of an entry (RFC 4287 §4.2.2).
-type Category struct{ Term, Scheme, Label string }
-
-// Entry returns the entry that the draft describes, as Atom; WriteRSS and others
-// write it in their own vocabulary. The same draft gives the same XML.
-//
-// It is an error if the id or the update time is missing, or if the body of an
-// xhtml text, or an extension, is not well-formed.
-func (d Draft) Entry() (*Entry, error) {
-	switch {
-	case trim(d.ID) != d.ID || d.ID == "":
-		return nil, fmt.Errorf("draft %q: an id is needed, without white space around it (RFC 4287 §4.2.6)", clip(d.ID))
-	case d.Updated.IsZero():
-		return nil, fmt.Errorf("draft %s: an update time is needed (RFC 4287 §4.2.15)", d.ID)
-	}
-	w := &writer{}
-	w.b.WriteString("<entry")
-	writeAttr(&w.b, "xmlns", nsAtom)
-	w.b.WriteString(">\n")
-	w.element("id", d.ID)
-	w.element("updated", d.Updated.Format(time.RFC3339Nano))
-	if !d.Published.IsZero() {
-		w.element("published", d.Published.Format(time.RFC3339Nano))
-	}
-	err := errors.Join(w.draftText("title", d.Title), w.draftText("summary", d.Summary), w.draftText("content", d.Content))
-	if err != nil {
-		return nil, fmt.Errorf("draft %s: %w", d.ID, err)
-	}
-	for _, p := range d.Authors {
-		w.author(p)
-	}
-	for _, c := range d.Categories {
-		w.empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
-	}
-	for _, l := range d.Links {
-		w.link("link", l)
-	}
-	for _, x := range d.Extensions {
-		if err := wellFormed(x); err != nil {
-			return nil, fmt.Errorf("draft %s: extension %q: %w", d.ID, clip(x), err)
-		}
-		w.b.WriteString(x + "\n")
-	}
-	w.b.WriteString("</entry>")
-	return ReadEntry(Atom, w.b.String(), "")
-}
-
-// draftText writes a text construct or content; a title even if it is empty.
-func (w *writer) draftText(name string, t Text) error {
-	if t == (Text{}) && name != "title" {
-		return nil
-	}
-	if isMedia(t.Type) && name != "content" {
-		return fmt.Errorf("%s: type %q: a text construct is text, html or xhtml (RFC 4287 §3.1.1)", name, clip(t.Type))
-	}
-	body, err := t.atomBody()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	w.open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)
-	w.b.WriteString(">" + body + "</" + name + ">\n")
-	return nil
-}
-
-// isMedia reports whether a text's type is a media type, as only content's may be.
+// isMedia reports whether a text's type is a media type, which only content may have.
 func isMedia(kind string) bool {
 	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
 }
 
-// atomBody returns what Atom has inside the element of a text of this type (RFC
-// 4287 §3.1.1, §4.1.3.3). The error says where markup is not well-formed.
+// atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
+// §4.1.3.3). The error says where markup is not well-formed.
 func (t Text) atomBody() (string, error) {
 	kind := strings.ToLower(t.Type)
 	switch {
 	case kind == TextXHTML:
-		div := "<div xmlns=\"" + nsXHTML + "\">" + t.Body + "</div>"
+		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
 		return div, wellFormed(div)
 	case t.Src != "" && t.Body == "":
 		return "", nil
@@ -357,7 +246,7 @@ func (t Text) atomBody() (string, error) {
 	return b.String(), nil
 }
 
-// wellFormed checks one element, without any leniency.
+// wellFormed checks that an element is well-formed, without any leniency.
 func wellFormed(element string) error {
 	s := xmlscan.New(element, xmlscan.Limits{})
 	for s.Next() != xmlscan.Stop {
@@ -369,4 +258,116 @@ func wellFormed(element string) error {
 		return fmt.Errorf("not well-formed: %s", notes[0].Message)
 	}
 	return nil
+}
+
+var (
+	escaper     = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+)
+
+// newEscaper returns a replacer that also removes the characters that XML forbids.
+func newEscaper(oldnew ...string) *strings.Replacer {
+	for c := range ' ' {
+		if c != '\t' && c != '\n' && c != '\r' {
+			oldnew = append(oldnew, string(c), "")
+		}
+	}
+	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+}
+
+// escapeText writes characters as XML or HTML text.
+func escapeText(b *strings.Builder, s string) {
+	_, _ = escaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// writeAttr writes an attribute, with the space before it.
+func writeAttr(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + `="`)
+	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	b.WriteByte('"')
+}
+
+// documentTime is the time that decides between duplicates that have the same
+// update time or none (5005#21); zero if neither document nor response has one.
+func (d *Document) documentTime() time.Time {
+	if d.Updated.IsZero() {
+		return d.LastModified
+	}
+	return d.Updated
+}
+
+// extended are the extensions of an entry, such as those of iTunes, Podcasting 2.0 and
+// Media RSS, to be written in another format.
+type extended struct {
+	attrs    string // the attributes that the element around them needs
+	elements string
+}
+
+// extensions returns an entry's extensions, without those for which every format has
+// its own element.
+func (e *Entry) extensions() (x extended) {
+	if e.raw == "" || e.format() == JSONFeed {
+		return x
+	}
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var elements []string
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		if !r.isOwn() && !r.isMapped() {
+			start := r.s.Offset()
+			r.s.Skip()
+			elements = append(elements, raw[start:r.s.End()])
+		}
+	}
+	if len(elements) == 0 {
+		return x
+	}
+	all := strings.Join(elements, "\n")
+	shared, others := sc.shareable(all)
+	var b strings.Builder
+	left := maxBorrowed*len(all) + maxBorrowedExtra
+	for _, element := range elements {
+		attrs := declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return extended{} // too many declarations for the elements' length
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	x.elements, x.attrs = b.String(), sc.attrs(shared, markup.MayBeRelative(all))
+	return x
+}
+
+// isOwn reports whether the current element belongs to the format's own vocabulary.
+func (r *reader) isOwn() bool {
+	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
+}
+
+// isMapped reports whether every format has its own element for the meaning of the
+// current element.
+func (r *reader) isMapped() bool {
+	switch local := r.s.Local(); r.space() {
+	case vocab.DC:
+		return local == "creator" || local == "date" || local == "subject"
+	case vocab.DCTerms:
+		return local == "modified" || local == "issued" || local == "created"
+	case vocab.Content:
+		return local == "encoded"
+	}
+	return false
+}
+
+// html returns the text as HTML with absolute references.
+func (t Text) html() string {
+	if t.isMarkup() {
+		return t.absolute()
+	}
+	return html.EscapeString(t.Body)
 }

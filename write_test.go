@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a document says is the same after it was written and read again.
+// A document says the same after it has been written and read again.
 func TestWriteRoundTrip(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *Document) error{"atom": WriteAtom, "rss": WriteRSS} {
 		t.Run(name, func(t *testing.T) {
@@ -158,21 +158,21 @@ func drawDocument(t *rapid.T) *Document {
 func TestDraftErrors(t *testing.T) {
 	now := time.Date(2003, 12, 13, 18, 30, 2, 0, time.UTC)
 	for want, d := range map[string]Draft{
-		"an id is needed":           {Updated: now},
-		"without white space":       {ID: " 1", Updated: now},
-		"an update time is needed":  {ID: "1"},
-		"content: ":                 {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
-		"title: not well-formed":    {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
-		"content: xml: ":            {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
-		"a text construct is text":  {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
-		"content: not well-formed:": {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
+		"the id must not be empty":   {Updated: now},
+		"end with white space":       {ID: " 1", Updated: now},
+		"the update time is missing": {ID: "1"},
+		"content: ":                  {ID: "1", Updated: now, Content: Text{Type: TextXHTML, Body: "<p>"}},
+		"title: not well-formed":     {ID: "1", Updated: now, Title: Text{Type: TextXHTML, Body: "a & b"}},
+		"content: xml: ":             {ID: "1", Updated: now, Content: Text{Type: "application/xml", Body: ""}},
+		"a text construct is text, ": {ID: "1", Updated: now, Summary: Text{Type: "image/png", Body: "x"}},
+		"content: not well-formed:":  {ID: "1", Updated: now, Content: Text{Type: "image/svg+xml", Body: "<svg/><svg/>"}},
 	} {
 		_, err := d.Entry()
 		require.ErrorContains(t, err, want)
 	}
 }
 
-// log returns n entries, a day apart, oldest first.
+// dailyLog returns n entries, a day apart, oldest first.
 func dailyLog(t testing.TB, n int) (log []*Entry) {
 	for i := range n {
 		e, err := Draft{ID: fmt.Sprintf("urn:%d", i), Updated: time.Date(2003, 11, 1+i, 0, 0, 0, 0, time.UTC)}.Entry()
@@ -236,8 +236,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// An entry that is published late, with an older time, stays with those that
-// were published around it: what is closed is closed.
+// An entry that is published late, with an older time, stays with those that were published around
+// it: closed archives stay closed.
 func TestCutKeepsOrder(t *testing.T) {
 	log := dailyLog(t, 40)
 	log = append(log, log[0], log[39])

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -186,9 +187,8 @@ func isEscape(err error) bool {
 	if !errors.As(err, &path) {
 		return false
 	}
-	text := path.Err.Error()
-	return strings.Contains(text, "escapes") || strings.Contains(text, "not a directory") ||
-		strings.Contains(text, "name too long")
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
+		strings.Contains(path.Err.Error(), "escapes") // package os has no name for it
 }
 
 // refuse answers with a status. What is missing now may exist a moment later,

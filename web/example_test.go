@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/web"
@@ -15,15 +14,10 @@ import (
 
 // A feed is mirrored, and another reader gets its whole history from the mirror.
 func ExampleServer() {
-	publisher, stop, err := site.Start() // somebody's website
-	if err != nil {
-		log.Fatal(err)
-	}
+	client, publisher, stop := site.Start() // somebody's website
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	defer client.CloseIdle()
 	store := &mirror.Memory{} // or a store of package sqlstore
 	m := &mirror.Mirror{Store: store, Client: client}
 	if _, err := m.Update(ctx, publisher+site.Archived); err != nil {

@@ -131,7 +131,11 @@ func TestFailure(t *testing.T) {
 		{&feedhistory.StatusError{URL: "https://x/", Status: 503, RetryAfter: time.Hour, At: time.Unix(0, 0)},
 			"https://x/: 503 Service Unavailable, to be asked again after 1970-01-01T00:00:00Z; try again later"},
 		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
-			"https://x/: the limit on ratio (200) is exceeded"},
+			"https://x/: it decompresses to more than 200 times its size"},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},
+			"https://x/: limit: the document is larger than 5 bytes; " + tooLargeRemedy},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("an id of more than 4096 bytes")},
+			"https://x/: limit: an id of more than 4096 bytes"},
 		{errors.New("odd"), "https://x/: odd"},
 	} {
 		if got := failure("https://x/", test.err).Error(); got != test.want {

@@ -76,8 +76,7 @@ func pageAt(t *testing.T, url string) string {
 // From an empty file to a feed with its whole history, which another instance
 // reads; after a restart everything is where it was.
 func TestServeHistory(t *testing.T) {
-	publisher, stop, err := site.Start()
-	require.NoError(t, err)
+	_, publisher, stop := site.Start()
 	defer stop()
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "new", "feeds.db")
@@ -95,7 +94,7 @@ func TestServeHistory(t *testing.T) {
 	require.Equal(t, exitOK, status)
 	status, got, stderr := call(t.Context(), "", "fetch", base+feed+"/index.atom", "--allow-private", "--format", "json")
 	require.Equal(t, exitOK, status, stderr)
-	ids := regexp.MustCompile(`"id": ?"[^"]+"`)
+	ids := regexp.MustCompile(`"id":"[^"]+"`)
 	require.ElementsMatch(t, ids.FindAllString(want, -1), ids.FindAllString(got, -1))
 	status, _, stderr = call(t.Context(), "", "check", "--chain", "--allow-private", base+feed+"/index.atom")
 	require.Equal(t, exitOK, status, stderr)
@@ -117,9 +116,9 @@ func TestServeHistoryToken(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0", "--name", "mirror.example")
-	token := regexp.MustCompile(`the token is (\S+)`).FindStringSubmatch(says.String())
+	token := regexp.MustCompile(`the token for changes is (\S+)`).FindStringSubmatch(says.String())
 	require.NotNil(t, token, says)
-	require.Contains(t, says.String(), "others can reach it, and read")
+	require.Contains(t, says.String(), "others can reach this server and read")
 	for host, want := range map[string]int{"mirror.example:1": http.StatusOK, "192.0.2.1": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
 		require.NoError(t, err)

@@ -1,18 +1,16 @@
-// Atompmh publishes a pool of metadata records by Atom-PMH, and harvests it:
-// first everything, then what has changed.
+// Atompmh publishes a pool of metadata records by Atom-PMH, and harvests it: first all
+// of it, then what has changed.
 //
 //	go run ./examples/atompmh [-wire]
 //
-// With -wire it shows the requests and answers.
+// With -wire it shows what crosses the wire.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"iter"
-	"log"
 	"net/http"
 	"os"
 	"time"
@@ -23,20 +21,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show the requests and answers")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
-// produce publishes what has changed in a pool of records, into a directory
-// that any server can serve.
+// produce publishes what changed in a pool of records, in a directory that any web server
+// can serve.
 func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	p := atompmh.Producer{
 		Output: publish.Dir{Path: dir}, Base: wire.Site + "records/",
@@ -53,8 +41,8 @@ func produce(ctx context.Context, dir string, records []atompmh.Item) error {
 	return p.Update(ctx)
 }
 
-// consume prints what has changed since the last time, and returns what to
-// remember for the next time.
+// consume prints what changed since the last time, and returns the mark to continue from
+// next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mark atompmh.Mark) (atompmh.Mark, error) {
 	h := atompmh.Harvester{HTTP: client, URL: wire.Site + "records/feed.atom"}
 	harvest := h.Harvest(ctx, mark)
@@ -64,11 +52,11 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mar
 		}
 		fmt.Fprintln(out, change.Kind, change.ID, change.Time.UTC().Format(time.DateOnly))
 	}
-	next, _ := harvest.Mark() // as it was, if something is missing
+	next, _ := harvest.Mark() // unchanged if something is missing
 	return next, nil
 }
 
-// run creates records, harvests them, deletes one and harvests again.
+// run creates records, harvests them, deletes one, and harvests again.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	dir, err := os.MkdirTemp("", "records")
 	if err != nil {
@@ -91,7 +79,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	for _, change := range []func(){
 		func() {},
 		func() { records[0].Deleted, records[0].Modified = true, day.AddDate(0, 0, 1) },
-		func() {}, // this costs one conditional request
+		func() {}, // which costs one conditional request
 	} {
 		change()
 		if err := produce(ctx, dir, records); err != nil {

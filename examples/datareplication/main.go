@@ -1,17 +1,15 @@
-// Datareplication publishes a log of entities by the data replication protocol,
-// with a snapshot to begin with, and keeps a copy of the resources up to date.
+// Datareplication publishes a log of entities by the data replication protocol, with a
+// snapshot to begin with, and keeps a copy of the resources up to date.
 //
 //	go run ./examples/datareplication [-wire]
 //
-// With -wire it shows the requests and answers.
+// With -wire it shows what crosses the wire.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/textproto"
 	"os"
@@ -23,20 +21,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show the requests and answers")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
-// produce appends a change of a resource to the log. The protocol has no name
-// for resources, so a header field says which one it is.
+// produce appends a change of a resource to the log. The protocol does not say how to
+// identify a resource, so a header field has its key.
 func produce(p *datareplication.Producer, operation datareplication.Operation, key, body string) error {
 	return p.Append(datareplication.Entity{
 		ContentID: fmt.Sprintf("%s-of-%s", operation, key), // or "", for a generated one
@@ -45,8 +33,8 @@ func produce(p *datareplication.Producer, operation datareplication.Operation, k
 	})
 }
 
-// consume updates a copy of the resources, and returns the place where the next
-// harvest continues. A real program stores both in one transaction.
+// consume brings a copy of the resources up to date, and returns the cursor to continue
+// from. A real program stores both in one transaction.
 func consume(ctx context.Context, client *feedhistory.Client, cursor datareplication.Cursor, resources map[string]string) (datareplication.Cursor, error) {
 	c := datareplication.Client{HTTP: client, URL: wire.Site + "feed/", Snapshot: wire.Site + "feed/snapshot"}
 	harvest := c.Harvest(ctx, cursor)
@@ -63,8 +51,7 @@ func consume(ctx context.Context, client *feedhistory.Client, cursor datareplica
 	return harvest.Cursor(), nil
 }
 
-// run makes a snapshot of one resource, harvests it, changes resources, and
-// harvests the changes.
+// run makes a snapshot of one resource, harvests it, makes changes, and harvests those.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	dir, err := os.MkdirTemp("", "feed")
 	if err != nil {

@@ -1,5 +1,4 @@
-// Fromgofeed reads the same feed in the way of a program with gofeed, and after
-// the change to this library. README.md explains the differences.
+// Fromgofeed reads a feed with gofeed, and then with this package. README.md has more.
 //
 //	go run ./examples/fromgofeed [URL]
 //
@@ -24,31 +23,20 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	var client feedhistory.Client
-	url := ""
-	if len(os.Args) > 1 {
-		url = os.Args[1]
-	} else {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		url = home + site.Archived
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	if err := run(ctx, os.Stdout, &client, url); err != nil {
+	client, urls, stop := site.Feeds(site.Archived)
+	defer stop()
+	if err := run(ctx, os.Stdout, client, urls[0]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// before reads a feed with gofeed: it gets the last few items.
+// before is how a program reads a feed with gofeed: it gets the last few items.
 func before(ctx context.Context, url string) (*gofeed.Feed, error) {
 	return gofeed.NewParser().ParseURLWithContext(url, ctx)
 }
 
-// latest does the same with one line changed: it gets the last few items, with
-// limits on what a server can do.
+// latest is the same with one line changed: the last few items, with limits on
+// what a server can do.
 func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, error) {
 	doc, err := client.Get(ctx, url)
 	if err != nil {
@@ -57,8 +45,7 @@ func latest(ctx context.Context, client *feedhistory.Client, url string) (*gofee
 	return doc.Feed(), nil
 }
 
-// all gets every item that the feed ever published, and a verdict on what is
-// missing.
+// all gets every item that the feed ever had, and a verdict on what is missing.
 func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.Feed, *feedhistory.History, error) {
 	history, err := client.Fetch(ctx, url)
 	if err != nil {
@@ -67,8 +54,8 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 	return history.Feed(), history, nil
 }
 
-// poll requests a known feed again, conditionally. If nothing has changed,
-// which costs the server and the reader next to nothing, it returns nil.
+// poll reads a known feed again, by a conditional request. It returns nil if nothing has
+// changed, which costs the server and the reader next to nothing.
 func poll(
 	ctx context.Context, client *feedhistory.Client, url string, known feedhistory.Known,
 ) (*gofeed.Feed, feedhistory.Known, error) {

@@ -6,16 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
 func TestRun(t *testing.T) {
-	home, stop, err := site.Start()
-	require.NoError(t, err)
+	client, home, stop := site.Start()
 	defer stop()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	defer client.CloseIdle()
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, client, home+site.Archived))
 	require.Equal(t, `gofeed: Liftoff News, 2 items
@@ -28,11 +24,8 @@ Client.Poll: has changed since: false
 
 // A program can use the items as it used gofeed's.
 func TestSameItems(t *testing.T) {
-	home, stop, err := site.Start()
-	require.NoError(t, err)
+	client, home, stop := site.Start()
 	defer stop()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	defer client.CloseIdle()
 	for _, path := range []string{site.Archived, site.Complete, site.Paged, site.Plain} {
 		old, err := before(t.Context(), home+path)
 		require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Lazyreader shows a feed's history page by page, and reads only as much of it
-// as it shows.
+// Lazyreader shows a feed's history page by page, and reads only as much of it as it
+// shows.
 //
 //	go run ./examples/lazyreader [URL]
 //
@@ -23,26 +23,14 @@ import (
 )
 
 func main() {
-	var client feedhistory.Client
-	var url string
-	if len(os.Args) > 1 {
-		url = os.Args[1]
-	} else {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		url = home + site.Archived
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	if err := show(context.Background(), os.Stdin, os.Stdout, &client, url, 2); err != nil {
+	client, urls, stop := site.Feeds(site.Archived)
+	defer stop()
+	if err := show(context.Background(), os.Stdin, os.Stdout, client, urls[0], 2); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// show prints a page of entries for each line of the input, and at the end says
-// how much of the feed this was.
+// show prints a page of entries for each line of the input, and at the end the verdict.
 func show(ctx context.Context, in io.Reader, out io.Writer, client *feedhistory.Client, url string, page int) error {
 	s := newScroll(client.Walk(ctx, url, nil))
 	defer s.stop()
@@ -69,12 +57,12 @@ func show(ctx context.Context, in io.Reader, out io.Writer, client *feedhistory.
 	return err
 }
 
-// A scroll is a walk through a feed at the speed of its reader.
+// A scroll is a walk through a feed at the reader's pace.
 type scroll struct {
 	pull   func() (*feedhistory.Document, error, bool)
 	stop   func()
 	merger feedhistory.Merger
-	shown  map[string]*feedhistory.Entry // the entries that were shown, by ID
+	shown  map[string]*feedhistory.Entry // by ID
 }
 
 func newScroll(walk iter.Seq2[*feedhistory.Document, error]) *scroll {
@@ -83,10 +71,10 @@ func newScroll(walk iter.Seq2[*feedhistory.Document, error]) *scroll {
 	return s
 }
 
-// next returns the next n entries, newest first, and fewer at the end. It reads
-// a document only if the last one has no more entries; the walk itself requests
-// at most one document ahead. An entry that was shown comes again if an older
-// document has a newer version of it.
+// next returns the next n entries, the newest first, and fewer at the end. It reads a
+// document only if it needs more entries; the walk itself requests at most one in
+// advance. An entry that was shown comes again if an older document has a newer version
+// of it.
 func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
 	for more := true; more; {
 		entries = s.waiting(n)
@@ -105,7 +93,7 @@ func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
 	return entries
 }
 
-// waiting returns up to n entries that were read but not shown.
+// waiting returns up to n entries that have been read but not shown.
 func (s *scroll) waiting(n int) (entries []*feedhistory.Entry) {
 	history, _ := s.merger.History()
 	if history == nil {

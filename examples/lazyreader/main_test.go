@@ -18,11 +18,11 @@ func client() *feedhistory.Client {
 }
 
 func TestShow(t *testing.T) {
-	home, stop, err := site.Start()
-	require.NoError(t, err)
+	client, home, stop := site.Start()
 	defer stop()
+	client.Retry.Tries = 1
 	var out strings.Builder
-	require.NoError(t, show(t.Context(), strings.NewReader("\n\n"), &out, client(), home+site.Archived, 2))
+	require.NoError(t, show(t.Context(), strings.NewReader("\n\n"), &out, client, home+site.Archived, 2))
 	require.Equal(t, `2003-12-13  Atom-Powered Robots Run Amok
 2003-12-01  Robots Scheduled To Run Amok (corrected)
 2003-11-03  Star City
@@ -31,13 +31,13 @@ archived whole
 `, out.String())
 
 	out.Reset()
-	require.NoError(t, show(t.Context(), strings.NewReader(""), &out, client(), home+site.Archived, 2))
+	require.NoError(t, show(t.Context(), strings.NewReader(""), &out, client, home+site.Archived, 2))
 	require.NotContains(t, out.String(), "whole", "the rest was not read")
 
 	out.Reset()
-	require.NoError(t, show(t.Context(), strings.NewReader("\n\n"), &out, client(), home+site.Broken, 2))
+	require.NoError(t, show(t.Context(), strings.NewReader("\n\n"), &out, client, home+site.Broken, 2))
 	require.Contains(t, out.String(), "archived partial\nmissing: status: ")
-	require.Error(t, show(t.Context(), strings.NewReader("\n"), &out, client(), home+"/nowhere", 2))
+	require.Error(t, show(t.Context(), strings.NewReader("\n"), &out, client, home+"/nowhere", 2))
 }
 
 // edited is a feed whose archive repeats an entry, corrects one that was shown,

@@ -1,19 +1,16 @@
-// Modifiedrange serves a collection by ranges of modification times, and keeps
-// a copy of it up to date.
+// Modifiedrange serves a collection by ranges of modification times, and keeps a copy of
+// it up to date.
 //
 //	go run ./examples/modifiedrange [-wire]
 //
-// With -wire it shows the requests and answers.
+// With -wire it shows what crosses the wire.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -21,19 +18,9 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-func main() {
-	show := flag.Bool("wire", false, "show the requests and answers")
-	flag.Parse()
-	exchange := io.Discard
-	if *show {
-		exchange = os.Stdout
-	}
-	if err := run(context.Background(), os.Stdout, exchange); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { wire.Main(run) }
 
-// produce serves a collection, which is usually a database query.
+// produce serves a collection. A real program would query a database.
 func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	return &modifiedrange.Handler{
 		Limit: 2, Now: now, Head: &feedhistory.Document{ID: "urn:vehicles", Title: "Vehicles"},
@@ -48,8 +35,8 @@ func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 	}
 }
 
-// consume prints what was modified since the last time, and returns what to
-// remember for the next time.
+// consume prints what was modified since the last time, and returns the state to continue
+// from next time.
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, state modifiedrange.State) (modifiedrange.State, error) {
 	c := modifiedrange.Client{HTTP: client, URL: wire.Site + "collection"}
 	sync := c.Sync(ctx, state)
@@ -60,11 +47,11 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, sta
 	for _, e := range history.Entries {
 		fmt.Fprintln(out, e.ID, e.Title().Plain())
 	}
-	next, _ := sync.State() // as it was, if something is missing
+	next, _ := sync.State() // unchanged if something is missing
 	return next, nil
 }
 
-// run syncs a collection of three entries, and then the one that has changed.
+// run copies a collection of three entries, and then the one that changed.
 func run(ctx context.Context, out, exchange io.Writer) error {
 	now := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC)
 	var items []modifiedrange.Item
@@ -92,7 +79,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	return err
 }
 
-// add puts an item at the front of a collection, and removes the item that it
+// add puts an item at the front of a collection, and removes the one that it
 // replaces.
 func add(items []modifiedrange.Item, title, text string, at time.Time) ([]modifiedrange.Item, error) {
 	e, err := feedhistory.Draft{ID: "urn:" + title, Title: feedhistory.Text{Body: title + ", " + text}, Updated: at}.Entry()

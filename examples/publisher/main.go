@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Post is an article of a website, from a database, from files …
+// A Post is a post of a website, from a database or from files.
 type Post struct {
 	ID        string // never changes, even if Address does
 	Address   string
 	Title     string
 	HTML      string
 	Published time.Time
-	Edited    time.Time // zero if it was not edited, or if the time is unknown
+	Edited    time.Time // zero if it was not edited, or the time is unknown
 }
 
 var posts = []Post{
@@ -51,8 +51,8 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// newPublisher returns a publisher of the feed in a directory, which must be
-// permanent, because it also has the publisher's state.
+// newPublisher returns a publisher of the feed in a directory. The directory also has the
+// publisher's state, so it must be permanent.
 func newPublisher(dir, base string) *publish.Publisher {
 	return &publish.Publisher{
 		Output: publish.Dir{Path: dir},
@@ -62,10 +62,9 @@ func newPublisher(dir, base string) *publish.Publisher {
 	}
 }
 
-// update publishes the differences between posts and the feed: posts that are
-// new, edited or gone. Call it after each change, or now and then. If it is
-// killed, call it again: the feed is then either as it was before the call or
-// as it is after it.
+// update publishes the difference to the feed: posts that are new, edited or gone. Call it
+// after each change, or now and then. If it is killed, the feed is as before, or has the
+// changes; call it again.
 func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, error) {
 	update := publish.Update{DeleteMissing: true}
 	for _, post := range posts {
@@ -75,7 +74,7 @@ func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, 
 			Content:   feedhistory.Text{Type: feedhistory.TextHTML, Body: post.HTML, Base: base},
 			Links:     feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: post.Address}},
 			Published: post.Published,
-			Updated:   cmp.Or(post.Edited, post.Published), // an edit without a time gets the time of the update
+			Updated:   cmp.Or(post.Edited, post.Published), // an edit without a time gets the current time
 		}.Entry()
 		if err != nil {
 			return nil, err
@@ -84,7 +83,7 @@ func update(p *publish.Publisher, base string, posts []Post) (*publish.Updated, 
 	}
 	done, err := p.Update(update)
 	if err == nil && len(done.Lost) > 0 {
-		err = fmt.Errorf("archives are missing, put them back from a backup: %q", done.Lost)
+		err = fmt.Errorf("archives are missing, restore them from a backup: %q", done.Lost)
 	}
 	return done, err
 }

@@ -1,5 +1,4 @@
-// Reader prints the whole history of a feed: every entry once, and what is
-// missing.
+// Reader prints the whole history of a feed: every entry once, and what is missing.
 //
 //	go run ./examples/reader [URL]
 //
@@ -21,20 +20,9 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	var client feedhistory.Client
-	url := ""
-	if len(os.Args) > 1 {
-		url = os.Args[1]
-	} else {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		url = home + site.Archived
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	if err := read(ctx, os.Stdout, &client, url); err != nil {
+	client, urls, stop := site.Feeds(site.Archived)
+	defer stop()
+	if err := read(ctx, os.Stdout, client, urls[0]); err != nil {
 		log.Fatal(err)
 	}
 }

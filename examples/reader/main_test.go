@@ -6,15 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
 func TestRead(t *testing.T) {
-	home, stop, err := site.Start()
-	require.NoError(t, err)
+	client, home, stop := site.Start()
 	defer stop()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	var out strings.Builder
 	require.NoError(t, read(t.Context(), &out, client, home+site.Archived))
 	require.Contains(t, out.String(), "Liftoff News, archived, from 3 documents: 4 entries, whole")

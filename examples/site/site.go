@@ -1,13 +1,16 @@
-// Package site is a small website with feeds for the examples, each of a
-// different kind.
+// Package site is a small website whose feeds the examples read: one of each kind.
 package site
 
 import (
 	"embed"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 //go:embed *.atom *.rss liftoff
@@ -16,25 +19,42 @@ var files embed.FS
 // The feeds, as paths on the site.
 const (
 	Archived = "/liftoff/index.atom" // a subscription document and two archives
-	Complete = "/queue.atom"         // one document with everything
+	Complete = "/queue.atom"         // one document with all entries
 	Paged    = "/search.rss"         // two pages
 	Broken   = "/broken.atom"        // an archived feed whose archive is missing
-	Plain    = "/plain.rss"          // a feed like most, with its last entries
+	Plain    = "/plain.rss"          // its latest entries only, as in most feeds
 )
 
+// Feeds returns the feeds that an example reads, and a client for them: the URLs of
+// its command line or, if there are none, the site's feeds at the paths. Call stop
+// at the end.
+func Feeds(paths ...string) (client *feedhistory.Client, urls []string, stop func()) {
+	if len(os.Args) > 1 {
+		client = new(feedhistory.Client)
+		return client, os.Args[1:], client.CloseIdle
+	}
+	client, url, stop := Start()
+	for _, path := range paths {
+		urls = append(urls, url+path)
+	}
+	return client, urls, stop
+}
+
 // Start serves the site on a free port of the loopback interface, until stop is
-// called, and returns its URL.
-func Start() (url string, stop func(), err error) {
+// called, and returns its URL, and a client that may read from this machine. It
+// ends the program if there is no free port.
+func Start() (client *feedhistory.Client, url string, stop func()) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		log.Fatal(err)
 	}
 	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 5 * time.Second}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	stop = func() {
+	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	return client, "http://" + listener.Addr().String(), func() {
+		client.CloseIdle()
 		_ = server.Close()
 		serving.Wait()
 	}
-	return "http://" + listener.Addr().String(), stop, nil
 }

@@ -1,9 +1,9 @@
-// Timeline reads several feeds in parallel with one Client, and prints their
-// entries together, newest first, with a verdict on each feed.
+// Timeline reads several feeds at the same time with one Client, and prints all their
+// entries, the newest first, with a verdict on each feed.
 //
 //	go run ./examples/timeline [URL ...]
 //
-// Without URLs it reads five feeds that it serves itself: one of each kind, and
+// Without URLs it reads five feeds that it serves itself, one of each kind and
 // one whose publisher has lost an archive.
 package main
 
@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"slices"
 	"sync"
@@ -25,25 +24,14 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	var client feedhistory.Client
-	urls := os.Args[1:]
-	if len(urls) == 0 {
-		home, stop, err := site.Start()
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer stop()
-		for _, path := range []string{site.Archived, site.Complete, site.Paged, site.Broken, site.Plain} {
-			urls = append(urls, home+path)
-		}
-		client.Policy.AllowPrivate = true // the site is on this machine
-	}
-	aggregate(ctx, os.Stdout, &client, urls)
+	client, urls, stop := site.Feeds(site.Archived, site.Complete, site.Paged, site.Broken, site.Plain)
+	defer stop()
+	aggregate(ctx, os.Stdout, client, urls)
 }
 
-// A result is the history of one feed, or the error.
+// A result is the outcome for one feed.
 type result struct {
-	history *feedhistory.History // nil if there was no answer
+	history *feedhistory.History // nil if there is no answer
 	err     error
 }
 
@@ -67,7 +55,7 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 		entries = append(entries, r.history.Entries...)
 		fmt.Fprintf(w, "%-18s %-9s %s\n", r.history.Head.Title, r.history.Kind, r.history.Verdict())
 		for _, gap := range r.history.Gaps {
-			entries = append(entries, gap.PseudoEntry()) // shows the reader where something is missing
+			entries = append(entries, gap.PseudoEntry()) // so that readers see where something is missing
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return when(b).Compare(when(a)) })

@@ -6,15 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
 )
 
 func TestAggregate(t *testing.T) {
-	home, stop, err := site.Start()
-	require.NoError(t, err)
+	client, home, stop := site.Start()
 	defer stop()
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	var out strings.Builder
 	aggregate(t.Context(), &out, client, []string{home + site.Archived, home + site.Broken, home + "/nowhere"})
 	require.Contains(t, out.String(), "Liftoff News       archived  whole")

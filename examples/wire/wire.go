@@ -1,15 +1,18 @@
-// Package wire serves the output of the harvest protocols' examples, and shows
-// the requests and answers.
+// Package wire serves what the examples of the harvest protocols produce, and
+// shows what crosses the wire.
 package wire
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,12 +20,26 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Site is the URL at which the examples' servers seem to be.
+// Main is the main function of an example: it calls run, which writes its result to
+// out and, if the flag -wire is set, what crosses the wire to exchange as well.
+func Main(run func(ctx context.Context, out, exchange io.Writer) error) {
+	show := flag.Bool("wire", false, "show what crosses the wire")
+	flag.Parse()
+	exchange := io.Discard
+	if *show {
+		exchange = os.Stdout
+	}
+	if err := run(context.Background(), os.Stdout, exchange); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Site is the address under which a client reaches the examples' servers.
 const Site = "http://example.org/"
 
-// Serve serves a handler on a free port of the loopback interface, until stop
-// is called. The client reaches it as Site. Serve writes the requests and
-// answers to log, with only the named header fields.
+// Serve serves a handler on a free port of the loopback interface, until stop is
+// called. The client reaches it as Site. Serve writes each request and response to
+// log; of their headers, only the given fields.
 func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedhistory.Client, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,13 +59,13 @@ func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedh
 	return &feedhistory.Client{HTTP: &http.Client{Transport: transport}}, stop, nil
 }
 
-// tap logs each request, and its answer.
+// tap returns a handler that logs each request with its response.
 func tap(handler http.Handler, log io.Writer, fields []string) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		r.Header.Del("Accept-Encoding") // so that the answer is readable
+		r.Header.Del("Accept-Encoding") // so that the answer can be read
 		rec := httptest.NewRecorder()
 		handler.ServeHTTP(rec, r)
 		fmt.Fprintf(log, "> %s %s\n", r.Method, r.URL.RequestURI())
@@ -75,9 +92,18 @@ func write(log io.Writer, prefix string, header http.Header, fields []string) {
 	}
 }
 
-// Check returns an error for each part that a README lacks: the given functions
-// of an example's source, each in a block of Go, and the exchange.
-func Check(readme, source, exchange string, functions ...string) error {
+// Check reports what the README at a path lacks or shows otherwise: the functions of
+// main.go in the current directory, each in a block of Go, and what crosses the wire.
+func Check(path, exchange string, functions ...string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	main, err := os.ReadFile("main.go")
+	if err != nil {
+		return err
+	}
+	readme, source := string(text), string(main)
 	var all []error
 	for _, name := range functions {
 		_, text, ok := strings.Cut(source, "\nfunc "+name+"(")

@@ -5,24 +5,23 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"pgregory.net/rapid"
 )
 
-const atomSpace = "http://www.w3.org/2005/Atom"
-
-// A Burden is a document in which everything that an entry takes from its
-// surroundings is multiplied with everything that takes it.
+// A Burden is a document that is expensive to read: everything that entries take from
+// their surroundings is large, and so is the number of places that take it.
 type Burden struct {
 	Format                                  string // "atom", "rss" or "jsonfeed"
-	Bindings, URI, Prefix, Lang, Base, Head int    // how many, or how long
+	Bindings, URI, Prefix, Lang, Base, Head int    // numbers or lengths
 	Authors, Author                         int
 	Entries, Links, Relations, Elements     int
 	References, Inner                       int
-	Content                                 string // how markup stands in the entry: "escaped", "numeric", "cdata" or "xhtml"
+	Content                                 string // how the markup is written: "escaped", "numeric", "cdata" or "xhtml"
 	Used                                    bool   // the prefixes occur in each entry
 }
 
-// DrawBurden draws a burden of up to some 100 KB.
+// DrawBurden draws a burden of up to about 100 KB.
 func DrawBurden(t *rapid.T) *Burden {
 	some := func(name string, n ...int) int { return rapid.SampledFrom(n).Draw(t, name) }
 	return &Burden{
@@ -37,7 +36,7 @@ func DrawBurden(t *rapid.T) *Burden {
 	}
 }
 
-// most bounds the size of a burden's document.
+// most is about the maximum size of a burden's document.
 const most = 100_000
 
 // String returns the document.
@@ -46,9 +45,9 @@ func (d *Burden) String() string {
 		return d.json()
 	}
 	var b strings.Builder
-	root, entry, end := `feed xmlns="`+atomSpace+`"`, "entry", "</feed>"
+	root, entry, end := `feed xmlns="`+vocab.Atom+`"`, "entry", "</feed>"
 	if d.Format == "rss" {
-		root, entry, end = `rss version="2.0" xmlns:atom="`+atomSpace+`"`, "item", "</channel></rss>"
+		root, entry, end = `rss version="2.0" xmlns:atom="`+vocab.Atom+`"`, "item", "</channel></rss>"
 	}
 	b.WriteString("<" + root)
 	for i := 0; i < d.Bindings && b.Len() < most; i++ {
@@ -89,7 +88,7 @@ func (d *Burden) id(i int) string {
 	return fmt.Sprintf(`<id>i%d</id>`, i)
 }
 
-// entry is what is the same in all entries.
+// entry returns the part that is the same in all entries.
 func (d *Burden) entry(name string) string {
 	var b strings.Builder
 	for range d.Links {
@@ -145,7 +144,7 @@ func times[T any](v T, n int) []T {
 	return list
 }
 
-// URL is where the burden is found.
+// URL returns the URL of the document.
 func (d *Burden) URL() string {
 	if d.Format == "jsonfeed" {
 		return "http://example.org/" + strings.Repeat("b", d.Base) + "/feed"

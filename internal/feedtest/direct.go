@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 )
 
-// Direct is an http.RoundTripper that asks a handler, without a network. A
-// handler that aborts breaks its body off.
+// Direct is an http.RoundTripper that calls a handler, without a network. If the handler
+// aborts, the body breaks off.
 type Direct struct{ Handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
@@ -35,7 +35,7 @@ func (d Direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// broken is where a body breaks off.
+// broken is the end of a body that breaks off.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }

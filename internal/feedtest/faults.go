@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Faults are what happens to the operations of a store or an output.
+// Faults make operations of a store or an output fail.
 type Faults struct {
-	Fail func(op string) Failure // says how an operation goes; nil: it works
+	Fail func(op string) Failure // Fail says what happens to an operation; nil means that all work.
 
 	mu  sync.Mutex
 	ops []string
@@ -19,16 +19,16 @@ type Failure uint8
 
 const (
 	Works       Failure = iota
-	FailsBefore         // an error, and nothing is changed
-	FailsAfter          // an error, but it has taken effect
-	Crashes             // as FailsBefore, and all that follows does the same
-	Crashed             // as FailsAfter, and all that follows fails before
+	FailsBefore         // it returns an error, and has no effect
+	FailsAfter          // it returns an error, but has taken effect
+	Crashes             // like FailsBefore, and so do all later operations
+	Crashed             // like FailsAfter, and all later operations are FailsBefore
 )
 
-// ErrDisk is what the errors of Change match.
+// ErrDisk is the error that Change wraps.
 var ErrDisk = errors.New("no space left on device")
 
-// Change carries out an operation, or has it fail. Operations take turns.
+// Change performs an operation, or makes it fail. Operations take turns.
 func (f *Faults) Change(op string, do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,7 +51,7 @@ func (f *Faults) Change(op string, do func() error) error {
 	return nil
 }
 
-// Operations returns the operations since the last call, in their order.
+// Operations returns the operations since its last call, in order.
 func (f *Faults) Operations() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

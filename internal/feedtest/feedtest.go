@@ -1,5 +1,6 @@
-// Package feedtest has what tests of feeds share: websites made from text files
-// (see package website), model publishers, and documents that are heavy to read.
+// Package feedtest has what tests of feeds share: websites from text files (Serve)
+// and from maps (Sites, on a Line), model publishers (Model, Watcher), faults, and
+// documents that are expensive to read (Burden).
 package feedtest
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/website"
 )
 
-// What package website calls by the same names.
+// These are the types of package website.
 type (
 	Site    = website.Site
 	Request = website.Request
@@ -17,10 +18,10 @@ type (
 	File    = website.File
 )
 
-// Parse reads an archive. Every text is one.
+// Parse reads an archive. Every text is an archive.
 func Parse(text string) *Archive { return website.Parse(text) }
 
-// ServeFile is Serve for the archive in the file with the given name.
+// ServeFile is Serve for the archive in a file.
 func ServeFile(t testing.TB, name string) *Site {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -30,8 +31,8 @@ func ServeFile(t testing.TB, name string) *Site {
 	return Serve(t, string(text))
 }
 
-// Serve starts a website on the loopback interface, from the text of an
-// archive. It ends with the test.
+// Serve serves a website, given as the text of an archive, on the loopback interface
+// until the test ends.
 func Serve(t testing.TB, text string) *Site {
 	t.Helper()
 	s, err := website.New(text)

@@ -13,25 +13,24 @@ import (
 	"time"
 )
 
-// A Model is a publisher in memory, and its web server: it adds, edits and
-// deletes entries, closes archives, splits its log anew under other names,
-// changes the kind of its feed, and fails, all at random. Some archives are empty;
-// some publishers leave out fh:archive. What it has published is known at any time.
-// Make one with NewModel.
+// A Model is a publisher in memory with its web server: at random, it adds, edits and
+// deletes entries, closes archives, splits its log again under other names, changes the
+// kind of its feed, and fails. Some archives are empty; some publishers omit fh:archive.
+// Published always knows what it has published. Make one with NewModel.
 type Model struct {
-	Path string // of the subscription document; everything else is below it
+	Path string // Path is that of the subscription document; the paths of all others begin with it.
 
 	mu       sync.Mutex
 	random   *rand.Rand
 	kind     string // "archived", "complete", "paged" or "plain"
 	clock    time.Time
-	log      []logged          // all that ever happened, the oldest first
-	live     map[string]string // what is published: an id's text
+	log      []logged          // everything that ever happened, the oldest first
+	live     map[string]string // the published entries: their texts by id
 	ids      int
-	archives []span // closed parts of the log, the oldest first
-	named    int    // names used
-	recent   int    // how much of the archived log the subscription document repeats
-	unmarked bool   // only their current tells archives from the subscription document
+	archives []span // the closed parts of the log, the oldest first
+	named    int    // the number of names used
+	recent   int    // the number of archived entries that the subscription document repeats
+	unmarked bool   // archives lack fh:archive: only the link "current" identifies them
 	faults   float64
 	requests int
 }
@@ -57,7 +56,7 @@ func NewModel(path string, seed uint64) *Model {
 	}
 }
 
-// Published returns what is part of the feed: the text of each entry by its id.
+// Published returns the entries of the feed: their texts by id.
 func (m *Model) Published() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,21 +67,21 @@ func (m *Model) Published() map[string]string {
 	return published
 }
 
-// Requests returns how many requests there were.
+// Requests returns the number of requests so far.
 func (m *Model) Requests() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.requests
 }
 
-// Fail has a share of the answers fail from now on.
+// Fail makes a share of the answers fail from now on.
 func (m *Model) Fail(share float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults = share
 }
 
-// Become changes the kind of the feed: "archived", "complete", "paged", "plain".
+// Become changes the kind of the feed to "archived", "complete", "paged" or "plain".
 func (m *Model) Become(kind string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +89,7 @@ func (m *Model) Become(kind string) {
 	m.clock = m.clock.Add(time.Second)
 }
 
-// Step does something at random, and says what.
+// Step does something at random, and returns what.
 func (m *Model) Step() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +140,7 @@ func (m *Model) archived() int {
 	return m.archives[len(m.archives)-1].to
 }
 
-// close makes an archive of what is not archived yet, now and then of nothing.
+// close makes an archive of what is not archived yet; sometimes of nothing.
 func (m *Model) close() {
 	if from := m.archived(); from < len(m.log) || m.random.IntN(4) == 0 {
 		m.named++
@@ -149,8 +148,7 @@ func (m *Model) close() {
 	}
 }
 
-// split replaces all archives by others of the given size; the old names are
-// not found any more.
+// split replaces all archives by others of the given size; the old names are gone.
 func (m *Model) split(size int) {
 	to := m.archived()
 	m.archives = nil
@@ -194,7 +192,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "cut":
 		body = body[:part]
 	case "damage":
-		part += strings.IndexByte(body[part:], '>') + 1 // not within a link, which would be another one then
+		part += strings.IndexByte(body[part:], '>') + 1 // not within a link, which would become another
 		body = body[:part] + "<!-- " + body[part:]
 	}
 	_, _ = w.Write([]byte(body))
@@ -203,10 +201,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pageSize is how many entries a page has.
+// pageSize is the number of entries on a page.
 const pageSize = 4
 
-// document renders what a request asks for; "" if there is no such document.
+// document renders the requested document; "" if there is none.
 func (m *Model) document(r *http.Request) string {
 	name := strings.TrimPrefix(r.URL.Path, m.Path)
 	i := slices.IndexFunc(m.archives, func(s span) bool { return s.name == name })
@@ -238,13 +236,13 @@ func (m *Model) document(r *http.Request) string {
 	head := ""
 	if n := len(m.archives); n > 0 && m.kind == "archived" {
 		head = m.link("current", "") + m.link("prev-archive", m.archives[n-1].name)
-	} else if m.kind == "archived" { // it is all there is
+	} else if m.kind == "archived" { // there are no archives yet
 		head = "<fh:complete/>"
 	}
 	return m.render(head, m.log[max(0, m.archived()-m.recent):], m.clock)
 }
 
-// current returns what is published, the oldest first.
+// current returns the published entries, the oldest first.
 func (m *Model) current() (entries []logged) {
 	for _, l := range m.log {
 		if !l.deleted && m.live[l.id] == l.text {

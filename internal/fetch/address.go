@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// check parses the URL of a request and refuses what no request may ask.
+// check parses the URL of a request, and refuses what must not be requested.
 func (c *Client) check(req *Request) (*url.URL, error) {
 	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return nil, &RefusedError{URL: Redact(req.URL), Rule: RuleMethod}
@@ -17,8 +17,8 @@ func (c *Client) check(req *Request) (*url.URL, error) {
 	return c.parse(nil, req.URL)
 }
 
-// parse resolves ref against base, which may be nil, and refuses what must
-// not be requested.
+// parse resolves ref against base, which may be nil, and refuses what must not be
+// requested.
 func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	if len(ref) > c.Limits.url() {
 		shown := Redact(ref)
@@ -28,7 +28,7 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	if err != nil {
 		var detail *url.Error
 		if errors.As(err, &detail) {
-			err = detail.Err // the URL within would show a password
+			err = detail.Err // detail has the URL, and so perhaps a password
 		}
 		return nil, &RefusedError{URL: Redact(ref), Rule: RuleURL, Err: err}
 	}
@@ -42,13 +42,13 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 		}
 		return nil, refused
 	}
-	u.Fragment, u.RawFragment = "", "" // never sent, and no part of what is fetched
+	u.Fragment, u.RawFragment = "", "" // a fragment is never sent
 	return u, nil
 }
 
-// ParseLeniently parses a reference, with whatever its path and query should
-// have escaped. net/url refuses some of that, and where it does not, it writes
-// the whole path again, so that %2F becomes a slash. The fragment is dropped.
+// ParseLeniently parses a reference whose path and query may have characters that should
+// be escaped. net/url refuses some of these; others make it rewrite the whole path, so
+// that %2F becomes a slash. The result has no fragment.
 func ParseLeniently(ref string) (*url.URL, error) {
 	ref, _, _ = strings.Cut(ref, "#")
 	path := 0
@@ -60,10 +60,9 @@ func ParseLeniently(ref string) (*url.URL, error) {
 	return url.Parse(ref[:path] + Escape(ref[path:]))
 }
 
-// Escape makes the path or query of a URL fit for a request: a percent sign
-// that begins no escape becomes %25, and every other byte that RFC 3986 does
-// not allow there is escaped as well. Square brackets are left alone, as
-// browsers leave them, and so is everything that is in order.
+// Escape makes the path or query of a URL fit for a request: it escapes a percent sign that
+// begins no escape, and every other byte that RFC 3986 does not allow there. It leaves
+// square brackets unchanged, as browsers do, and everything that is valid.
 func Escape(s string) string {
 	i := 0
 	for i < len(s) && sendable(s, i) {
@@ -84,7 +83,7 @@ func Escape(s string) string {
 	return string(b)
 }
 
-// sendable reports whether the byte at i may stand in a request as it is.
+// sendable reports whether the byte at i may be sent unescaped.
 func sendable(s string, i int) bool {
 	switch c := s[i]; c {
 	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
@@ -100,7 +99,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// forbidden names the rule that a URL breaks by itself, or "".
+// forbidden returns the rule that a URL breaks; "" if it breaks none.
 func (c *Client) forbidden(u *url.URL) string {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -123,20 +122,19 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// SameOrigin tells whether two URLs agree in scheme, host and port.
+// SameOrigin reports whether two URLs agree in scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 
-// AreSameOrigin is SameOrigin for URLs as they are written. What is none has no
-// origin.
+// AreSameOrigin does the same for URLs as text. An invalid URL has no origin.
 func AreSameOrigin(a, b string) bool {
 	ua, errA := ParseLeniently(a)
 	ub, errB := ParseLeniently(b)
 	return errA == nil && errB == nil && SameOrigin(ua, ub)
 }
 
-// portOf is the port of a URL, the scheme's own where it has none.
+// portOf returns the port of a URL, which may be the scheme's default.
 func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
@@ -148,7 +146,7 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// Redact takes userinfo out of a URL, well formed or not.
+// Redact removes userinfo from a URL, which may be invalid.
 func Redact(rawURL string) string {
 	start := strings.Index(rawURL, "//") + 2
 	if start == 1 {

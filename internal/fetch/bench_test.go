@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Answers as a feed's server gives them.
+// Answers like those of a feed's server.
 const (
 	date        = "Date: Mon, 05 Jan 2026 10:00:00 GMT\r\nEtag: \"1\"\r\nCache-Control: max-age=300\r\n"
 	notModified = "HTTP/1.1 304 Not Modified\r\n" + date + "\r\n"
 )
 
-// canned answers every request with the same bytes. It allocates nothing and
-// does hardly any work, so that what is measured is the client.
+// canned answers every request with the same bytes. It allocates nothing and does hardly any
+// work, so that the benchmark measures the client.
 func canned(b *testing.B, answer string) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,7 +78,7 @@ func full(b *testing.B, client *Client, url string, status int) {
 	resp.Body.Close()
 }
 
-// compare measures both against the same answer.
+// compare measures both with the same answer.
 func compare(b *testing.B, answer string, status int) {
 	url := canned(b, answer)
 	b.Run("bare", func(b *testing.B) {
@@ -103,12 +103,12 @@ func compare(b *testing.B, answer string, status int) {
 // needs for the same: the price of safety and politeness.
 func BenchmarkUnchanged(b *testing.B) { compare(b, notModified, http.StatusNotModified) }
 
-// BenchmarkTransfer compares the transfer of a document of 200 KB, as it is.
+// BenchmarkTransfer compares the transfer of a document of 200 KB, without compression.
 func BenchmarkTransfer(b *testing.B) {
 	compare(b, ok(string(noise(200<<10)), date[:len(date)-2]), http.StatusOK)
 }
 
-// BenchmarkTransferGzip has net/http undo the gzip on its own.
+// BenchmarkTransferGzip lets net/http decompress.
 func BenchmarkTransferGzip(b *testing.B) {
 	text := bytes.Repeat([]byte("<entry><title>An entry</title></entry>"), 200<<10/38)
 	compare(b, ok(gzipOf(text), date+"Content-Encoding: gzip"), http.StatusOK)

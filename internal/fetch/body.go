@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// open puts the decoded body into the response. The exchange goes on until
-// the body ends.
+// open sets the decoded body of the response. The exchange continues until the body
+// ends.
 func (x *exchange) open(resp *Response, req *Request) error {
 	r, limits := x.resp, &x.client.Limits
 	if req.Method == http.MethodHead || r.Body == http.NoBody {
@@ -24,7 +24,7 @@ func (x *exchange) open(resp *Response, req *Request) error {
 		return &EncodingError{URL: x.url, Encoding: encoding}
 	}
 	if encoding == "" && r.ContentLength > limits.bytes() {
-		x.end() // why read it at all
+		x.end() // reading it would be pointless
 		return &LimitError{URL: x.url, Limit: "bytes", Max: limits.bytes()}
 	}
 	b := &body{x: x, encoding: encoding}
@@ -41,14 +41,14 @@ type body struct {
 	x        *exchange
 	encoding string
 
-	mu   sync.Mutex // Close may come while another goroutine reads
+	mu   sync.Mutex // Close may be called while another goroutine reads
 	wire wire
-	dec  io.Reader // nil until the first Read
-	free func()    // gives dec back
-	n    int64     // decoded bytes so far
-	err  error     // how it ended; nil: it goes on
+	dec  io.Reader // nil before the first Read
+	free func()    // returns dec to its pool
+	n    int64     // the number of decoded bytes so far
+	err  error     // how it ended; nil while it has not
 
-	trailing bool // something follows the encoded stream, and is left alone
+	trailing bool // the encoded stream is followed by something, which is not read
 }
 
 // Read reads decoded bytes.
@@ -67,7 +67,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	room := b.x.client.Limits.bytes() - b.n
 	if int64(len(p)) > room {
-		p = p[:room+1] // one more than allowed, to tell whether there is more
+		p = p[:room+1] // one more than allowed, to detect an excess
 	}
 	n, err := b.dec.Read(p)
 	b.n += int64(n)
@@ -91,7 +91,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end gives back what the body holds, and makes err its last word.
+// end releases what the body holds, and makes err its final error.
 func (b *body) end(err error) error {
 	b.err = err
 	b.x.client.logBody(b)
@@ -114,8 +114,8 @@ func (b *body) exceeded() error {
 	return nil
 }
 
-// failure gives the error of a read its type. An error of the connection
-// comes through the decoder in some form; what the wire saw is what counts.
+// failure returns the error of a read with its type. The decoder may wrap an error of
+// the connection in some way, so the error of the wire counts.
 func (b *body) failure(err error) error {
 	x := b.x
 	if b.wire.err != nil && b.wire.err != io.EOF {
@@ -130,12 +130,12 @@ func (b *body) failure(err error) error {
 	}
 	switch {
 	case err == io.EOF && b.encoding != "" && b.wire.n == 0:
-		// Nothing at all is not a stream, though zstd takes it for one.
+		// An empty body is not a stream, although zstd accepts it.
 		return &TruncatedError{URL: x.url, Err: io.ErrUnexpectedEOF}
 	case err == io.EOF:
 		return io.EOF
 	case err == errTrailing, b.n > 0 && errors.Is(err, zstd.ErrMagicMismatch):
-		// zstd looks for another frame only where one has ended.
+		// zstd looks for another frame only after the end of one.
 		b.trailing = true
 		return io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -146,22 +146,22 @@ func (b *body) failure(err error) error {
 	return &EncodingError{URL: x.url, Encoding: b.encoding, Err: err}
 }
 
-// errWire tells that an encoded body is too long.
+// errWire reports that an encoded body is too long.
 var errWire = errors.New("too many encoded bytes")
 
-// wire is the body as it is sent, with its clock and its counter.
+// wire is the body as sent, with its timer and its counter.
 type wire struct {
 	src    io.Reader
 	guard  *guard
 	client *Client
-	length int64         // Content-Length; not positive: unknown
-	left   time.Duration // of Timeouts.Body
-	n      int64         // bytes so far
-	err    error         // the last one
+	length int64         // Content-Length; unknown unless positive
+	left   time.Duration // the rest of Timeouts.Body
+	n      int64         // the number of bytes so far
+	err    error         // the last error
 }
 
-// Read reads while the clock runs. It stands still between reads: a slow
-// caller is no fault of the server.
+// Read reads while the timer runs. The timer stands still between reads, because a slow
+// caller is not the server's fault.
 func (w *wire) Read(p []byte) (int, error) {
 	now, step, limit := time.Now(), "idle", w.client.Timeouts.idle()
 	wait := limit
@@ -177,8 +177,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, w.err
 }
 
-// check holds the bytes read against what was announced and allowed. net/http
-// does the former too; other transports may not.
+// check compares the number of bytes read with what was announced and allowed. net/http
+// checks the former too; other transports may not.
 func (w *wire) check(err error) error {
 	if err == io.EOF && w.length > 0 && w.n < w.length {
 		return io.ErrUnexpectedEOF

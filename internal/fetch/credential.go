@@ -12,25 +12,25 @@ import (
 // A Credential is a secret for one origin. It is sent there and nowhere else,
 // whatever a redirect or a document asks for.
 type Credential struct {
-	// Origin is the scheme, host and port, such as "https://example.org:8443".
-	// A port may be left out where it is the scheme's own. What follows the
-	// port is not looked at. Empty, or not a URL: sent nowhere.
+	// Origin is the scheme, host and port, such as "https://example.org:8443". The
+	// scheme's default port may be left out, and what follows the port is ignored. If
+	// Origin is empty or not a URL, the credential is never sent.
 	Origin string
 
-	// Authorization is the value of that header, such as "Bearer …".
+	// Authorization is the value of the header of that name, such as "Bearer …".
 	Authorization string
 
-	// Header are further fields, such as "X-Api-Key" or "Cookie".
+	// Header has further fields, such as "X-Api-Key" or "Cookie".
 	Header http.Header
 }
 
-// String is the origin: a credential that is printed gives nothing away.
+// String returns the origin, so that printing a credential gives nothing away.
 func (c Credential) String() string { return "credential for " + c.Origin }
 
-// GoString is String.
+// GoString returns what String returns.
 func (c Credential) GoString() string { return c.String() }
 
-// credential is the one for a request to u; nil if there is none.
+// credential returns the credential for a request to u; nil if there is none.
 func (c *Client) credential(u *url.URL) *Credential {
 	for i, cred := range c.Credentials {
 		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && SameOrigin(o, u) {

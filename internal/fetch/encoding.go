@@ -8,13 +8,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how far back a zstd stream may refer, and so the memory it
-// takes: what RFC 9659 allows for HTTP.
+// maxWindow is how far back a zstd stream may refer, and so the memory that it takes:
+// what RFC 9659 allows for HTTP.
 const maxWindow = 8 << 20
 
-// contentEncoding is "gzip", "zstd", or "" where the body is sent as it is.
-// Anything else, and more than one, is returned with false: an encoding that
-// was not offered, or a bomb within a bomb.
+// contentEncoding returns "gzip", "zstd", or "" for a body that is not encoded. It
+// returns false for any other encoding, which was not offered, and for several, which
+// may be a bomb within a bomb.
 func contentEncoding(h http.Header) (string, bool) {
 	lines := h["Content-Encoding"]
 	if len(lines) == 0 {
@@ -36,8 +36,8 @@ func contentEncoding(h http.Header) (string, bool) {
 	return found, found == "" || found == "gzip" || found == "zstd"
 }
 
-// decoder takes a decoder for src from the pool of its kind, to be given back
-// by release. Making one may already read from src.
+// decoder takes a decoder for src from the pool of its kind; release returns it.
+// Creating one may already read from src.
 func (c *Client) decoder(encoding string, src io.Reader) (dec io.Reader, release func(), err error) {
 	switch encoding {
 	case "gzip":

@@ -9,28 +9,31 @@ import (
 )
 
 func text(url, kind string, e interface{ Detail() string }) string {
+	if url == "" {
+		return kind + e.Detail()
+	}
 	return fmt.Sprintf("fetch %q: %s%s", url, kind, e.Detail())
 }
 
-// The rules a RefusedError names.
+// The rules that a RefusedError may name.
 const (
 	RuleURL       = "url"       // not an absolute URL with a host
 	RuleLength    = "length"    // the URL is longer than Limits.URL
 	RuleScheme    = "scheme"    // neither http nor https
 	RuleUserinfo  = "userinfo"  // a user or password in the URL
 	RuleMethod    = "method"    // neither GET nor HEAD
-	RuleHeader    = "header"    // a value that cannot stand in a header
+	RuleHeader    = "header"    // a header field that a caller may not set, or an invalid value
 	RuleDowngrade = "downgrade" // a redirect from https to http
-	RuleLocation  = "location"  // a redirect that does not say where to
-	RuleLoop      = "loop"      // a redirect to a URL already visited
+	RuleLocation  = "location"  // a redirect without a target
+	RuleLoop      = "loop"      // a redirect to a URL that was requested before it
 	RuleRedirects = "redirects" // more redirects than MaxRedirects
 	RuleAddress   = "address"   // a loopback, private or special-purpose address
 )
 
-// A RefusedError reports a request that was not made because a rule of this
-// package forbids it. Trying again will not help.
+// A RefusedError reports a request that was not made, because a rule of this package
+// forbids it. Trying again does not help.
 type RefusedError struct {
-	URL  string // that was refused, without userinfo
+	URL  string // the URL that was refused, without userinfo
 	Rule string // one of the Rule constants
 	Err  error  // details; may be nil
 }
@@ -43,8 +46,8 @@ func (e *RefusedError) Error() string {
 	return s
 }
 
-// Detail is the error without the URL. Which address was refused is
-// left out: the URL says it, or only its resolver knows.
+// Detail returns the error without the URL. It leaves out which address was refused: either
+// the URL has it, or only the resolver should know.
 func (e *RefusedError) Detail() string {
 	s := cmp.Or(refusals[e.Rule], e.Rule)
 	if e.Rule != RuleAddress && e.Err != nil {
@@ -73,26 +76,26 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // A StatusError reports an answer that is neither a success nor a 304 to a
 // conditional request.
 type StatusError struct {
-	URL    string // that answered
-	Status int    // of the answer
+	URL    string // the URL that answered
+	Status int    // the status of the answer, such as 404
 
-	// RetryAfter is how long the host asks to be left alone, and At when that
-	// ends; a day at most. Zero: it does not say.
+	// RetryAfter is how long the host asks clients to wait, at most a day, and At is
+	// when that time ends; both are zero if it does not say.
 	RetryAfter time.Duration
 	At         time.Time
 
-	// Remembered tells that no request was made: the Status is that of an
-	// earlier answer of the host, whose wait lasts longer than Retry.MaxWait.
+	// Remembered reports that no request was made: Status is that of an earlier answer
+	// of the host, which asked for a wait longer than Retry.MaxWait.
 	Remembered bool
 
-	// Gone tells that the document has been withdrawn for good: a 410, with
-	// none but permanent redirects before it.
+	// Gone reports that the document has been withdrawn for good: the answer was a
+	// 410, and all redirects before it were permanent.
 	Gone bool
 }
 
 func (e *StatusError) Error() string { return text(e.URL, "status ", e) }
 
-// Detail is the error without the URL.
+// Detail returns the error without the URL.
 func (e *StatusError) Detail() string {
 	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
 	if !e.At.IsZero() {
@@ -108,31 +111,40 @@ func (e *StatusError) Detail() string {
 type LimitError struct {
 	URL   string
 	Limit string // "bytes", "ratio", "headers", "wire" or "window"
-	Max   int64  // what was allowed
+	Max   int64  // the limit
 }
 
 func (e *LimitError) Error() string { return text(e.URL, "", e) }
 
-// Detail is the error without the URL.
+// Detail returns the error without the URL.
 func (e *LimitError) Detail() string {
-	return fmt.Sprintf("the limit on %s (%d) is exceeded", e.Limit, e.Max)
+	return fmt.Sprintf(cmp.Or(excesses[e.Limit], "the limit on "+e.Limit+" (%d) is exceeded"), e.Max)
+}
+
+// excesses say in words which limit is exceeded.
+var excesses = map[string]string{
+	"bytes":   "more than %d bytes",
+	"ratio":   "it decompresses to more than %d times its size",
+	"headers": "the headers have more than %d bytes",
+	"wire":    "more than %d bytes before decompression",
+	"window":  "its compression needs a window of more than %d bytes",
 }
 
 // A TimeoutError reports a step that took longer than Timeouts allow.
 type TimeoutError struct {
 	URL  string
 	Step string        // "connect", "tls", "headers", "body" or "idle"
-	Max  time.Duration // what was allowed
+	Max  time.Duration // the time allowed
 }
 
 func (e *TimeoutError) Error() string { return text(e.URL, "timeout: ", e) }
 
-// Detail is the error without the URL.
+// Detail returns the error without the URL.
 func (e *TimeoutError) Detail() string {
 	return fmt.Sprintf("%s took longer than %v", e.Step, e.Max)
 }
 
-// Timeout is true, as [net.Error] has it.
+// Timeout returns true, as [net.Error] asks.
 func (e *TimeoutError) Timeout() bool { return true }
 
 // A TruncatedError reports a body that broke off before its end.
@@ -143,7 +155,7 @@ type TruncatedError struct {
 
 func (e *TruncatedError) Error() string { return text(e.URL, "", e) }
 
-// Detail is the error without the URL.
+// Detail returns the error without the URL.
 func (e *TruncatedError) Detail() string { return fmt.Sprintf("the body was cut short: %v", e.Err) }
 
 func (e *TruncatedError) Unwrap() error { return e.Err }
@@ -152,12 +164,12 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type EncodingError struct {
 	URL      string
 	Encoding string // the Content-Encoding
-	Err      error  // what is corrupt; nil: the encoding is stacked or unknown
+	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
 }
 
 func (e *EncodingError) Error() string { return text(e.URL, "", e) }
 
-// Detail is the error without the URL.
+// Detail returns the error without the URL.
 func (e *EncodingError) Detail() string {
 	if e.Err != nil {
 		return fmt.Sprintf("corrupt %s: %v", e.Encoding, e.Err)

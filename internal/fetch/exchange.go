@@ -12,12 +12,12 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// An exchange is one request and its answer, with what it holds until it
-// ends: a place at the host, a context, a timer.
+// An exchange is one request and its answer, with the resources that it holds until it
+// ends: a place at the host, a context and a timer.
 type exchange struct {
 	client  *Client
-	caller  context.Context // what the caller may cancel
-	ctx     context.Context // what the guard may cancel as well
+	caller  context.Context // the caller may cancel it
+	ctx     context.Context // the guard may cancel it as well
 	guard   guard
 	host    *host
 	url     string
@@ -27,9 +27,9 @@ type exchange struct {
 	resp        *http.Response
 }
 
-// exchange waits for its turn, sends a request and reads the headers of the
-// answer. The result must be ended. The hop is told the validators if it is
-// conditional, and the request's own header if it is of the first's origin.
+// exchange waits for its turn, sends a request and reads the headers of the answer. The
+// result must be ended. The hop sends the validators if it is conditional, and the
+// request's own header fields if it is at the origin of the first hop.
 func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool) (*exchange, error) {
 	h, err := c.enter(ctx, u)
 	if err != nil {
@@ -66,7 +66,7 @@ func (x *exchange) send(r *http.Request) error {
 	if err != nil {
 		return x.failure(err)
 	}
-	if resp.Body == nil { // of a transport that is not net/http's
+	if resp.Body == nil { // a transport other than net/http's may do that
 		resp.Body = http.NoBody
 	}
 	x.resp = resp
@@ -77,7 +77,7 @@ func (x *exchange) send(r *http.Request) error {
 	return nil
 }
 
-// end gives back everything that the exchange holds.
+// end releases everything that the exchange holds.
 func (x *exchange) end() {
 	x.guard.stop()
 	x.guard.cancel(context.Canceled)
@@ -87,8 +87,8 @@ func (x *exchange) end() {
 	x.client.exit(x.host)
 }
 
-// discard ends an exchange whose body nobody wants. A short one is read, for
-// then the connection can be kept, but it is not waited for long.
+// discard ends an exchange whose body is not needed. It reads a short body, so that the
+// connection can be reused, but does not wait long for it.
 func (x *exchange) discard() {
 	const short, soon = 2 << 10, time.Second
 	if r := x.resp; r.Body != http.NoBody && r.ContentLength <= short && r.StatusCode >= 200 {
@@ -99,9 +99,8 @@ func (x *exchange) discard() {
 	x.end()
 }
 
-// interrupted tells who broke the exchange off, if it was not the server: the
-// caller, the guard, or a Close. What the transport reports is then only a
-// consequence.
+// interrupted returns who ended the exchange, if not the server: the caller, the guard,
+// or a Close. The error that the transport then reports is only a consequence.
 func (x *exchange) interrupted() error {
 	if err := x.caller.Err(); err != nil {
 		return wrap(x.url, err)
@@ -109,12 +108,12 @@ func (x *exchange) interrupted() error {
 	return context.Cause(x.ctx)
 }
 
-// failure gives an error of the transport its type.
+// failure returns an error of the transport with its type.
 func (x *exchange) failure(err error) error {
 	if cut := x.interrupted(); cut != nil {
 		return cut
 	}
-	if timeout, ok := errors.AsType[*TimeoutError](err); ok { // of the dialer
+	if timeout, ok := errors.AsType[*TimeoutError](err); ok { // from the dialer
 		return &TimeoutError{URL: x.url, Step: timeout.Step, Max: timeout.Max}
 	}
 	limits := &x.client.Limits
@@ -132,16 +131,16 @@ func prohibited(err error) bool {
 		errors.Is(err, ssrf.ErrProhibitedPort) || errors.Is(err, ssrf.ErrInvalidHostPort)
 }
 
-// headersTooLong knows the two errors of net/http by their text, for they
-// have neither a type nor a name.
+// headersTooLong recognises two errors of net/http by their text, because they have
+// neither a type nor a name.
 func headersTooLong(err error) bool {
 	s := err.Error()
 	return strings.Contains(s, "server response headers exceeded") ||
 		strings.Contains(s, "response header list larger than advertised limit")
 }
 
-// headerSize is what the headers take on the wire, about. It is for
-// transports that do not count themselves.
+// headerSize returns about how many bytes the headers take on the wire, for transports
+// that do not limit them.
 func headerSize(h http.Header) int64 {
 	var n int64
 	for name, values := range h {
@@ -152,7 +151,7 @@ func headerSize(h http.Header) int64 {
 	return n
 }
 
-// cap shortens a timeout to that of the caller's own http.Client.
+// cap limits a timeout to that of the caller's own http.Client.
 func (c *Client) cap(d time.Duration) time.Duration {
 	if c.HTTP != nil && c.HTTP.Timeout > 0 {
 		return min(d, c.HTTP.Timeout)

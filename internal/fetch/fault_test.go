@@ -25,8 +25,8 @@ const (
 	zstded  = head + "Content-Encoding: zstd\r\n\r\n"
 )
 
-// faults are what a server can do to us, what comes of it, and how long that
-// takes at most, exactly where it is a timeout that ends it.
+// faults are what a server can do to a client, the outcome, and the longest time until that: the
+// exact time if a timeout ends it.
 var faults = []struct {
 	name  string
 	serve func(net.Conn)
@@ -130,8 +130,8 @@ var faults = []struct {
 	{"status of three nines", says("HTTP/1.1 999 Go Away\r\n\r\n"), "do: status 999", 0},
 }
 
-// TestFaults has each fault do its worst: the outcome is typed, in time, and
-// costs little memory.
+// TestFaults checks that the outcome of each fault has a type, comes in time, and needs little
+// memory.
 func TestFaults(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
@@ -150,8 +150,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts answers after each byte: none that says where its end
-// is passes for whole.
+// TestCutAnywhere cuts answers after each byte: none that says where it ends passes as complete.
 func TestCutAnywhere(t *testing.T) {
 	doc := strings.Repeat("<entry>content</entry>", 4)
 	whole := map[string]string{
@@ -180,7 +179,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestReset uses a real connection, for a pipe cannot be reset.
+// TestReset uses a real connection, because a pipe cannot be reset.
 func TestReset(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "network",
@@ -234,7 +233,7 @@ func TestHangingDial(t *testing.T) {
 	})
 }
 
-// late reads a request and answers after a while.
+// late reads a request and answers after some time.
 func late(d time.Duration, text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		says("")(conn)
@@ -264,7 +263,7 @@ func stall(text string) func(net.Conn) {
 	}
 }
 
-// pause waits, but not for a client that has hung up.
+// pause waits, unless the client hangs up.
 func pause(conn net.Conn, d time.Duration) {
 	conn.SetReadDeadline(time.Now().Add(d))
 	io.Copy(io.Discard, conn)
@@ -279,7 +278,7 @@ var (
 
 func zeros(n int) []byte { return make([]byte, n) }
 
-// noise hardly compresses.
+// noise returns bytes that hardly compress.
 func noise(n int) []byte {
 	b, x := make([]byte, n), uint32(1)
 	for i := range b {
@@ -309,8 +308,7 @@ func flip(s string, i int) string {
 	return string(b)
 }
 
-// TestTrailing reads the whole of each stream, whatever follows it, in steps of
-// any size.
+// TestTrailing reads the whole of each stream, whatever follows it, in steps of any size.
 func TestTrailing(t *testing.T) {
 	a, b := noise(3000), noise(2000)
 	want := append(append([]byte(nil), a...), b...)
@@ -339,7 +337,7 @@ func TestTrailing(t *testing.T) {
 	}
 }
 
-// inSteps reads at most step bytes at once.
+// inSteps is a reader that returns at most step bytes at once.
 func inSteps(r io.Reader, step int) io.Reader {
 	return readerFunc(func(p []byte) (int, error) { return r.Read(p[:min(len(p), step)]) })
 }

@@ -1,15 +1,14 @@
-// Package fetch is the polite and safe HTTP client under everything that
-// reads a feed. A URL that it is given may come from a hostile document, and
-// the server behind it may be hostile too: whatever they do, a fetch ends in
-// bounded time and memory, and talks to public addresses only.
+// Package fetch is the polite and safe HTTP client with which everything reads
+// feeds. A URL may come from a hostile document, and its server may be hostile:
+// whatever they do, a fetch ends in bounded time and memory, and connects only to
+// public addresses.
 //
-// It keeps the rules of good neighbours as well: few requests to a host at a
-// time, spaced, conditional wherever a validator is known, and none while the
-// host asks to be left alone.
+// It is also polite: it makes few requests to a host at a time, spaced, conditional
+// if a validator is known, and none while the host asks clients to wait.
 //
 // Every failure has a type: [RefusedError], [StatusError], [LimitError],
-// [TimeoutError], [TruncatedError], [EncodingError]; what is left, such as a
-// name that does not resolve or a cancelled context, is a [url.Error].
+// [TimeoutError], [TruncatedError], [EncodingError]; any other, such as a name that
+// does not resolve or a cancelled context, is a [url.Error].
 package fetch
 
 import (
@@ -24,122 +23,120 @@ import (
 	"time"
 )
 
-// fallbackAgent names the client where no UserAgent is given.
+// fallbackAgent is the User-Agent if none is given.
 const fallbackAgent = "feedhistory"
 
-// A Client fetches documents. Its zero value is ready to use. Many goroutines
-// may share one; Clients with different settings share politeness by Shared.
-// Its fields must not change after the first use.
+// A Client fetches documents. Its zero value is ready to use. Many goroutines may
+// share one; Clients with different settings are polite together if they have the
+// same Shared. Do not change its fields after the first use.
 type Client struct {
-	// HTTP, when set, supplies the Transport that requests go through, and
-	// its Timeout caps the wait for an answer and the reading of its body.
-	// Its Jar and CheckRedirect are not used. Which addresses may be dialled,
-	// proxies and TLS are then the duty of that Transport: the rules on
-	// addresses, AllowPrivate, Timeouts.Connect and Timeouts.TLS are those of
-	// the built-in one. Nil, or a nil Transport: the built-in one.
+	// HTTP supplies the Transport for requests; nil, or a nil Transport, means the
+	// built-in one. Its Timeout limits the wait for an answer and the reading of the
+	// body. Its Jar and CheckRedirect are not used. The Transport is responsible for
+	// the addresses that it dials, for proxies and for TLS: AllowPrivate,
+	// Timeouts.Connect and Timeouts.TLS apply only to the built-in one.
 	HTTP *http.Client
 
-	// UserAgent is sent with every request. Empty: "feedhistory".
+	// UserAgent is sent with every request; "" means "feedhistory".
 	UserAgent string
 
-	// AllowPrivate lets requests reach loopback, private and special-purpose
-	// addresses. False: they are refused, whatever name led to them.
+	// AllowPrivate allows requests to loopback, private and special-purpose
+	// addresses. Otherwise they are refused, whatever name led to them.
 	AllowPrivate bool
 
-	// Pace is the least time between the starts of two requests to one host.
-	// Zero: no pause.
+	// Pace is the minimum time between the starts of two requests to one host; zero
+	// means no pause.
 	Pace time.Duration
 
-	// PerHost is how many requests to one host may be in flight. A request is
-	// in flight until its body is closed or read to its end. Zero: 4.
+	// PerHost is the maximum number of requests to one host in flight; zero means 4.
+	// A request is in flight until its body is closed or read to its end.
 	PerHost int
 
-	Limits   Limits   // what an answer may cost
-	Timeouts Timeouts // how long each step may take
-	Retry    Retry    // when to try again
+	Limits   Limits   // Limits are what an answer may cost.
+	Timeouts Timeouts // Timeouts are how long each step may take.
+	Retry    Retry    // Retry says when to try again.
 
-	// Credentials are sent each to the one origin it is bound to. Nil: none.
+	// Credentials are the secrets to send, each to its origin only.
 	Credentials []Credential
 
-	// Logger receives an event for each request, answer and decision.
-	// Nil: silence.
+	// Logger receives an event for each request, answer and decision; nil means no
+	// logging.
 	Logger *slog.Logger
 
-	// Shared is what several Clients have in common: what is known of hosts,
-	// and connections. Nil: this Client's own.
+	// Shared is what several Clients share: connections, and what is known of hosts.
+	// Nil means that this Client shares nothing.
 	Shared *Shared
 
 	own Shared
 
-	// Hooks of the tests; nil is what everyone else has.
+	// Hooks for the tests; otherwise nil.
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	resolver *net.Resolver
 	roots    *x509.CertPool
 	control  func(network, address string, c syscall.RawConn) error
 }
 
-// A Request says what to fetch. Only its URL is needed.
+// A Request says what to fetch. Only its URL is required.
 type Request struct {
-	// URL is absolute, http or https, without userinfo. A fragment is not sent.
+	// URL is an absolute http or https URL without userinfo. Its fragment is not sent.
 	URL string
 
-	// Method is GET or HEAD. Empty: GET.
+	// Method is GET or HEAD; "" means GET.
 	Method string
 
-	// Accept is sent as it is. Empty: "*/*".
+	// Accept is the value of the header; "" means "*/*".
 	Accept string
 
-	// ETag and LastModified are the validators of an earlier Response,
-	// verbatim; they make the request conditional. Empty: not sent.
+	// ETag and LastModified are the validators of an earlier Response, verbatim. They
+	// make the request conditional; empty ones are not sent.
 	ETag, LastModified string
 
-	// Validated is the URL of the Response that the validators came from.
-	// They are sent to its origin only, on whichever hop that is: a stranger
-	// that compares them with its own may say that nothing has changed while
-	// everything has. Empty: URL.
+	// Validated is the URL of the Response that the validators came from; "" means
+	// URL. They are sent only to its origin, in any hop: another server that compares
+	// them with its own might claim that nothing has changed.
 	Validated string
 
-	// Header has further fields, of a protocol that says in them what it asks
-	// for. They go to the origin of URL only, as validators do; those that this
-	// package or the connection has a say in are refused. Nil: none.
+	// Header has further fields, with which a protocol selects what to return. Like
+	// validators, they are sent only to the origin of URL. Fields that this package
+	// or the connection sets are refused.
 	Header http.Header
 
-	// Partial takes a 206 for an answer. False: it is a StatusError, for nobody
+	// Partial accepts the status 206. Otherwise it is a StatusError, because nothing
 	// asked for a part.
 	Partial bool
 }
 
-// A Response is an answer of success (2xx), or the news that nothing has
-// changed (304). Its Body must be closed.
+// A Response is a success (2xx) or an answer that nothing has changed (304). Close its
+// Body.
 type Response struct {
-	URL       string // where the answer came from, after redirects, without a fragment
-	Requested string // the URL of the request, as it was given
+	URL       string // the URL of the answer, after redirects, without a fragment
+	Requested string // the URL of the request, as given
 
-	// Permanent is the URL to ask for from now on: where the permanent
-	// redirects (301, 308) lead that the chain begins with. Empty: none did.
+	// Permanent is the URL to request from now on: where the permanent redirects (301,
+	// 308) at the beginning of the chain lead. It is "" if there are none.
 	Permanent string
 
 	Status int         // 200, another 2xx, or 304
-	Header http.Header // of the final answer
+	Header http.Header // the header of the final answer
 
-	// ETag and LastModified are to be sent back verbatim in the next Request.
-	// A 304 that does not repeat them leaves those of the request in force.
+	// ETag and LastModified are the validators to send back verbatim in the next
+	// Request. If a 304 does not repeat them, they are those of the request.
 	ETag, LastModified string
 
-	// Body yields decoded bytes. It enforces the limits and timeouts, and
-	// ends in io.EOF only when the body is whole as far as HTTP can tell: one
-	// with neither Content-Length nor chunks nor compression may have been
-	// cut. Read it to its end, or the connection cannot be kept. Never nil;
-	// empty for a 304 and for HEAD. Cancelling the context breaks it off, but
-	// only Close or its end gives its place at the host to another request.
+	// Body returns decoded bytes. It enforces the limits and timeouts, and returns
+	// io.EOF only if the body is complete as far as HTTP can tell: a body without
+	// Content-Length, chunks and compression may have been cut off. Read it to its
+	// end, or the connection cannot be reused. It is never nil, and empty for a 304
+	// and for HEAD. Cancelling the context ends it, but its place at the host becomes
+	// free for another request only at its end or when it is closed.
 	Body io.ReadCloser
 
 	Freshness Freshness // how long the answer stays fresh
 }
 
-// Do fetches a document and returns when the headers of the final answer are
-// in. It waits for its turn at the host, follows redirects and tries again
-// where Retry says so. The context governs the body as well.
+// Do fetches a document, and returns when it has the headers of the final answer. It
+// waits for its turn at the host, follows redirects, and tries again as Retry says. The
+// context also governs the body.
 func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	resp, err := c.try(ctx, &req)
 	if err != nil {
@@ -149,7 +146,7 @@ func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	return resp, nil
 }
 
-// try makes tries until one succeeds or the next would make no sense.
+// try tries until one request succeeds, or another would make no sense.
 func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	u, err := c.check(req)
 	if err != nil {
@@ -168,14 +165,14 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// CloseIdle closes connections that are kept but not in use.
+// CloseIdle closes the connections that are kept but not in use.
 func (c *Client) CloseIdle() {
 	if t, ok := c.roundTripper().(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// sleep waits for d, or for the context to end.
+// sleep waits for d, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -190,7 +187,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wrap adds the URL to an error that has no type of ours.
+// wrap adds the URL to an error that has none of this package's types.
 func wrap(rawURL string, err error) error {
 	return &url.Error{Op: "fetch", URL: Redact(rawURL), Err: err}
 }

@@ -10,10 +10,10 @@ import (
 // from several goroutines.
 type Fields func(ctx context.Context, url string) (http.Header, error)
 
-// WithFields returns a context whose requests have further header fields, which
-// may be credentials, as long as they go to the origin of a URL. They are asked
-// for at each request, redirects and repetitions included, so that tokens can be
-// renewed. Nil fields: the context as it is.
+// WithFields returns a context whose requests have further header fields, which may be
+// credentials, if they go to the origin of a URL. Each request, redirects and
+// repetitions included, calls fields, so that tokens can be renewed. Nil fields mean
+// the context unchanged.
 func WithFields(ctx context.Context, origin string, fields Fields) context.Context {
 	u, err := url.Parse(origin)
 	if fields == nil || err != nil {
@@ -29,7 +29,7 @@ type originFields struct {
 	fields Fields
 }
 
-// addFields adds the fields that the context has for a request.
+// addFields adds the header fields that the context has for a request.
 func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
 	of, ok := ctx.Value(fieldsKey{}).(*originFields)
 	if !ok || !SameOrigin(of.origin, u) {

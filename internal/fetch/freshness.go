@@ -6,29 +6,28 @@ import (
 	"time"
 )
 
-// Freshness is what an answer says about how long it stays good, as RFC 9111
-// has it for a private cache: s-maxage is for shared ones and not looked at.
-// The zero value says nothing.
+// Freshness is what an answer says about how long it is fresh, by the rules of RFC 9111
+// for a private cache, which ignores s-maxage. The zero value says nothing.
 type Freshness struct {
-	// Explicit tells that there is a lifetime: a max-age or Expires. An
-	// invalid one counts as a lifetime of zero.
+	// Explicit reports that there is a lifetime: a max-age or Expires. An invalid one
+	// counts as a lifetime of zero.
 	Explicit bool
 
-	// Lifetime is how long the answer is fresh from its making: max-age, or
-	// else Expires less Date. Never negative.
+	// Lifetime is how long the answer is fresh after it was generated: max-age, or else
+	// Expires minus Date. It is never negative.
 	Lifetime time.Duration
 
-	// Age is how old the answer already was when it came. Zero: new.
+	// Age is how old the answer already was when it arrived; zero means new.
 	Age time.Duration
 
-	NoStore   bool // not to be kept
-	NoCache   bool // not to be used again without asking
-	Immutable bool // will not change while it is fresh
+	NoStore   bool // the answer must not be stored
+	NoCache   bool // the answer must not be used again without asking the server
+	Immutable bool // the document will not change while it is fresh
 }
 
-// Until is when an answer received at the given time stops being fresh, and so
-// the earliest time at which asking again makes sense. It is the zero time if
-// the answer does not say, and the time of receipt if it is stale at once.
+// Until returns when an answer received at the given time stops being fresh: the
+// earliest time at which another request makes sense. It returns the zero time if the
+// answer does not say, and the time of receipt if the answer is immediately stale.
 func (f Freshness) Until(received time.Time) time.Time {
 	switch {
 	case f.NoStore || f.NoCache:
@@ -55,8 +54,8 @@ func freshness(h http.Header, received time.Time) Freshness {
 	return f
 }
 
-// directives reads one Cache-Control line. Of several max-age the first
-// counts (RFC 9111, 4.2.1).
+// directives reads one Cache-Control line. Of several max-age directives, the first
+// counts (RFC 9111 §4.2.1).
 func (f *Freshness) directives(line string) {
 	for line != "" {
 		var name, value string
@@ -65,7 +64,7 @@ func (f *Freshness) directives(line string) {
 		case "no-store":
 			f.NoStore = true
 		case "no-cache":
-			// With field names it only speaks of those (RFC 9111, 5.2.2.4).
+			// With field names it concerns only those fields (RFC 9111 §5.2.2.4).
 			f.NoCache = f.NoCache || value == ""
 		case "immutable":
 			f.Immutable = true
@@ -78,8 +77,8 @@ func (f *Freshness) directives(line string) {
 	}
 }
 
-// directive cuts the first name or name=value off a list. A value may be
-// quoted, and a comma within quotes does not end it.
+// directive cuts the first name or name=value off a list. A value may be quoted; a comma
+// within quotes does not end it.
 func directive(s string) (name, value, rest string) {
 	end := strings.IndexAny(s, ",=")
 	if end < 0 {
@@ -99,8 +98,8 @@ func directive(s string) (name, value, rest string) {
 	return name, strings.TrimSpace(value), rest
 }
 
-// expires reads the older header. A value that is no date, such as 0, means
-// stale already (RFC 9111, 5.3).
+// expires reads the Expires header. An invalid date, such as 0, means that the answer is
+// already stale (RFC 9111 §5.3).
 func (f *Freshness) expires(h http.Header, received time.Time) {
 	v := h.Get("Expires")
 	if v == "" {

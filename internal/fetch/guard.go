@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A guard cancels a request when a step of it takes too long. One timer
-// serves all steps, since a request waits for one thing at a time. It is left
-// running when a step ends, and looks for the current step when it fires:
-// to stop and start it around each read would cost more than the read.
+// A guard cancels a request when one of its steps takes too long. One timer serves all
+// steps, because a request waits for one thing at a time. It keeps running when a step
+// ends, and checks the current step when it fires: stopping and starting it around each
+// read would cost more than the read.
 type guard struct {
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	timer    *time.Timer
-	fires    time.Time // when the timer does; zero: it does not run
-	deadline time.Time // of the step; zero: nothing is awaited
+	fires    time.Time // when the timer fires; zero if it is not running
+	deadline time.Time // the end of the step; zero between steps
 	step     TimeoutError
 }
 
@@ -31,7 +31,7 @@ func (g *guard) arm(now time.Time, step string, limit, left time.Duration) {
 	}
 }
 
-// start has the timer fire at the deadline.
+// start makes the timer fire at the deadline.
 func (g *guard) start(left time.Duration) {
 	g.fires = g.deadline
 	if g.timer == nil {
@@ -58,7 +58,7 @@ func (g *guard) stop() {
 	}
 }
 
-// expire runs when the timer fires, perhaps for a step that is over.
+// expire runs when the timer fires; the step may be over.
 func (g *guard) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

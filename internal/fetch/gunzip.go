@@ -10,18 +10,18 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A gunzip decodes a gzip stream, all members of it (RFC 1952 §2.2). What
-// follows the last member and is none, such as the zeros that some servers pad
-// with, is not read: the checksum has said that the stream is whole.
+// A gunzip decodes all members of a gzip stream (RFC 1952 §2.2). It does not read what
+// follows the last member, such as the zeros with which some servers pad: the checksum
+// has shown that the stream is complete.
 type gunzip struct {
 	src bufio.Reader
 	z   gzip.Reader
 }
 
-// errTrailing is the end of a whole stream that something else follows.
+// errTrailing is the error at the end of a complete stream that something else follows.
 var errTrailing = errors.New("something follows the encoded stream")
 
-// reset makes src the stream, and reads the header of its first member.
+// reset sets the source of the stream, and reads the header of its first member.
 func (g *gunzip) reset(src io.Reader) error {
 	g.src.Reset(src)
 	return noEOF(g.member())
@@ -34,7 +34,7 @@ func (g *gunzip) member() error {
 	return err
 }
 
-// release lets go of the stream, so that a pool holds on to no body.
+// release drops the source, so that a pool holds no body.
 func (g *gunzip) release() { g.src.Reset(http.NoBody) }
 
 // Read reads decoded bytes.
@@ -45,7 +45,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if n > 0 {
-			return n, nil // the next Read finds the end again
+			return n, nil // the next Read returns the end
 		}
 		if err := g.next(); err != nil {
 			return 0, err
@@ -53,7 +53,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 	}
 }
 
-// next goes on to the next member: io.EOF or errTrailing if there is none.
+// next starts the next member; it returns io.EOF or errTrailing if there is none.
 func (g *gunzip) next() error {
 	const magic = "\x1f\x8b\x08"
 	begin, err := g.src.Peek(len(magic))

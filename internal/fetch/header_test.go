@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The further fields go to the first origin, and to no other.
+// Further fields are sent to the first origin, and to no other.
 func TestHeaderStaysAtItsOrigin(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := &site{pages: map[string]string{
@@ -25,7 +25,7 @@ func TestHeaderStaysAtItsOrigin(t *testing.T) {
 	})
 }
 
-// What this package or the connection has a say in cannot be added.
+// Fields that this package or the connection sets cannot be added.
 func TestHeaderRefused(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"ours":       {"user-agent": {"x"}},
@@ -47,7 +47,7 @@ func TestHeaderRefused(t *testing.T) {
 	}
 }
 
-// A 206 is an answer for those only who asked for a part.
+// A 206 is a success only for requests that ask for a part.
 func TestPartial(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := &site{pages: map[string]string{"a/": status(206)}}

@@ -10,33 +10,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many hosts are remembered before idle ones are looked for, and how many
-// that are idle but not free yet are kept at most. The latter only matters
-// where thousands of hosts ask to be left alone at once.
+// The number of hosts that are remembered before idle ones are dropped, and the maximum
+// number of idle hosts that still ask clients to wait, which matters only if thousands
+// do so at once.
 const (
 	fewHosts  = 256
 	manyHosts = 1 << 14
 )
 
-// hosts is what a client remembers of the hosts it talks to.
+// hosts is what a client remembers of hosts.
 type hosts struct {
 	mu      sync.Mutex
 	byName  map[string]*host
-	sweepAt int // size of byName at which to sweep
+	sweepAt int // the size of byName at which to sweep
 }
 
-// host is one of them. Fields after slots and pace belong to hosts.mu.
+// host is one of these. Its fields after slots and pace are guarded by hosts.mu.
 type host struct {
 	slots chan struct{}                // one for each request in flight
-	pace  atomic.Pointer[rate.Limiter] // nil: no pause
+	pace  atomic.Pointer[rate.Limiter] // nil means no pause
 
-	users  int       // goroutines that hold or await a slot
-	until  time.Time // the host asked to be left alone until then
-	status int       // the answer by which it did
+	users  int       // the number of goroutines that hold or await a slot
+	until  time.Time // the time until which the host asks clients to wait
+	status int       // the status of the answer that asked for it
 }
 
-// HostOf returns the name of a URL's host, by which politeness goes; of what is
-// no URL, that itself.
+// HostOf returns the name of a URL's host, as politeness counts hosts. If the URL is not
+// valid, it returns the URL.
 func HostOf(address string) string {
 	u, err := ParseLeniently(address)
 	if err != nil || u.Host == "" {
@@ -45,7 +45,7 @@ func HostOf(address string) string {
 	return hostName(u)
 }
 
-// hostName is the key of a host. http and https share one on their own ports;
+// hostName returns the key of a host. http and https share one on their default ports;
 // other ports are other servers.
 func hostName(u *url.URL) string {
 	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
@@ -55,9 +55,9 @@ func hostName(u *url.URL) string {
 	return name
 }
 
-// use finds or makes a host and counts one more user, until leave. Of clients
-// that ask for different paces, the slowest holds for all; the number of slots is
-// that of whoever asks first.
+// use finds or creates a host, and counts one more user until leave. If clients ask for
+// different paces, the slowest applies; the number of slots is that of the client that
+// uses the host first.
 func (hs *hosts) use(name string, slots int, pace time.Duration) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -82,7 +82,7 @@ func (hs *hosts) leave(h *host) {
 	h.users--
 }
 
-// leaveAlone notes that a host wants no request before until.
+// leaveAlone records that a host wants no request before until.
 func (hs *hosts) leaveAlone(h *host, until time.Time, status int) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -91,15 +91,15 @@ func (hs *hosts) leaveAlone(h *host, until time.Time, status int) {
 	}
 }
 
-// asked tells until when a host wants no request, and by which status it said so.
+// asked returns until when a host wants no request, and the status that said so.
 func (hs *hosts) asked(h *host) (time.Time, int) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	return h.until, h.status
 }
 
-// add makes room before it adds. Sweeping when the number has doubled keeps
-// the cost of an addition constant.
+// add makes room before it adds a host. Sweeping when the number has doubled keeps the
+// cost of an addition constant.
 func (hs *hosts) add(name string, h *host) {
 	if len(hs.byName) >= max(hs.sweepAt, fewHosts) {
 		hs.sweep(time.Now())
@@ -111,8 +111,8 @@ func (hs *hosts) add(name string, h *host) {
 	hs.byName[name] = h
 }
 
-// sweep forgets hosts of which there is nothing to remember, and if there are
-// still too many, any that are not in use.
+// sweep drops hosts of which there is nothing to remember and, if too many are left, any
+// that are not in use.
 func (hs *hosts) sweep(now time.Time) {
 	for name, h := range hs.byName {
 		if h.idle(now) {

@@ -13,17 +13,17 @@ func or[T cmp.Ordered](setting, def T) T {
 	return def
 }
 
-// RatioFree is how many decoded bytes of a body come before Limits.Ratio
-// counts: small documents compress too well to be judged.
+// RatioFree is the number of decoded bytes before Limits.Ratio applies, because the
+// ratio of small documents says little.
 const RatioFree = 1 << 20
 
 // Limits bound what an answer may cost. A field that is zero or negative means its
 // default.
 type Limits struct {
-	Bytes  int64 // of a body, decoded. Zero: 16 MiB
-	Ratio  int   // decoded bytes to bytes on the wire, beyond RatioFree. Zero: 200
-	Header int64 // bytes of all headers of an answer. Zero: 64 KiB
-	URL    int   // bytes of a URL, given or redirected to. Zero: 8 KiB
+	Bytes  int64 // Bytes is the size of a body, decoded; the default is 16 MiB.
+	Ratio  int   // Ratio is that of decoded bytes to bytes on the wire, beyond RatioFree; the default is 200.
+	Header int64 // Header is the size of all headers of an answer in bytes; the default is 64 KiB.
+	URL    int   // URL is the length of a URL, given or redirected to, in bytes; the default is 8 KiB.
 }
 
 func (l Limits) bytes() int64  { return or(l.Bytes, 16<<20) }
@@ -31,19 +31,19 @@ func (l Limits) ratio() int64  { return int64(or(l.Ratio, 200)) }
 func (l Limits) header() int64 { return or(l.Header, 64<<10) }
 func (l Limits) url() int      { return or(l.URL, 8<<10) }
 
-// wire bounds the bytes read of an encoded body: without it, a stream that
-// decodes to nothing would go on until the time is up. A document that does
-// not compress is a little longer encoded than decoded, hence the allowance.
+// wire limits the encoded bytes of a body: without it, a stream that decodes to nothing
+// would continue until the timeout. A document that does not compress is a little longer
+// encoded than decoded, hence the allowance.
 func (l Limits) wire() int64 { return l.bytes() + l.bytes()/16 + 4096 }
 
 // Timeouts bound how long each step of a request may take. A field that is zero or
 // negative means its default.
 type Timeouts struct {
-	Connect time.Duration // name lookup and TCP. Zero: 5 s
-	TLS     time.Duration // the handshake. Zero: 10 s
-	Headers time.Duration // from the start, connecting included, to the headers read. Zero: 20 s
-	Body    time.Duration // waiting for the bytes of the body, all reads together. Zero: 60 s
-	Idle    time.Duration // waiting for the next bytes of the body. Zero: 15 s
+	Connect time.Duration // Connect is for name lookup and TCP; the default is 5 s.
+	TLS     time.Duration // TLS is for the handshake; the default is 10 s.
+	Headers time.Duration // Headers is from the start, including the connection, to the end of the headers; the default is 20 s.
+	Body    time.Duration // Body is the total wait for the bytes of the body; the default is 60 s.
+	Idle    time.Duration // Idle is the wait for the next bytes of the body; the default is 15 s.
 }
 
 func (t Timeouts) connect() time.Duration { return or(t.Connect, 5*time.Second) }

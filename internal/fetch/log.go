@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// logs tells whether events of a level are wanted, so that those that are not
-// cost nothing.
+// logs reports whether events of a level are wanted, so that unwanted ones cost nothing.
 func (c *Client) logs(ctx context.Context, level slog.Level) bool {
 	return c.Logger != nil && c.Logger.Enabled(ctx, level)
 }
@@ -61,14 +60,14 @@ func (c *Client) logRetry(ctx context.Context, rawURL string, try int, wait time
 	}
 }
 
-// logWait tells of a wait that the host asked for.
+// logWait logs a wait that the host asked for.
 func (c *Client) logWait(ctx context.Context, u *url.URL, wait time.Duration) {
 	if wait > 0 && c.logs(ctx, slog.LevelInfo) {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "wait", slog.String("host", u.Host), slog.Duration("wait", wait))
 	}
 }
 
-// logFailure tells why there is no Response.
+// logFailure logs why there is no Response.
 func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
 	if !c.logs(ctx, slog.LevelInfo) {
 		return

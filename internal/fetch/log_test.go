@@ -76,7 +76,7 @@ msg=refusal url=http://a/ rule=userinfo error="fetch \"http://a/\": refused: a u
 	})
 }
 
-// TestLogWait has a second request wait for what the first was told.
+// TestLogWait makes a second request wait because of the answer to the first.
 func TestLogWait(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{status(429, "Retry-After: 5"), ok("x")}}
@@ -90,7 +90,7 @@ func TestLogWait(t *testing.T) {
 	})
 }
 
-// TestErrors has each error read well.
+// TestErrors checks the texts of the errors.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused: not an absolute URL with a host: ` + assert.AnError.Error()},
 		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
 		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
-		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": the limit on ratio (200) is exceeded`},
+		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": it decompresses to more than 200 times its size`},
 		{&TimeoutError{URL: "u", Step: "idle", Max: time.Second}, `fetch "u": timeout: idle took longer than 1s`},
 		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": the body was cut short: ` + assert.AnError.Error()},
 		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": content encoding "br" is not understood`},

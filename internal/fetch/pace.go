@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// enter waits for a request's turn at its host. What it returns must be given
-// to exit.
+// enter waits for a request's turn at its host. Its result must be passed to exit.
 func (c *Client) enter(ctx context.Context, u *url.URL) (*host, error) {
 	h := c.shared().hosts.use(hostName(u), c.perHost(), c.Pace)
 	if err := c.barred(h, u, c.Retry.maxWait()); err != nil {
@@ -32,7 +31,7 @@ func (c *Client) exit(h *host) {
 	c.shared().hosts.leave(h)
 }
 
-// barred fails if the host wants to be left alone for longer than we wait.
+// barred returns an error if the host asks for a wait that is longer than allowed.
 func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	until, status := c.shared().hosts.asked(h)
 	wait := time.Until(until)
@@ -42,9 +41,9 @@ func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	return &StatusError{URL: u.String(), Status: status, Remembered: true, At: until, RetryAfter: wait}
 }
 
-// await waits until the host may be asked: after what it asked for itself,
-// and at our own pace. While one waits, another request may be told to stay
-// away, so it looks again; what it waits for the host is limited in all.
+// await waits until the host may be asked: after the time that the host asked for, and
+// at our own pace. Meanwhile another answer may ask for a longer wait, so await checks
+// again; its total wait for the host is limited.
 func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 	left := c.Retry.maxWait()
 	for paced := h.pace.Load() == nil; ; paced = true {
@@ -64,7 +63,7 @@ func (c *Client) await(ctx context.Context, h *host, u *url.URL) error {
 	}
 }
 
-// step waits for the pace to allow one more start.
+// step waits until the pace allows one more start.
 func (c *Client) step(ctx context.Context, h *host) error {
 	pace := h.pace.Load()
 	if pace == nil {

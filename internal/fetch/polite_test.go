@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A diary notes when requests come in, and answers each with the next text;
-// the last one again and again.
+// A diary records when requests come in, and answers each with the next text; after the last text,
+// with that again.
 type diary struct {
 	mu    sync.Mutex
 	times []time.Time
@@ -31,7 +31,7 @@ func (d *diary) answer(conn net.Conn, _ *http.Request) {
 	io.WriteString(conn, text)
 }
 
-// gaps are the times between requests.
+// gaps returns the times between requests.
 func (d *diary) gaps() []time.Duration {
 	var gaps []time.Duration
 	for i := 1; i < len(d.times); i++ {
@@ -89,7 +89,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestBackoff checks that waits double, with jitter, up to their cap.
+// TestBackoff checks that waits double, with jitter, up to their limit.
 func TestBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{status(500)}}
@@ -105,7 +105,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestRetryAfter has a host ask to be left alone, in both forms.
+// TestRetryAfter checks both forms of Retry-After.
 func TestRetryAfter(t *testing.T) {
 	for _, form := range []string{"20", "Sat, 1 Jan 2000 00:00:20 GMT"} { // a bubble begins with the year
 		bubble(t, func(t *testing.T, w *world) {
@@ -128,8 +128,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterTooLong fails at once, without a request, and is forgotten
-// when the time has come.
+// TestRetryAfterTooLong checks that requests fail at once, without being sent, until the time is over.
 func TestRetryAfterTooLong(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{status(503, "Retry-After: 3600"), ok("x")}}
@@ -153,7 +152,7 @@ func TestRetryAfterTooLong(t *testing.T) {
 	})
 }
 
-// TestTold has a host say no to one request while others wait for their turn.
+// TestTold refuses one request while others wait for their turn.
 func TestTold(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{status(429, "Retry-After: 7200")}}
@@ -170,7 +169,7 @@ func TestTold(t *testing.T) {
 	})
 }
 
-// TestToldWhilePaced counts the wait for the host, not that for the pace.
+// TestToldWhilePaced checks that only the wait for the host counts, not that for the pace.
 func TestToldWhilePaced(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{ok("x"), status(503, "Retry-After: 70"), ok("x")}}
@@ -200,8 +199,8 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPerHost counts bodies that are open: until one is closed or read to its
-// end, no further request is made.
+// TestPerHost checks that open bodies count: until one is closed or read to its end, no further
+// request is made.
 func TestPerHost(t *testing.T) {
 	for name, finish := range map[string]func(io.ReadCloser){
 		"closed":          func(b io.ReadCloser) { b.Close() },
@@ -234,7 +233,7 @@ func TestPerHost(t *testing.T) {
 	}
 }
 
-// TestCancel ends a fetch wherever it waits.
+// TestCancel cancels a fetch wherever it waits.
 func TestCancel(t *testing.T) {
 	waits := map[string]func(w *world, c *Client){
 		"headers":   func(w *world, _ *Client) { w.serve("a", stall("")) },
@@ -280,7 +279,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCloseWhileReading cuts the reader off.
+// TestCloseWhileReading checks that Close ends a Read.
 func TestCloseWhileReading(t *testing.T) {
 	for _, text := range []string{head + "\r\nx", gzipped, zstded} {
 		bubble(t, func(t *testing.T, w *world) {
@@ -298,7 +297,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 }
 
-// TestSlowReader is no fault of the server: the clock stands between reads.
+// TestSlowReader checks that a slow caller causes no timeout: the timer stands still between reads.
 func TestSlowReader(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.serve("a", says(ok("0123456789")))
@@ -316,7 +315,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestKeptConnection has a connection used again after answers of all kinds.
+// TestKeptConnection checks that a connection is reused after answers of all kinds.
 func TestKeptConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := &diary{texts: []string{
@@ -332,8 +331,7 @@ func TestKeptConnection(t *testing.T) {
 	})
 }
 
-// TestManyHosts has the memory of hosts stay small, while it keeps those that
-// asked for something.
+// TestManyHosts checks that the memory of hosts stays small, but keeps those that asked for a wait.
 func TestManyHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hs hosts

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// MaxRedirects is how many redirects of one request are followed.
+// MaxRedirects is the maximum number of redirects to follow for one request.
 const MaxRedirects = 5
 
-// follow makes one try: the request, and those that its redirects ask for.
+// follow makes one try: the request, and those to which it is redirected.
 func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Response, error) {
 	var buf [MaxRedirects + 1]string
 	visited := buf[:0]
@@ -51,7 +51,7 @@ func redirects(status int) bool {
 	return false
 }
 
-// target is where a redirect of u leads, if it may be followed.
+// target returns the URL that a redirect of u leads to, if it may be followed.
 func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	location := x.resp.Header.Get("Location")
 	if location == "" {
@@ -73,8 +73,8 @@ func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	return next, nil
 }
 
-// answer makes the Response of a final answer, or its error. All redirects to
-// it were permanent if it is settled.
+// answer returns the Response for a final answer, or its error. If settled, all redirects
+// to it were permanent.
 func (x *exchange) answer(req *Request, permanent string, settled bool) (*Response, error) {
 	now, h := time.Now(), x.resp.Header
 	resp := &Response{
@@ -89,7 +89,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		x.end()
 		return resp, nil
 	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
-		// Where nobody asked for a part, a 206 is not the document either.
+		// A 206 is not the document if the request did not ask for a part.
 		err := x.statusError(now, settled)
 		x.discard()
 		return nil, err
@@ -97,7 +97,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 	return resp, x.open(resp, req)
 }
 
-// keepValidators fills in what a 304 did not repeat.
+// keepValidators sets the validators that a 304 did not repeat.
 func (r *Response) keepValidators(req *Request) {
 	if r.ETag == "" {
 		r.ETag = req.ETag
@@ -107,8 +107,8 @@ func (r *Response) keepValidators(req *Request) {
 	}
 }
 
-// statusError reports the status, and remembers when the host wants to be
-// asked again.
+// statusError returns the error for a status, and remembers when the host allows the
+// next request.
 func (x *exchange) statusError(now time.Time, settled bool) error {
 	status := x.resp.StatusCode
 	err := &StatusError{URL: x.url, Status: status, Gone: status == http.StatusGone && settled}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A site answers by "host/path", and notes the requests it gets.
+// A site answers by "host/path", and records its requests.
 type site struct {
 	pages map[string]string
 	seen  []*http.Request
@@ -28,7 +28,7 @@ func (s *site) answer(conn net.Conn, r *http.Request) {
 	io.WriteString(conn, text)
 }
 
-// put serves the site's pages in the world, each host of theirs at port 80.
+// put serves the site's pages in the world, each of their hosts at port 80.
 func (s *site) put(w *world) {
 	for page := range s.pages {
 		host, _, _ := strings.Cut(page, "/")
@@ -95,7 +95,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// hops is a chain of n redirects.
+// hops returns a chain of n redirects.
 func hops(n int) map[string]string {
 	pages := map[string]string{fmt.Sprintf("a/%d", n): ok("x")}
 	for i := range n {
@@ -113,7 +113,7 @@ func TestDowngrade(t *testing.T) {
 	assert.Equal(t, "do: refused downgrade", got)
 }
 
-// TestHeaders looks at everything that is sent, hop by hop.
+// TestHeaders checks everything that is sent, hop by hop.
 func TestHeaders(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		cookie := "Set-Cookie: id=1; Domain=a; Path=/"
@@ -149,7 +149,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// TestGone does not take a temporary redirect's word for it.
+// TestGone checks that a 410 after a temporary redirect is not final.
 func TestGone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := &site{pages: map[string]string{"a/": status(410), "a/301": to(301, "/"), "a/302": to(302, "/"), "a/404": status(404)}}
@@ -164,7 +164,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestValidated has the validators of another origin sent there and only there.
+// TestValidated checks that the validators of another origin are sent there, and only there.
 func TestValidated(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := &site{pages: map[string]string{"a/": to(302, "http://b/x"), "b/x": status(304, `Etag: "2"`)}}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// newRequest makes the request of one hop. Its headers are made afresh: what
-// an earlier hop was told is nothing to this one.
+// newRequest makes the request of one hop, with headers of its own, because a hop must not
+// see what another one was sent.
 func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, conditional bool) (*http.Request, error) {
 	fields := [...]struct{ name, value string }{
 		{"User-Agent", cmp.Or(c.UserAgent, fallbackAgent)},
@@ -24,7 +24,7 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 		send = fields[:3]
 	}
 	header := make(http.Header, len(fields))
-	values := make([]string, len(fields)) // one array for all: a poll should be cheap
+	values := make([]string, len(fields)) // one array for all, so that a poll is cheap
 	for i, f := range send {
 		if f.value == "" {
 			continue
@@ -50,7 +50,7 @@ func (c *Client) newRequest(ctx context.Context, u *url.URL, req *Request, condi
 	return r.WithContext(ctx), nil
 }
 
-// owner is the URL whose origin may see the validators; nil: there are none.
+// owner returns the URL whose origin may see the validators; nil if there are none.
 func (req *Request) owner(first *url.URL) *url.URL {
 	switch {
 	case req.ETag == "" && req.LastModified == "":

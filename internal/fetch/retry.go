@@ -12,25 +12,24 @@ import (
 	"time"
 )
 
-// Retry says how often and when a failed request is tried again. What can
-// succeed another time is tried again: a network error before the headers, a
-// 5xx (but not 501), and a 429 that says when. A body that breaks off is not:
-// part of it has been handed out.
+// Retry says how often and when to repeat a failed request. Only what may succeed another
+// time is repeated: a network error before the headers, a 5xx (but not 501), and a 429
+// that says when. A body that breaks off is not, because the caller already has a part
+// of it.
 type Retry struct {
-	Tries int           // requests in all. Zero: 3
-	Base  time.Duration // the first wait; each one doubles it, less up to a half by chance. Zero: 1 s
+	Tries int           // Tries is the maximum number of requests; zero means 3.
+	Base  time.Duration // Base is the first wait, which doubles with each try, less up to a half at random; zero means 1 s.
 
-	// MaxWait is the longest single wait, also for a host that asks for one by
-	// Retry-After. A longer one is not slept through: the request fails with a
-	// StatusError that carries the time. Zero: 30 s; negative: none.
+	// MaxWait is the longest single wait. If a host's Retry-After asks for more, the
+	// request fails with a StatusError that has the time. Zero means 30 s; negative
+	// means no wait.
 	MaxWait time.Duration
 }
 
 func (r Retry) tries() int             { return cmp.Or(r.Tries, 3) }
 func (r Retry) maxWait() time.Duration { return max(cmp.Or(r.MaxWait, 30*time.Second), 0) }
 
-// next tells how long to wait after the given try failed, and whether to try
-// again at all.
+// next returns how long to wait after the given try has failed, and whether to try again.
 func (r Retry) next(try int, err error) (time.Duration, bool) {
 	if try >= r.tries() || !temporary(err) {
 		return 0, false
@@ -45,8 +44,8 @@ func (r Retry) next(try int, err error) (time.Duration, bool) {
 	return wait, true
 }
 
-// backoff doubles with each try. By chance it is up to a half shorter, so
-// that many clients that failed together do not come back together.
+// backoff returns a wait that doubles with each try. It is up to a half shorter at random,
+// so that clients that failed together do not come back together.
 func (r Retry) backoff(try int) time.Duration {
 	wait := min(cmp.Or(r.Base, time.Second)<<min(try-1, 16), r.maxWait())
 	if wait <= 1 {
@@ -55,7 +54,7 @@ func (r Retry) backoff(try int) time.Duration {
 	return wait - rand.N(wait/2)
 }
 
-// temporary tells whether the same request may succeed another time.
+// temporary reports whether the same request may succeed another time.
 func temporary(err error) bool {
 	if e, ok := errors.AsType[*StatusError](err); ok {
 		return !e.Remembered && e.temporary()

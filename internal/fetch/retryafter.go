@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter caps what a host may ask for: a mistake in one header must
-// not lose a feed for a year.
+// maxRetryAfter is the longest wait that a host may ask for, so that a mistake in one
+// header does not lose a feed for a year.
 const maxRetryAfter = 24 * time.Hour
 
-// RetryAfter reads how long the host asks to be left alone (RFC 9110, 10.2.3).
+// RetryAfter reads how long the host asks clients to wait (RFC 9110 §10.2.3).
 func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if v == "" {
@@ -24,15 +24,15 @@ func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	// By the clock of the host where it shows it: the two may disagree.
+	// By the clock of the host, if it sends the time: it may differ from ours.
 	if date, ok := parseDate(h.Get("Date")); ok {
 		now = date
 	}
 	return min(max(at.Sub(now), 0), maxRetryAfter), true
 }
 
-// deltaSeconds reads a number of seconds. One that is too large to be held
-// counts as very long (RFC 9111, 1.2.2).
+// deltaSeconds reads a number of seconds. One that is too large to represent counts as
+// very long (RFC 9111 §1.2.2).
 func deltaSeconds(s string) (time.Duration, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -44,8 +44,8 @@ func deltaSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, true
 }
 
-// parseDate reads an HTTP date, also with a day of one digit, which many
-// servers write and http.ParseTime refuses, and with UTC for GMT.
+// parseDate reads an HTTP date. It also accepts days of one digit, which many servers
+// write and http.ParseTime refuses, and UTC instead of GMT.
 func parseDate(s string) (time.Time, bool) {
 	if s == "" {
 		return time.Time{}, false

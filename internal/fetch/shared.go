@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Shared is what Clients have in common that are polite together. Its zero value
-// is ready to use; it must not be copied.
+// Shared is what Clients share that are polite together. Its zero value is ready to use;
+// do not copy it.
 type Shared struct {
 	hosts hosts
 	gzips sync.Pool // of *gunzip
@@ -17,7 +17,7 @@ type Shared struct {
 	transports map[transportKey]*http.Transport
 }
 
-// A transportKey has the settings of a Client that its transport depends on.
+// A transportKey has the settings of a Client that affect its transport.
 type transportKey struct {
 	allowPrivate bool
 	connect, tls time.Duration
@@ -32,7 +32,7 @@ func (c *Client) shared() *Shared {
 	return &c.own
 }
 
-// roundTripper is what requests go through: the caller's transport, or ours.
+// roundTripper returns the transport for requests: the caller's, or the built-in one.
 func (c *Client) roundTripper() http.RoundTripper {
 	if c.HTTP != nil && c.HTTP.Transport != nil {
 		return c.HTTP.Transport

@@ -14,9 +14,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// newTransport makes the built-in transport. It has no Proxy: one named by
-// the environment would resolve names for us and undo the rule on addresses.
-// It does not decompress, since a ratio can only be told by seeing both sides.
+// newTransport makes the built-in transport. It has no Proxy: a proxy from the environment
+// would resolve names itself, and so bypass the rule on addresses. It does not
+// decompress, because the ratio needs the sizes before and after.
 func (c *Client) newTransport() *http.Transport {
 	d := dialer{dial: c.dial, roots: c.roots, connect: c.Timeouts.connect(), tls: c.Timeouts.tls()}
 	if d.dial == nil {
@@ -31,15 +31,14 @@ func (c *Client) newTransport() *http.Transport {
 		MaxIdleConnsPerHost:    c.perHost(),
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: c.Limits.header(),
-		// A kept connection that has died silently would cost every request
-		// to its host a timeout; a ping finds out.
+		// Without a ping, a kept connection that has died silently would cost every
+		// request to its host a timeout.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	}
 }
 
-// netDialer asks the guardian about each address after its name has been
-// resolved and right before it is dialled: no second answer of a name server
-// can come between.
+// netDialer checks each address after its name has been resolved and immediately before
+// it is dialled, so that no second answer of a name server can come between.
 func (c *Client) netDialer() *net.Dialer {
 	d := &net.Dialer{Resolver: c.resolver, Control: c.control}
 	if d.Control == nil && !c.AllowPrivate {
@@ -48,16 +47,16 @@ func (c *Client) netDialer() *net.Dialer {
 	return d
 }
 
-// Guard returns a [net.Dialer.Control] that refuses loopback, private and
-// special-purpose addresses, and those of clouds' metadata. Any port is fine:
-// feeds are served from odd ones as well.
+// Guard returns a [net.Dialer.Control] that refuses loopback, private and special-purpose
+// addresses, and those of the metadata of clouds. It allows any port, because feeds are
+// served from unusual ports as well.
 func Guard() func(network, address string, conn syscall.RawConn) error {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(clouds...)).Safe
 }
 
-// clouds are public addresses at which a cloud's machines, and only these, find
-// their own configuration: Azure's and Equinix Metal's. Those of other clouds are
-// link-local, shared or private.
+// clouds are the public addresses at which machines of a cloud find their own
+// configuration: those of Azure and Equinix Metal. Other clouds use link-local, shared or
+// private addresses.
 var clouds = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),
 	netip.MustParsePrefix("192.80.8.124/32"),
@@ -65,10 +64,10 @@ var clouds = []netip.Prefix{
 
 func (c *Client) perHost() int { return max(cmp.Or(c.PerHost, 4), 1) }
 
-// A dialer puts a timeout with a name on connecting and on the handshake.
+// A dialer adds timeouts to connecting and to the handshake.
 type dialer struct {
 	dial         func(ctx context.Context, network, address string) (net.Conn, error)
-	roots        *x509.CertPool // nil: the system's
+	roots        *x509.CertPool // nil means the system's
 	connect, tls time.Duration
 }
 

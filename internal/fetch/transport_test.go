@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
@@ -36,7 +37,7 @@ func tlsServer(t *testing.T, f http.HandlerFunc) (*Client, string) {
 	return c, server.URL
 }
 
-// TestPrivate tries to reach what is not for everybody, by address.
+// TestPrivate tries to reach addresses that are not public.
 func TestPrivate(t *testing.T) {
 	c := &Client{Retry: Retry{Tries: 1}}
 	defer c.CloseIdle()
@@ -53,8 +54,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestRedirectToPrivate has a public server send us home: with the guardian's
-// word on one address only, the way to the first server is free.
+// TestRedirectToPrivate redirects from a public server to a private one. The guard allows only the
+// address of the first.
 func TestRedirectToPrivate(t *testing.T) {
 	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "secret") }))
 	defer secret.Close()
@@ -73,8 +74,8 @@ func TestRedirectToPrivate(t *testing.T) {
 	assert.Equal(t, "do: refused address", got)
 }
 
-// TestRebinding has a name first point to a public address, then home. Each
-// dial is judged by the address it is made to, so the change does not help.
+// TestRebinding uses a name that changes from a public address to a private one. The guard checks the
+// address of each dial, so the change does not help.
 func TestRebinding(t *testing.T) {
 	var lookups atomic.Int32
 	c := &Client{Retry: Retry{Tries: 1}}
@@ -134,7 +135,7 @@ func nameServer(conn net.Conn, address func() [4]byte) {
 	}
 }
 
-// TestNoProxy has the environment name one.
+// TestNoProxy names a proxy in the environment.
 func TestNoProxy(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "http://proxy.example:3128")
@@ -148,7 +149,7 @@ func TestNoProxy(t *testing.T) {
 	})
 }
 
-// TestHTTP2 has the faults that HTTP/2 shows differently.
+// TestHTTP2 checks the faults that look different in HTTP/2.
 func TestHTTP2(t *testing.T) {
 	c, url := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -180,7 +181,7 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, "HTTP/2.0", string(proto))
 }
 
-// TestCertificate is refused without a second try.
+// TestCertificate checks that a bad certificate is refused without a second try.
 func TestCertificate(t *testing.T) {
 	c, url := tlsServer(t, func(http.ResponseWriter, *http.Request) {})
 	c.roots, c.Retry = nil, Retry{Base: time.Hour, MaxWait: time.Hour}
@@ -188,17 +189,12 @@ func TestCertificate(t *testing.T) {
 	assert.Equal(t, "do: network", got)
 }
 
-// roundTripper is a transport of the caller's.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestCallersTransport has the rules kept that do not depend on the transport.
+// TestCallersTransport checks the rules that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	var seen []*http.Request
-	c := &Client{Retry: Retry{Tries: 1}, HTTP: &http.Client{Jar: jar, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	c := &Client{Retry: Retry{Tries: 1}, HTTP: &http.Client{Jar: jar, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {
@@ -235,7 +231,7 @@ func TestCallersTransport(t *testing.T) {
 	c.CloseIdle() // a transport that keeps no connections has nothing to close
 }
 
-// TestCallersTimeout has it hold for the headers and for the body.
+// TestCallersTimeout checks that the caller's timeout applies to the headers and to the body.
 func TestCallersTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()

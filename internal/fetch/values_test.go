@@ -102,7 +102,7 @@ func TestFreshness(t *testing.T) {
 	assert.True(t, f.NoStore && f.NoCache && f.Immutable)
 }
 
-// TestDirectives reads any list that is written by the rules as it was meant.
+// TestDirectives reads any list that is written by the rules.
 func TestDirectives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.IntRange(0, 1<<31-1).Draw(t, "seconds")
@@ -127,7 +127,7 @@ func TestDirectives(t *testing.T) {
 	})
 }
 
-// TestRedact never shows a password, whatever a URL looks like.
+// TestRedact checks that no password is shown, whatever a URL looks like.
 func TestRedact(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://me:secret@a/b@c": "http://a/b@c",
@@ -151,7 +151,7 @@ func TestRedact(t *testing.T) {
 	})
 }
 
-// TestEscape keeps what is in order, and what is not means the same byte.
+// TestEscape checks that valid text stays, and that escapes mean the same bytes.
 func TestEscape(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                  "",
@@ -183,8 +183,8 @@ func TestAreSameOrigin(t *testing.T) {
 	}
 }
 
-// TestByteLimit reads bodies of any size in steps of any size: all is
-// delivered up to the limit, and an error comes exactly beyond it.
+// TestByteLimit reads bodies of any size in steps of any size: everything up to the limit arrives, and
+// an error comes exactly beyond it.
 func TestByteLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()

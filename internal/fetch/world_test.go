@@ -42,7 +42,7 @@ func (w *world) close() {
 	}
 }
 
-// client makes a client that lives in the world and tries once.
+// client returns a client that lives in the world and tries once.
 func (w *world) client() *Client {
 	c := &Client{dial: w.dial, Retry: Retry{Tries: 1}}
 	w.clients = append(w.clients, c)
@@ -73,7 +73,7 @@ func (w *world) serve(host string, f func(net.Conn)) {
 	w.servers[host] = f
 }
 
-// answers gives each request of a connection to f, which writes to the wire.
+// answers passes each request of a connection to f, which writes to the wire.
 func answers(f func(conn net.Conn, r *http.Request)) func(net.Conn) {
 	return func(conn net.Conn) {
 		requests := bufio.NewReader(conn)
@@ -87,7 +87,7 @@ func answers(f func(conn net.Conn, r *http.Request)) func(net.Conn) {
 	}
 }
 
-// says answers one request with a text and hangs up.
+// says answers one request with a text, and then hangs up.
 func says(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
@@ -96,7 +96,7 @@ func says(text string) func(net.Conn) {
 	}
 }
 
-// forever writes the head and then the rest again and again.
+// forever writes the head, and then the rest again and again.
 func forever(head, rest string) func(net.Conn) {
 	return func(conn net.Conn) {
 		says(head)(conn)
@@ -109,7 +109,7 @@ func forever(head, rest string) func(net.Conn) {
 	}
 }
 
-// ok is a whole answer with a body.
+// ok returns a whole answer with a body.
 func ok(body string, headers ...string) string {
 	s := "HTTP/1.1 200 OK\r\n"
 	for _, h := range headers {
@@ -118,7 +118,7 @@ func ok(body string, headers ...string) string {
 	return s + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// status is a whole answer without a body.
+// status returns a whole answer without a body.
 func status(code int, headers ...string) string {
 	s := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 0\r\n", code, http.StatusText(code))
 	for _, h := range headers {
@@ -127,8 +127,8 @@ func status(code int, headers ...string) string {
 	return s + "\r\n"
 }
 
-// outcome fetches a URL, reads the body, and tells in a few words how that
-// went and how many bytes it gave.
+// outcome fetches a URL, reads the body, and describes the result in a few words, with the number of
+// bytes.
 func outcome(c *Client, req Request) (string, int64) {
 	resp, err := c.Do(context.Background(), req)
 	if err != nil {
@@ -142,7 +142,7 @@ func outcome(c *Client, req Request) (string, int64) {
 	return fmt.Sprint("ok ", resp.Status), n
 }
 
-// describe names an error by its type and what the type says.
+// describe names an error by its type and fields.
 func describe(err error) string {
 	switch e := err.(type) {
 	case *RefusedError:

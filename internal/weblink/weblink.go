@@ -1,17 +1,18 @@
-// Package weblink reads web links (RFC 8288) in Link header fields, and in
-// documents of the type application/link-format (RFC 6690).
+// Package weblink reads web links: in Link header fields (RFC 8288), in documents
+// of the type application/link-format (RFC 6690), and the links of web pages to
+// feeds.
 package weblink
 
 import "strings"
 
 const space = " \t\r\n"
 
-// maxParams is the maximum number of parameters of a link to keep.
+// maxParams bounds the parameters of one link that are kept.
 const maxParams = 100
 
 // Cut reads the first link of a text, and returns what follows it. Names of
-// parameters are in lower case; of several values of a parameter the first
-// counts (RFC 8288 §3.3). If there is no link, params is nil.
+// parameters are in lower case; the first of a parameter's values counts (RFC
+// 8288 §3.3). If there is no link the params are nil.
 func Cut(text string) (target string, params map[string]string, rest string) {
 	open := strings.IndexByte(text, '<')
 	if open < 0 {
@@ -36,7 +37,7 @@ func Cut(text string) (target string, params map[string]string, rest string) {
 	}
 }
 
-// cutParam reads a parameter: `name`, `name=token` or `name="quoted"`.
+// cutParam reads `name`, `name=token` or `name="quoted"`.
 func cutParam(s string) (name, value, rest string) {
 	s = strings.TrimLeft(s, space)
 	i := strings.IndexAny(s, "=;,")

@@ -2,14 +2,14 @@ package xmlscan
 
 import "strings"
 
-// An ahead says where the next characters are that need a look, or that there are
-// none: then it is the length of the document. So the whole document is searched
-// for each of them once, however many pieces its text is in.
+// An ahead has the offsets of the next characters that need attention; the length of the
+// document means that there are none. So the whole document is searched for each of
+// them once, however many pieces its text is in.
 type ahead struct{ ampersand, bracket, control int }
 
 var unknownAhead = ahead{-1, -1, -1}
 
-// ampersand returns where the first ampersand from i on is.
+// ampersand returns the offset of the first ampersand from i on.
 func (s *Scanner) ampersand(i int) int {
 	if s.ahead.ampersand < i {
 		s.ahead.ampersand = indexFrom(s.doc, i, '&')
@@ -17,7 +17,7 @@ func (s *Scanner) ampersand(i int) int {
 	return s.ahead.ampersand
 }
 
-// bracket returns where the first closing bracket from i on is.
+// bracket returns the offset of the first closing bracket from i on.
 func (s *Scanner) bracket(i int) int {
 	if s.ahead.bracket < i {
 		s.ahead.bracket = indexFrom(s.doc, i, ']')
@@ -25,8 +25,8 @@ func (s *Scanner) bracket(i int) int {
 	return s.ahead.bracket
 }
 
-// control returns where the first control character from i on is, other than a
-// tab and a newline.
+// control returns the offset of the first control character from i on, other than tabs and
+// newlines.
 func (s *Scanner) control(i int) int {
 	if s.ahead.control < i {
 		s.ahead.control = control(s.doc, i)
@@ -41,7 +41,7 @@ func indexFrom(doc string, i int, c byte) int {
 	return len(doc)
 }
 
-// control looks at sixteen bytes at a time.
+// control examines sixteen bytes at a time.
 func control(doc string, i int) int {
 	rest := doc[i:]
 	for ; len(rest) >= 16; rest = rest[16:] {
@@ -53,18 +53,18 @@ func control(doc string, i int) int {
 	return until(doc, len(doc)-len(rest), decodeCData)
 }
 
-// In each byte of a word the highest bit says what is asked, and no sum of the
-// lower ones reaches the next byte.
+// In each byte of a word the highest bit is the answer, and no sum of the lower bits
+// reaches the next byte.
 const (
 	ones = 0x0101010101010101
 	low  = 0x7f7f7f7f7f7f7f7f
 	full = 0xffffffffffffffff
 )
 
-// spaced says which bytes are not below the space.
+// spaced marks the bytes that are not below the space.
 func spaced(word uint64) uint64 { return word&low + 0x60*ones | word }
 
-// blank says which bytes are tabs or newlines; others above ASCII may count.
+// blank marks the bytes that are tabs or newlines, and perhaps others above ASCII.
 func blank(word uint64) uint64 {
 	return ^(((word&low ^ '\t'*ones) + low) & ((word&low ^ '\n'*ones) + low))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every control character is found, wherever it is and whatever is around it.
+// Every control character is found, wherever it is and whatever surrounds it.
 func TestControl(t *testing.T) {
 	const n = 40
 	for c := range 256 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// entryHTML is about 4 KB of the HTML that entries have.
+// entryHTML is about 4 KB of HTML like that of entries.
 func entryHTML(i int) string {
 	var b strings.Builder
 	for p := range 12 {

@@ -10,24 +10,22 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Decode turns a document's bytes into UTF-8. What their encoding is, is asked
-// in the order of RFC 7303: their byte order mark, the charset of contentType,
-// the XML declaration; else it is UTF-8. UTF-16 and UTF-32 are known by their
-// zero bytes without a mark too, and not believed in where there are none.
+// Decode turns a document's bytes into UTF-8. It finds their encoding in the order of RFC
+// 7303: by the byte order mark, the charset of contentType, or the XML declaration;
+// otherwise it is UTF-8. It recognises UTF-16 and UTF-32 by their zero bytes even without
+// a mark, and ignores these names if there are no zero bytes.
 //
-// The bytes have the last word. Where they make no sense in the charset that
-// goes first, but in the other that is named, or in UTF-8, they are read so;
-// and where ISO-8859-1, windows-1252 or ASCII is named, but all beyond ASCII is
-// UTF-8, as UTF-8. A few bad bytes do not decide that, so that an excerpt that
-// is cut within a character changes no other.
+// The bytes decide. If they make no sense in the first charset that is named, but do in
+// another that is named, or in UTF-8, Decode uses that; and if ISO-8859-1, windows-1252 or
+// ASCII is named, but everything beyond ASCII is UTF-8, it uses UTF-8. A few bad bytes do
+// not count, so that an excerpt that is cut within a character changes no other.
 //
-// A byte order mark is removed. In what is read as UTF-8, invalid bytes are
-// taken for windows-1252, so that what differs stays different; in other
-// encodings they become U+FFFD. So do U+FFFE and U+FFFF, which XML does not
-// allow. An XML declaration that names another charset names UTF-8 afterwards.
-// Clean UTF-8 that needs no such change is returned as it is, without copying; else
-// doc takes at most three times as many bytes as data. The offsets in notes are
-// those of doc.
+// Decode removes a byte order mark. In UTF-8 it reads invalid bytes as windows-1252, so
+// that different bytes stay different; in other encodings they become U+FFFD. So do
+// U+FFFE and U+FFFF, which XML does not allow. It changes an XML declaration that names
+// another charset to name UTF-8. It returns clean UTF-8 that needs no such change
+// unchanged and without copying; otherwise doc has at most three times as many bytes as
+// data. The offsets in notes are offsets in doc.
 func Decode(data string, contentType string) (doc string, notes []Note, err error) {
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
@@ -55,16 +53,16 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 		notes = s.appendNote(notes, found.name)
 	}
 	doc = declareUTF8(r.doc)
-	r.at += len(doc) - len(r.doc) // it stands behind
+	r.at += len(doc) - len(r.doc) // it comes after the declaration
 	return doc, r.appendNotes(notes, found.name), nil
 }
 
-// detect returns the charset that the first bytes give away, and the data
-// without a byte order mark (XML 1.0, appendix F).
+// detect returns the charset that the first bytes reveal, and the data without a byte order
+// mark (XML 1.0, appendix F).
 func detect(data string) (c charset, rest string) {
 	const utf8Mark = "\xEF\xBB\xBF"
 	if strings.HasPrefix(data, utf8Mark) {
-		return charset{name: utf8Name}, strings.TrimLeft(data, utf8Mark) // some writers of feeds put several
+		return charset{name: utf8Name}, strings.TrimLeft(data, utf8Mark) // some software writes several
 	}
 	for _, m := range [...]struct{ mark, name string }{
 		{"\xFF\xFE\x00\x00", "utf-32le"},
@@ -110,7 +108,7 @@ func unicodeCharset(name string) charset {
 
 // A source names a charset.
 type source struct {
-	name, label string // label is "" where the source names none
+	name, label string // label is "" if the source names none
 	charset
 }
 
@@ -120,8 +118,7 @@ func (s *source) set(label string) {
 	}
 }
 
-// appendNote says where the source is wrong about a document in the named
-// charset.
+// appendNote notes that the source is wrong about a document in the given charset.
 func (s *source) appendNote(notes []Note, found string) []Note {
 	switch name := s.charset.name; {
 	case s.label == "", name == found, s.wide() && strings.HasPrefix(found, name[:len("utf-16")]):
@@ -134,8 +131,8 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 	}
 }
 
-// choose finds the charset of a document that begins as ASCII does, and reads
-// the document in it.
+// choose finds the charset of a document that begins like ASCII, and reads the document
+// in it.
 func choose(data string, sources []source) (charset, reading, error) {
 	utf8Set := charset{name: utf8Name}
 	named := make([]charset, 0, 3)
@@ -166,12 +163,12 @@ func choose(data string, sources []source) (charset, reading, error) {
 	return first, r, nil
 }
 
-// fits reports whether a charset with which so many characters beyond ASCII are
-// good, and so many bytes bad, may be a document's. In another charset most of
-// them are bad, in its own a few that are damaged.
+// fits reports whether a document with the given numbers of good characters beyond ASCII
+// and of bad bytes may be in a charset. In a wrong charset most of them are bad; in the
+// right one only a few, which are damaged.
 func fits(good, bad int) bool { return bad == 0 || good > 4*bad }
 
-// tally counts the characters of UTF-8 beyond ASCII, and the bytes that are none.
+// tally counts the characters of UTF-8 beyond ASCII, and the bytes that are not UTF-8.
 func tally(data string) (good, bad int) {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRuneInString(data[i:])

@@ -159,8 +159,8 @@ func TestDecodeNotes(t *testing.T) {
 	require.Equal(t, []Note{{"invalid-bytes", "3 invalid bytes or characters", 5}}, notes)
 }
 
-// What is different stays different: each byte that is no UTF-8 has a character
-// of its own, and in every charset of single bytes so have most.
+// Different bytes stay different: each byte that is not UTF-8 becomes another character, and so do most
+// in every charset of single bytes.
 func TestDecodeKeepsApart(t *testing.T) {
 	seen := map[string]bool{}
 	for b := 0x80; b <= 0xFF; b++ {
@@ -172,7 +172,7 @@ func TestDecodeKeepsApart(t *testing.T) {
 	}
 }
 
-// Whatever x/text has can be declared, in the spellings that are seen.
+// Every charset of x/text can be declared, in the usual spellings.
 func TestLookup(t *testing.T) {
 	found := map[encoding.Encoding]bool{}
 	for want, labels := range map[string]string{

@@ -1,16 +1,16 @@
 package xmlscan
 
-// The classes of bytes. The scanner's loops run over bytes of one class and
-// look closer only at what ends such a run.
+// The classes of bytes. The scanner's loops run over bytes of one class, and examine only
+// the byte that ends such a run.
 const (
 	spaceByte   = 1 << iota // white space
-	nameByte                // part of a name; bytes of other than ASCII characters are checked later
-	nameStart               // first of a name
-	nameStop                // not part of a name, or to be looked at: colons, and other than ASCII
-	valueStop               // not plain in an attribute value
-	decodeText              // text is not this byte as it stands
-	decodeCData             // nor is a CDATA section
-	decodeValue             // nor an attribute value
+	nameByte                // may be in a name; bytes beyond ASCII are checked later
+	nameStart               // may begin a name
+	nameStop                // cannot be in a name, or needs attention: colons, and bytes beyond ASCII
+	valueStop               // needs attention in an attribute value
+	decodeText              // cannot be copied unchanged in text
+	decodeCData             // cannot be copied unchanged in a CDATA section
+	decodeValue             // cannot be copied unchanged in an attribute value
 )
 
 var class = func() (t [256]uint8) {
@@ -44,7 +44,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// until returns the index of the first byte from i on that is of the class c.
+// until returns the index of the first byte from i on that is in the class c.
 func until(s string, i int, c uint8) int {
 	for i < len(s) && class[s[i]]&c == 0 {
 		i++
@@ -52,13 +52,13 @@ func until(s string, i int, c uint8) int {
 	return i
 }
 
-// hasPrefixAt reports whether prefix stands in s at i.
+// hasPrefixAt reports whether s has prefix at i.
 func hasPrefixAt(s string, i int, prefix string) bool {
 	return len(s)-i >= len(prefix) && s[i:i+len(prefix)] == prefix
 }
 
-// validName checks a name that is not of ASCII characters only, by the
-// productions NameStartChar and NameChar of XML 1.0, fifth edition.
+// validName checks a name with characters beyond ASCII, by the productions NameStartChar and
+// NameChar of XML 1.0, fifth edition.
 func validName(name string) bool {
 	for i, r := range name {
 		switch {

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// A reading is a document as a charset has it.
+// A reading is a document as read in a charset.
 type reading struct {
 	doc   string
-	good  int // characters beyond ASCII; not counted where nothing is bad
-	bad   int // bytes, or groups of them, that mean nothing
-	never int // U+FFFE and U+FFFF, which are no characters
-	at    int // offset of the first that is bad or never
+	good  int // the number of characters beyond ASCII; not counted if nothing is bad
+	bad   int // the number of bytes, or groups of them, without a meaning
+	never int // the number of U+FFFE and U+FFFF, which are not characters
+	at    int // the offset of the first that is bad or never
 }
 
 // spoil counts a bad byte.
@@ -24,7 +24,7 @@ func (r *reading) spoil(at int) {
 	}
 }
 
-// cleanse replaces what XML does not allow.
+// cleanse replaces characters that XML does not allow.
 func (r *reading) cleanse() {
 	for _, never := range [...]string{"\uFFFE", "\uFFFF"} {
 		at := strings.Index(r.doc, never)
@@ -39,7 +39,7 @@ func (r *reading) cleanse() {
 	}
 }
 
-// appendNotes says what is wrong with the document.
+// appendNotes notes what is wrong with the document.
 func (r *reading) appendNotes(notes []Note, charset string) []Note {
 	what := ""
 	switch n := r.bad + r.never; {
@@ -74,7 +74,7 @@ func (c charset) read(data string) (r reading, err error) {
 	return r, nil
 }
 
-// readUTF8 reads UTF-8, and bytes that are not as windows-1252.
+// readUTF8 reads UTF-8, and other bytes as windows-1252.
 func readUTF8(data string) (r reading) {
 	if r.doc = data; utf8.ValidString(data) {
 		r.cleanse()
@@ -98,7 +98,7 @@ func readUTF8(data string) (r reading) {
 	return r
 }
 
-// readBytes reads a charset of single bytes.
+// readBytes reads a charset in which each byte is a character.
 func readBytes(charset *charmap.Charmap, data string) (r reading) {
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/16)
@@ -117,8 +117,8 @@ func readBytes(charset *charmap.Charmap, data string) (r reading) {
 	return r
 }
 
-// byteRune returns the character of a byte. The bytes 80 to 9F that have none
-// are the control characters of that number, as HTML has them.
+// byteRune returns the character of a byte. Those of the bytes 80 to 9F without a character
+// are the control characters with that number, as in HTML.
 func byteRune(charset *charmap.Charmap, b byte) rune {
 	r := charset.DecodeByte(b)
 	if r == utf8.RuneError && 0x80 <= b && b <= 0x9F {

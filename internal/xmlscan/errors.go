@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A SyntaxError says that the document is not well-formed, at a place where
-// there is no leniency.
+// A SyntaxError reports that the document is not well-formed, at a place without leniency.
 type SyntaxError struct {
 	Offset       int
-	Line, Column int // 1-based
+	Line, Column int // counted from 1
 	Msg          string
 	Truncated    bool // the document ended before its root element did
 }
@@ -19,41 +18,40 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("xml: line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// A LimitError says that the document asked for more than [Limits] allows.
+// A LimitError reports that the document exceeds [Limits].
 type LimitError struct {
 	Limit  string // "depth", "attributes", "namespaces" or "elements"
 	Max    int
 	Offset int
-	Line   int // 1-based
+	Line   int // counted from 1
 }
 
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("xml: line %d: %s over the limit of %d", e.Line, e.Limit, e.Max)
 }
 
-// A Note is a leniency that was used.
+// A Note records a leniency.
 type Note struct {
 	Code    string
 	Message string
 	Offset  int
 }
 
-// maxNotes is how many notes are kept. Documents with more are of one kind
-// only, and the rest of their notes say the same.
+// maxNotes is the maximum number of notes. Documents with more leniencies repeat the same
+// ones.
 const maxNotes = 100
 
-// Err returns nil at a proper end of the document and before it, otherwise a
+// Err returns nil before the end of the document and at a proper one; otherwise a
 // [*SyntaxError] or a [*LimitError].
 func (s *Scanner) Err() error { return s.err }
 
-// Notes returns the first hundred leniencies, and how many more there were.
+// Notes returns the first hundred leniencies, and the number of further ones.
 func (s *Scanner) Notes() (notes []Note, more int) {
 	return s.notes, s.lenient - len(s.notes)
 }
 
-// Lenient returns how many leniencies there were so far. At a Start those of
-// the start tag do not count yet: an element is well-formed when Lenient is the
-// same at its Start and at its End.
+// Lenient returns the number of leniencies so far. At a Start, those of the start tag do not
+// count yet: an element is well-formed if Lenient is the same at its Start and its End.
 func (s *Scanner) Lenient() int {
 	if s.tok == Start {
 		return s.before
@@ -61,8 +59,8 @@ func (s *Scanner) Lenient() int {
 	return s.lenient
 }
 
-// note counts a leniency. The message is put together only when it is kept, and
-// of detail, which is the document's, only the beginning.
+// note counts a leniency. It formats the message only if it keeps it, and uses only the
+// beginning of detail, which comes from the document.
 func (s *Scanner) note(code string, at int, message, detail string) {
 	s.lenient++
 	if len(s.notes) == maxNotes {
@@ -74,8 +72,8 @@ func (s *Scanner) note(code string, at int, message, detail string) {
 	s.notes = append(s.notes, Note{Code: code, Message: message, Offset: at})
 }
 
-// syntax ends the scan with a syntax error. What is wrong after the root
-// element harms nobody: there it is only noted.
+// syntax ends the scan with a syntax error. After the root element errors are harmless, so
+// it only makes a note.
 func (s *Scanner) syntax(at int, msg string) Token {
 	return s.fail(&SyntaxError{Offset: at, Msg: msg})
 }

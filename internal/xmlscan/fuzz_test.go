@@ -15,8 +15,8 @@ import (
 
 var noLimits = Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
 
-// An event is a token as tests compare them: neighbouring runs of text are
-// one, and an element is told by its expanded name.
+// An event is a token as tests compare them: adjacent runs of text are one, and an element has its expanded
+// name.
 type event struct {
 	Token Token // Start, End or Text
 	Name  string
@@ -107,8 +107,7 @@ func declarations(bindings []Binding) string {
 	return b.String()
 }
 
-// checkReadAgain checks that e is read again as it was, by a scanner that has read
-// something else before.
+// checkReadAgain checks that a scanner that has read something else before reads e again as it was.
 func checkReadAgain(t *testing.T, doc string, list []event, e element) {
 	s := NewFragment("<a b='&amp;'>]]&amp;\x01<c xml:lang='d'/></a>", nil, Limits{})
 	s.Next()
@@ -136,8 +135,8 @@ func checkStandalone(t require.TestingT, doc string, list []event, e element) {
 	require.Equal(t, list[e.from:e.to], events(NewFragment(fragment, e.outer, noLimits)), "%q", fragment)
 }
 
-// oldNames reports whether all names of doc are of ASCII characters. Of others,
-// encoding/xml knows those of XML 1.0's second edition only.
+// oldNames reports whether all names of doc consist of ASCII characters. Otherwise encoding/xml accepts only
+// those of XML 1.0's second edition.
 func oldNames(doc string) bool {
 	s := New(doc, noLimits)
 	for tok := s.step(); tok != Stop; tok = s.step() {
@@ -149,7 +148,7 @@ func oldNames(doc string) bool {
 	return true
 }
 
-// stdEvents reads a document by encoding/xml.
+// stdEvents reads a document with encoding/xml.
 func stdEvents(doc string) (list []event, err error) {
 	d := xml.NewDecoder(strings.NewReader(doc))
 	for depth := 0; ; {
@@ -185,8 +184,8 @@ func stdStart(tok xml.StartElement) event {
 	return e
 }
 
-// spaces makes white space in attribute values and namespaces spaces:
-// encoding/xml leaves it, and does not tell it from references to it.
+// spaces turns white space in attribute values and namespaces into spaces: encoding/xml leaves it, and does
+// not distinguish it from references to it.
 func spaces(list []event) []event {
 	r := strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 	list = slices.Clone(list)
@@ -243,9 +242,8 @@ var refusals = []string{
 	"element with the prefix xmlns",
 }
 
-// unlike are the leniencies after which encoding/xml may read otherwise: it
-// knows no usual namespaces, keeps duplicates, lets xmlns:p="" unbind, and takes
-// references to surrogates for U+FFFD.
+// unlike are the leniencies after which encoding/xml may read something else: it knows no usual namespaces,
+// keeps duplicates, lets xmlns:p="" unbind, and reads references to surrogates as U+FFFD.
 var unlike = []string{"undeclared-prefix", "duplicate-attribute", "bad-namespace", "control-character"}
 
 func FuzzAgainstEncodingXML(f *testing.F) {
@@ -255,7 +253,7 @@ func FuzzAgainstEncodingXML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc string) { compareWithEncodingXML(t, doc) })
 }
 
-// compareWithEncodingXML checks that what encoding/xml accepts is read alike.
+// compareWithEncodingXML checks that what encoding/xml accepts is read in the same way.
 func compareWithEncodingXML(t require.TestingT, doc string) {
 	want, err := stdEvents(doc)
 	if err != nil || oddDirective(doc) {
@@ -280,8 +278,8 @@ func compareWithEncodingXML(t require.TestingT, doc string) {
 	require.Equal(t, spaces(want), spaces(got))
 }
 
-// oddDirective reports whether doc has a directive with an internal subset. Where
-// one ends that is not well-formed, everybody guesses.
+// oddDirective reports whether doc has a directive with an internal subset. If that is not well-formed, every
+// parser guesses where it ends.
 func oddDirective(doc string) bool {
 	_, after, found := strings.Cut(doc, "<!D")
 	return found && strings.ContainsAny(after, "[")

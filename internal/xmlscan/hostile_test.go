@@ -56,7 +56,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsAreOfScope has many of what may not be many at once.
+// TestLimitsAreOfScope checks that limits on what is in scope do not count what is not.
 func TestLimitsAreOfScope(t *testing.T) {
 	s := New("<a>"+strings.Repeat("<b xmlns:p='u' p:c='' d=''><e/></b>", 1000)+"</a>", Limits{})
 	for s.Next() != Stop {
@@ -64,7 +64,7 @@ func TestLimitsAreOfScope(t *testing.T) {
 	require.NoError(t, s.Err())
 }
 
-// allocated returns how many bytes f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -73,7 +73,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestHostile scans documents that bring other readers down, in little memory.
+// TestHostile scans documents that make other readers fail, in little memory.
 func TestHostile(t *testing.T) {
 	const small = 256 << 10
 	repeat := strings.Repeat
@@ -126,7 +126,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestElementTextLinear has a text that comments break into a million runs.
+// TestElementTextLinear reads a text that comments break into a million runs.
 func TestElementTextLinear(t *testing.T) {
 	const runs = 400_000
 	for _, tt := range []struct{ name, run, want string }{
@@ -146,7 +146,7 @@ func TestElementTextLinear(t *testing.T) {
 	}
 }
 
-// TestElementTextSubstring has texts that are parts of the document.
+// TestElementTextSubstring checks that texts are parts of the document.
 func TestElementTextSubstring(t *testing.T) {
 	for _, doc := range []string{
 		"<a>" + strings.Repeat("b", 1<<20) + "</a>",
@@ -158,7 +158,7 @@ func TestElementTextSubstring(t *testing.T) {
 	}
 }
 
-// TestStandaloneGrowth has fragments whose repairs are longer than they are.
+// TestStandaloneGrowth repairs fragments whose repairs are longer than they are.
 func TestStandaloneGrowth(t *testing.T) {
 	for _, tt := range []struct {
 		run    string

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// A charset is an encoding and its canonical name, which is "" for none. UTF-8
-// has no encoding, and neither has UTF-32, which detect knows by itself.
+// A charset is an encoding and its canonical name, which is "" for none. UTF-8 has no
+// encoding, and neither has UTF-32, which detect decodes itself.
 type charset struct {
 	name     string
 	encoding encoding.Encoding
 }
 
-// Names that decide something.
+// The names that make a difference.
 const (
 	utf8Name    = "utf-8"
-	latin1Name  = "windows-1252" // which is what ISO-8859-1 and ASCII are in fact
+	latin1Name  = "windows-1252" // the actual meaning of ISO-8859-1 and ASCII
 	ebcdic      = "ibm037"
 	ebcdicLatin = "ibm1047"
 	ebcdicEuro  = "ibm01140"
 )
 
-// wide reports whether no character of it is a byte of ASCII.
+// wide reports whether none of its characters is a byte of ASCII.
 func (c charset) wide() bool {
 	return strings.HasPrefix(c.name, "utf-16") || strings.HasPrefix(c.name, "utf-32")
 }
 
-// ebcdic reports whether its letters are elsewhere than ASCII's.
+// ebcdic reports whether its letters are not those of ASCII.
 func (c charset) ebcdic() bool {
 	return c.name == ebcdic || c.name == ebcdicLatin || c.name == ebcdicEuro
 }
@@ -45,8 +45,7 @@ func contentCharset(contentType string) string {
 	return params["charset"]
 }
 
-// declaredCharset returns the encoding that the XML declaration names, and where
-// that begins.
+// declaredCharset returns the encoding that the XML declaration names, and its offset.
 func declaredCharset(doc string) (label string, begin int) {
 	rest := doc[skipSpace(doc, 0):]
 	if !strings.HasPrefix(rest, "<?xml") {
@@ -66,8 +65,8 @@ func declaredCharset(doc string) (label string, begin int) {
 	return label, end - len(rest) + 1
 }
 
-// declareUTF8 has the XML declaration of a document that has become UTF-8 say so,
-// if it says anything else. What follows stays in its place if there is room.
+// declareUTF8 changes the XML declaration of a document that was decoded to UTF-8, if it
+// names another encoding. What follows keeps its offsets if there is room.
 func declareUTF8(doc string) string {
 	label, begin := declaredCharset(doc)
 	end := begin + len(label)
@@ -78,7 +77,7 @@ func declareUTF8(doc string) string {
 	return doc[:begin] + utf8Name + doc[end:end+1] + room + doc[end+1:]
 }
 
-// lookup returns the charset that a label stands for.
+// lookup returns the charset that a label means.
 func lookup(label string) charset {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if strings.HasPrefix(label, "utf-32") {
@@ -91,7 +90,7 @@ func lookup(label string) charset {
 	return c
 }
 
-// registered looks a label up in the list of HTML, and in IANA's.
+// registered looks a label up in HTML's list, and in IANA's.
 func registered(label string) (c charset, ok bool) {
 	if e, err := htmlindex.Get(label); err == nil {
 		return htmlCharset(e), true
@@ -102,21 +101,21 @@ func registered(label string) (c charset, ok bool) {
 	return charset{}, false
 }
 
-// htmlCharset gives an encoding its name in the list of HTML.
+// htmlCharset returns an encoding with its name in HTML's list.
 func htmlCharset(e encoding.Encoding) charset {
 	switch name, _ := htmlindex.Name(e); name {
-	case "replacement": // HTML's word for what must not be decoded
+	case "replacement": // HTML's name for encodings that must not be decoded
 		return charset{}
 	case utf8Name:
 		return charset{name: name}
-	case "gbk": // is decoded as its superset, says HTML
+	case "gbk": // HTML decodes it as its superset
 		return charset{name, simplifiedchinese.GB18030}
 	default:
 		return charset{name, e}
 	}
 }
 
-// ianaCharset gives an encoding its name, HTML's where that has one.
+// ianaCharset returns an encoding with HTML's name, or else IANA's.
 func ianaCharset(e encoding.Encoding) charset {
 	name, err := ianaindex.MIME.Name(e)
 	if err != nil {
@@ -128,7 +127,7 @@ func ianaCharset(e encoding.Encoding) charset {
 	return charset{strings.ToLower(name), e}
 }
 
-// usualLabels are those of other lists, without hyphens.
+// usualLabels are labels of other lists, without hyphens.
 var usualLabels = map[string]string{
 	"cp858": "ibm00858", "cp874": "windows-874", "cp1140": ebcdicEuro, "ibm1140": ebcdicEuro,
 	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
@@ -136,8 +135,8 @@ var usualLabels = map[string]string{
 	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
 }
 
-// usualLabel returns the usual spelling of a label: cp-1251, win1251 and
-// windows_1251 are windows-1251.
+// usualLabel returns the usual spelling of a label: cp-1251, win1251 and windows_1251 mean
+// windows-1251.
 func usualLabel(label string) string {
 	if len(label) > 40 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLeniencies has what each leniency reads, and how Standalone repairs it.
+// TestLeniencies checks what each leniency reads, and how Standalone repairs it.
 func TestLeniencies(t *testing.T) {
 	for _, tt := range []struct {
 		code, doc string

@@ -2,7 +2,7 @@ package xmlscan
 
 import "strings"
 
-// declaration reads what begins with "<!" at i.
+// declaration reads markup that begins with "<!" at i.
 func (s *Scanner) declaration(i int) Token {
 	switch rest := s.doc[i:]; {
 	case strings.HasPrefix(rest, "<!--"):
@@ -18,7 +18,7 @@ func (s *Scanner) declaration(i int) Token {
 	return s.syntax(i, "markup declaration out of place")
 }
 
-// comment reads the comment at i. Two hyphens may not occur in it, but do.
+// comment reads the comment at i. It should not have two hyphens in it, but may.
 func (s *Scanner) comment(i int) Token {
 	body, odd := i+len("<!--"), false
 	for j := body; ; j++ {
@@ -44,8 +44,8 @@ func (s *Scanner) comment(i int) Token {
 	}
 }
 
-// commentEnd returns where a comment ends with the two hyphens at i, -1 if it
-// goes on. HTML's authors end them with "--!>", too.
+// commentEnd returns where a comment with two hyphens at i ends; -1 if it continues. Authors
+// of HTML also end comments with "--!>".
 func commentEnd(doc string, i int) int {
 	switch rest := doc[i+len("--"):]; {
 	case strings.HasPrefix(rest, ">"):
@@ -56,8 +56,8 @@ func commentEnd(doc string, i int) int {
 	return -1
 }
 
-// OddComments returns the first hundred comments with two hyphens in them, where
-// another may begin: then the end of the first is missing.
+// OddComments returns the first hundred comments with two hyphens in them, where another
+// comment may begin: then the first one lacks its end.
 func (s *Scanner) OddComments() []string { return s.oddComments }
 
 // procInst reads the processing instruction at i.
@@ -94,8 +94,7 @@ func (s *Scanner) cdata(i int) Token {
 	return CData
 }
 
-// controls notes the control characters in doc[i:end], where nothing else needs a
-// look.
+// controls notes the control characters in doc[i:end], where nothing else needs attention.
 func (s *Scanner) controls(i, end int) {
 	for i = s.control(i); i < end && !s.again; i = s.control(i + 1) {
 		if s.doc[i] != '\r' {
@@ -108,9 +107,9 @@ func (s *Scanner) noteControl(at int) {
 	s.note("control-character", at, "character that XML does not allow", "")
 }
 
-// doctype passes over a DOCTYPE, i being after its keyword. Its internal
-// subset may hold quotes, comments, processing instructions and declarations,
-// and in them what would otherwise end it. Nothing is declared by it.
+// doctype passes over a DOCTYPE; i is after its keyword. Its internal subset may have
+// quotes, comments, processing instructions and declarations, with characters that would
+// otherwise end it. It declares nothing.
 func (s *Scanner) doctype(i int) Token {
 	depth, brackets := 0, 0
 	for ; i < len(s.doc); i++ {
@@ -141,8 +140,8 @@ func (s *Scanner) doctype(i int) Token {
 	return s.truncated()
 }
 
-// find returns the index of the last byte of what is looked for from i on, or
-// the length of the document.
+// find returns the index of the last byte of the first occurrence from i on, or the length
+// of the document.
 func (s *Scanner) find(i int, what string) int {
 	n := strings.Index(s.doc[i:], what)
 	if n < 0 {

@@ -2,32 +2,31 @@ package xmlscan
 
 import "strings"
 
-// Mend returns a scanner of a document that [New] does not read to its end. It
-// reads on where New gives up, as HTML's authors expect: an end tag closes what
-// is open inside its element; one that matches nothing is passed over; case
-// does not matter. A feed's entry ends where the next begins, if it has no end
-// tag or stands directly around it. Attributes need neither quotes nor values,
-// and a "<" that begins no markup is text. Each of these is a [Note].
+// Mend returns a scanner for a document that [New] does not read to its end. It continues
+// where New stops, as authors of HTML expect: an end tag closes everything that is open
+// inside its element; one that matches nothing is ignored; case does not matter. A feed's
+// entry ends where the next begins, if it lacks its end tag or directly contains the next.
+// Attributes need neither quotes nor values, and a "<" that begins no markup is text. Each
+// of these is a [Note].
 //
 // The tokens are those of a well-formed document: every Start has its End, and
-// [Scanner.Unclosed] tells the Ends that no tag stands for. A document that
-// breaks off is an error as it is for New, and so are the limits. From a
-// document without any leniency come the tokens that New gives.
+// [Scanner.Unclosed] reports the Ends that have no tag. A document that breaks off is an
+// error, as it is for New, and so is one that exceeds a limit. If a document needs no
+// leniency, the tokens are the same as those of New.
 //
-// What the scan costs is linear: the whole document is looked at once before,
-// to find the tags that have no counterpart.
+// A scan takes linear time: it examines the whole document once in advance, to find the
+// tags without a counterpart.
 func Mend(doc string, lim Limits) *Scanner {
 	return newMended(New(doc, lim), false)
 }
 
-// mendFragment is Mend for an element of a mended document, which may end
-// without its end tag, and those of what is in it.
+// mendFragment is Mend for an element of a mended document. It and the elements in it may
+// lack their end tags.
 func mendFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 	return newMended(NewFragment(fragment, outer, lim), true)
 }
 
-// Open returns what New does if that reads the document to its end, else what
-// Mend does.
+// Open returns the scanner of New if that reads the document to its end; otherwise Mend's.
 func Open(doc string, lim Limits) *Scanner {
 	s := New(doc, lim)
 	for s.Next() != Stop {
@@ -50,43 +49,43 @@ func newMended(s *Scanner, fragment bool) *Scanner {
 
 const nowhere = -1
 
-// A mend is what a scanner has in addition that mends.
+// A mend is the additional state of a scanner that mends.
 type mend struct {
 	lexer
 	fragment bool
-	odd      marks       // tags without a counterpart, by where they begin
-	frames   []mendFrame // of the open elements
-	due      int         // elements to close before the document is read on
-	orphans  int         // entries that were closed although their end tags are to come
+	odd      marks       // the offsets of tags without a counterpart
+	frames   []mendFrame // one for each open element
+	due      int         // the number of elements to close before reading on
+	orphans  int         // the number of entries that were closed before their end tags
 
 	made    bool    // the current End has no tag
 	pieces  []piece // the current start tag's attributes
-	rewrite bool    // it cannot be written with small repairs
+	rewrite bool    // the start tag is too damaged for small repairs
 
-	entry   string // the local name of the feed's entries; "" if it is no feed
+	entry   string // the local name of the feed's entries; "" if it is not a feed
 	space   string // their namespace
-	entryAt int    // the depth of the open entry; 0 for none
+	entryAt int    // the depth of the open entry; 0 if there is none
 
-	count, before      int // repairs; those before the current Start
-	garbled            int // of these, how many may have changed a text
-	outside, swallowed int // where the first damage of its kind is
+	count, before      int // the number of repairs, and of those before the current Start
+	garbled            int // the number of repairs that may have changed a text
+	outside, swallowed int // the offsets of the first damage of each kind
 
-	looked int // how many open elements were looked at in all: what tests count
+	looked int // the number of open elements examined in all, which tests count
 }
 
-// A mendFrame is what is known of an open element.
+// A mendFrame is what is known about an open element.
 type mendFrame struct {
-	at       int // where it begins
+	at       int // the offset of the element
 	unclosed bool
 	role     role
 
-	// Which others end, it and all between included, before a child of the feed or
-	// entry, and before an entry; 0 for none.
+	// The number of open elements, this one and all inside it included, that end before a
+	// child of the feed or entry, and before an entry; 0 means none.
 	leaf, ends int
 }
 
-// Mended returns how many repairs there were so far that New does not make. At
-// a Start those of the start tag do not count yet, as in [Scanner.Lenient].
+// Mended returns the number of repairs so far that New does not make. At a Start, those of
+// the start tag do not count yet, as in [Scanner.Lenient].
 func (s *Scanner) Mended() int {
 	switch {
 	case s.mend == nil:
@@ -97,8 +96,8 @@ func (s *Scanner) Mended() int {
 	return s.mend.count
 }
 
-// Garbled returns after how many of the repairs so far a text may be another
-// than was meant: what looked like markup was taken as text, or passed over.
+// Garbled returns the number of repairs so far after which a text may differ from what was
+// meant: what looked like markup was read as text, or ignored.
 func (s *Scanner) Garbled() int {
 	if s.mend == nil {
 		return 0
@@ -106,15 +105,14 @@ func (s *Scanner) Garbled() int {
 	return s.mend.garbled
 }
 
-// Unclosed reports whether no end tag stands for the current End.
+// Unclosed reports whether the current End has no end tag.
 func (s *Scanner) Unclosed() bool { return s.mend != nil && s.mend.made }
 
-// Outside returns where the first damage was mended that is in no entry, and
-// may have cost more than itself: an element without an end tag, an end tag
-// without an element, a tag or value without an end, or with something in it
-// that has no place there. Attributes that only lack quotes or a value, names in
-// another case, and what is no markup are none. ok is false if there was no such
-// damage so far.
+// Outside returns the offset of the first damage that is outside all entries and may have
+// lost something: an element without an end tag, an end tag without an element, a tag or
+// value without an end, or one with something in it that does not belong there. Attributes
+// that only lack quotes or a value, names in another case, and a "<" that begins no markup
+// do not count. ok is false if there has been no such damage.
 func (s *Scanner) Outside() (at int, ok bool) {
 	if s.mend == nil || s.mend.outside < 0 {
 		return 0, false
@@ -122,9 +120,9 @@ func (s *Scanner) Outside() (at int, ok bool) {
 	return s.mend.outside, true
 }
 
-// Swallowed returns where the first entry begins that damage made a part of
-// another element, or the comment or CDATA section that does not end before the
-// entry begins, so that it does not count as one. ok is false for none so far.
+// Swallowed returns the offset of the first entry that damage has put inside another
+// element, or of the comment or CDATA section that does not end before the entry begins, so
+// that the entry is not read. ok is false if there has been none.
 func (s *Scanner) Swallowed() (at int, ok bool) {
 	if s.mend == nil || s.mend.swallowed < 0 {
 		return 0, false
@@ -132,13 +130,13 @@ func (s *Scanner) Swallowed() (at int, ok bool) {
 	return s.mend.swallowed, true
 }
 
-// recovered notes a repair that harms nothing but its own place.
+// recovered notes a repair that affects only its own place.
 func (s *Scanner) recovered(code string, at int, message, detail string) {
 	s.mend.count++
 	s.note(code, at, message, detail)
 }
 
-// damaged notes a repair that may have cost more.
+// damaged notes a repair that may have lost something.
 func (s *Scanner) damaged(code string, at int, message, detail string) {
 	if m := s.mend; m.entryAt == 0 && m.outside < 0 {
 		m.outside = at
@@ -146,7 +144,7 @@ func (s *Scanner) damaged(code string, at int, message, detail string) {
 	s.recovered(code, at, message, detail)
 }
 
-// mendedStep is step where the document is mended.
+// mendedStep is step for a scanner that mends.
 func (s *Scanner) mendedStep() Token {
 	m := s.mend
 	if s.done {
@@ -184,7 +182,7 @@ func (s *Scanner) mendedStep() Token {
 	}
 }
 
-// beforeRoot reads what stands before the root element.
+// beforeRoot reads what comes before the root element.
 func (s *Scanner) beforeRoot() Token {
 	i := skipSpace(s.doc, s.start)
 	s.start, s.end = i, i
@@ -201,7 +199,7 @@ func (s *Scanner) beforeRoot() Token {
 	return s.mendedMarkup(i)
 }
 
-// mendedMarkup reads what begins with the "<" at i.
+// mendedMarkup reads markup that begins with the "<" at i.
 func (s *Scanner) mendedMarkup(i int) Token {
 	inside := len(s.open) > 0
 	switch kind := markupAt(s.doc, i, inside, s.rooted); kind {
@@ -251,7 +249,7 @@ func (s *Scanner) oddMarkup(i int, kind markup) Token {
 	return misc
 }
 
-// popUnclosed closes the innermost element, for which no end tag stands here.
+// popUnclosed closes the innermost element, which has no end tag here.
 func (s *Scanner) popUnclosed() Token {
 	m := s.mend
 	n := len(s.open) - 1
@@ -299,8 +297,8 @@ func (s *Scanner) innermost(name string) int {
 	return nowhere
 }
 
-// strayEnd passes over an end tag that matches nothing. That of an entry which
-// ended where the next began is no further damage.
+// strayEnd passes over an end tag that matches nothing. If it belongs to an entry that ended
+// where the next began, it is no further damage.
 func (s *Scanner) strayEnd(i int, tag endTag) Token {
 	const message = "end tag that matches no element"
 	_, local, _ := splitName(tag.name)

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMend has documents that are not well-formed, the well-formed ones that they
-// are read as, and what is noted.
+// TestMend checks how documents that are not well-formed are read, and what is noted.
 func TestMend(t *testing.T) {
 	const unclosed, stray, attribute = "unclosed-element", "stray-end-tag", "odd-attribute"
 	for _, tt := range []struct {
@@ -98,8 +97,8 @@ func noted(s *Scanner) (codes []string) {
 	return codes
 }
 
-// TestMendFeeds has what is known of feeds alone: where entries end, and which
-// damage may have cost a link or an entry.
+// TestMendFeeds checks what depends on the knowledge of feeds: where entries end, and which damage may have lost
+// a link or an entry.
 func TestMendFeeds(t *testing.T) {
 	rss := func(s string) string { return "<rss><channel>" + s + "</channel></rss>" }
 	feed := func(s string) string { return "<feed xmlns='http://www.w3.org/2005/Atom'>" + s + "</feed>" }
@@ -230,8 +229,7 @@ func checkMended(t require.TestingT, doc string) {
 	}
 }
 
-// scanMended returns the events of a document, and its first entries; if it is
-// no feed, all elements are.
+// scanMended returns the events of a document, and its first entries; all elements if it is not a feed.
 func scanMended(s *Scanner) (list []event, ended []element) {
 	var open []element
 	balance := 0
@@ -305,7 +303,7 @@ func TestDamagedDocuments(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { checkMended(r, drawDamaged(r)) })
 }
 
-// Of a document without leniencies comes the same, mended or not.
+// A document without leniencies gives the same tokens, mended or not.
 func TestMendChangesNothing(t *testing.T) {
 	for _, doc := range []string{atomFeed(20), rssFeed(20), strings.ReplaceAll(rssFeed(20), "a bare &", "")} {
 		require.Equal(t, events(New(doc, Limits{})), events(Mend(doc, Limits{})))
@@ -334,9 +332,8 @@ func FuzzMend(f *testing.F) {
 	})
 }
 
-// TestMendGrowth has damage of all kinds, in documents of n, 2n and 4n pieces:
-// neither tokens, nor memory, nor the open elements that are looked at grow more
-// than they do.
+// TestMendGrowth reads damage of all kinds, in documents of n, 2n and 4n pieces: neither the tokens, nor the memory,
+// nor the open elements that are examined grow faster.
 func TestMendGrowth(t *testing.T) {
 	deep := strings.Repeat("<d><u>", 120)
 	long := strings.Repeat("x", 5000)

@@ -2,23 +2,23 @@ package xmlscan
 
 import "strings"
 
-// What is known of feeds helps to tell where an element ends that has no end
-// tag: before the next of those that stand side by side.
+// Knowledge of feeds helps to tell where an element without an end tag ends: before its next
+// sibling.
 
 // A role is what an element is in a feed.
 type role uint8
 
 const (
 	roleNone      role = iota
-	roleContainer      // entries are its children: feed, rss, RDF or channel
+	roleContainer      // its children are entries: feed, rss, RDF or channel
 	roleEntry
-	roleContent // atom:content, which may have entries of its own
-	roleLeaf    // a child of the two that none of their other children belongs in
+	roleContent // atom:content, which may contain entries
+	roleLeaf    // a child of the first two in which their other children do not occur
 )
 
 const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
 
-// assignRole says what the element is that was just opened.
+// assignRole sets the role of the element that was just opened.
 func (s *Scanner) assignRole() {
 	m := s.mend
 	n := len(s.open) - 1
@@ -40,7 +40,7 @@ func (s *Scanner) assignRole() {
 	}
 }
 
-// rootRole says what the root element is, and what its entries are called.
+// rootRole returns the role of the root element, and sets the name of its entries.
 func (s *Scanner) rootRole() role {
 	m := s.mend
 	m.space = s.Space()
@@ -62,7 +62,7 @@ func (s *Scanner) rootRole() role {
 	return roleContainer
 }
 
-// isEntry reports whether the current element is one that entries are.
+// isEntry reports whether the current element is an entry.
 func (s *Scanner) isEntry() bool {
 	m := s.mend
 	return m.entry != "" && strings.EqualFold(s.Local(), m.entry) && s.isNative()
@@ -73,8 +73,8 @@ func (s *Scanner) isNative() bool {
 	return s.Space() == s.mend.space || s.mend.entry == "item" && s.Space() == ""
 }
 
-// isMember reports whether the current element is one that entries, or feeds,
-// have as a child: of their own vocabulary, or of a usual extension.
+// isMember reports whether the current element may be a child of an entry or feed: it is of
+// their own vocabulary, or of a usual extension.
 func (s *Scanner) isMember() bool {
 	if s.isNative() {
 		_, ok := leaves[strings.ToLower(s.Local())]
@@ -84,15 +84,15 @@ func (s *Scanner) isMember() bool {
 	return ok && s.Space() != xhtmlNamespace
 }
 
-// isParent reports whether the current element is one that feeds or entries have
-// as a child, and that has children of its own.
+// isParent reports whether the current element is a child of a feed or entry that has
+// children itself.
 func (s *Scanner) isParent() bool {
 	leaf, ok := leaves[strings.ToLower(s.Local())]
 	return ok && !leaf && s.isNative()
 }
 
-// leaves are the children of feeds and entries that HTML's markup does not have
-// as well, as a rule. Those that are false have children of the same names.
+// leaves are the children of feeds and entries that usually do not occur in HTML as well.
+// Those with false have children of the same names.
 var leaves = map[string]bool{
 	"author": false, "category": true, "cloud": true, "comments": true, "content": true, "contributor": false,
 	"copyright": true, "created": true, "creator": true, "date": true, "description": true, "docs": true,
@@ -103,16 +103,16 @@ var leaves = map[string]bool{
 	"textinput": false, "title": true, "ttl": true, "updated": true, "webmaster": true,
 }
 
-// implied returns how many elements stay open around the one that was just
-// opened: those without an end tag end before
+// implied returns the number of elements that stay open around the one that was just opened.
+// An element without an end tag ends before
 //
 //   - another of the same name, as paragraphs and list items do in HTML,
-//   - the next child of the feed or entry, if they are such a child themselves, or
-//     anything else that stands directly in the feed or entry,
-//   - the next entry, and so does an entry that it stands directly in.
+//   - the next child of the feed or entry, if it is such a child itself, or is anything
+//     else directly inside the feed or entry,
+//   - the next entry; so does an entry that directly contains it.
 //
-// But what stands in atom:content stays there, and in any element that has its
-// end tag.
+// But elements inside atom:content stay there, and so do those inside any element that has
+// its end tag.
 func (s *Scanner) implied() (keep int) {
 	m := s.mend
 	n := len(s.open) - 1
@@ -131,8 +131,8 @@ func (s *Scanner) implied() (keep int) {
 	return min(keep, s.sameName())
 }
 
-// findEnds says, of the element that was just opened, what could end around one
-// within it: as far as all those in between have no end tag.
+// findEnds finds out which elements around the one that was just opened an element within it
+// could end: only those for which all elements in between lack their end tags.
 func (s *Scanner) findEnds() {
 	m := s.mend
 	n := len(s.open) - 1
@@ -158,10 +158,10 @@ func (s *Scanner) findEnds() {
 	}
 }
 
-// sameName returns the index of an open element that ends before the one that
-// was just opened, as that has the same name; otherwise how many are open.
+// sameName returns the index of an open element that ends before the one that was just
+// opened, because both have the same name; otherwise the number of open elements.
 func (s *Scanner) sameName() int {
-	// What is not closed piles up in hostile documents only, and so do long names.
+	// Unclosed elements accumulate only in hostile documents, and so do long names.
 	const near, long = 16, 64
 	m := s.mend
 	n := len(s.open) - 1
@@ -181,8 +181,8 @@ func (s *Scanner) sameName() int {
 	return keep
 }
 
-// findSwallowed notices an entry that is none, as damage has made it a part of
-// something else. What stands in the content of an entry, whole, is none anyway.
+// findSwallowed notices an entry that damage has put inside something else. A whole entry
+// inside the content of an entry is no such case.
 func (s *Scanner) findSwallowed() {
 	m := s.mend
 	n := len(s.open) - 1
@@ -201,9 +201,9 @@ func (s *Scanner) findSwallowed() {
 	}
 }
 
-// findHidden notices a comment, CDATA section or instruction, from i to where the scanner
-// stands, that joins two entries, or begins between entries and ends within one:
-// it has no end of its own. One that has whole entries is what its author meant.
+// findHidden notices a comment, CDATA section or instruction, from i to the scanner's place,
+// that joins two entries, or begins between entries and ends within one: it lacks its end. If
+// it contains whole entries, its author meant it so.
 func (s *Scanner) findHidden(i int) {
 	m := s.mend
 	if m.swallowed >= 0 || m.entry == "" || m.fragment || s.done {
@@ -214,16 +214,15 @@ func (s *Scanner) findHidden(i int) {
 	}
 }
 
-// JoinsEntries reports whether a comment has the end of one entry, and then the
-// beginning of another, although neither begins nor ends there. The local name
-// is that of entries.
+// JoinsEntries reports whether a comment contains the end of one entry and, after it, the
+// beginning of another, of which neither is whole in it. The local name is that of entries.
 func JoinsEntries(comment, local string) bool {
 	_, joins := hidden(comment, local)
 	return joins
 }
 
-// hidden returns how many more entries begin than end in a comment or CDATA
-// section, and whether one ends that does not begin there, before one begins.
+// hidden returns how many more entries begin than end in a comment or CDATA section, and
+// whether the end of an entry comes before the beginning of one.
 func hidden(text, local string) (open int, joins bool) {
 	least := 0
 	for text = text[len("<!"):]; ; {

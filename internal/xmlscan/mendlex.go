@@ -2,22 +2,22 @@ package xmlscan
 
 import "strings"
 
-// Where pieces of markup end in a document that is not well-formed. What is
-// here looks at the text alone, so that plan and the scanner agree. A piece
-// ends no later than where the next markup would begin: an element that is cut
-// out of the document is read as it was there.
+// Where pieces of markup end in a document that is not well-formed. These functions depend
+// only on the text, so that plan and the scanner agree. A piece ends no later than where the
+// next markup would begin: so an element that is cut out of the document is read as it was
+// there.
 
 // A lexer finds the ends of markup in doc.
 type lexer struct {
 	doc   string
-	noEnd bool // no more processing instruction ends as it should
+	noEnd bool // no further processing instruction ends correctly
 }
 
-// A markup is what a "<" begins.
+// A markup is the kind of markup that a "<" begins.
 type markup uint8
 
 const (
-	markupNone markup = iota // nothing: it is text
+	markupNone markup = iota // none: it is text
 	markupStart
 	markupEnd
 	markupComment
@@ -27,7 +27,8 @@ const (
 	markupDeclaration // any other
 )
 
-// markupAt returns what the "<" at i begins, inside the root element or before it.
+// markupAt returns the kind of markup that the "<" at i begins, inside the root element or
+// before it.
 func markupAt(doc string, i int, inside, rooted bool) markup {
 	switch rest := doc[i+1:]; {
 	case rest == "":
@@ -54,13 +55,13 @@ func markupAt(doc string, i int, inside, rooted bool) markup {
 	return markupStart
 }
 
-// isAddress recognises what people put in angle brackets: joe@example.org and
+// isAddress recognises what people write in angle brackets: joe@example.org and
 // http://example.org/.
 func isAddress(name, after string) bool {
 	return strings.HasPrefix(after, "@") || strings.HasSuffix(name, ":") && strings.HasPrefix(after, "//")
 }
 
-// nameEnd returns where the run of bytes ends that names may have.
+// nameEnd returns where a run of bytes that names may have ends.
 func nameEnd(doc string, i int) int {
 	for i < len(doc) && class[doc[i]]&nameByte != 0 {
 		i++
@@ -68,7 +69,7 @@ func nameEnd(doc string, i int) int {
 	return i
 }
 
-// splitName takes a qualified name apart, as qname does.
+// splitName splits a qualified name, as qname does.
 func splitName(name string) (prefix, local string, ok bool) {
 	if name == "" || class[name[0]]&nameStart == 0 || strings.Count(name, ":") > 1 || !validName(name) {
 		return "", "", false
@@ -80,8 +81,7 @@ func splitName(name string) (prefix, local string, ok bool) {
 	return name[:colon], name[colon+1:], true
 }
 
-// oddEnd returns where markup ends that nothing is known of: after the next
-// ">", or before the next "<".
+// oddEnd returns where unknown markup ends: after the next ">", or before the next "<".
 func oddEnd(doc string, i int) int {
 	n := strings.IndexAny(doc[i:], "<>")
 	switch {
@@ -93,9 +93,9 @@ func oddEnd(doc string, i int) int {
 	return i + n
 }
 
-// isOddInstruction reports whether the processing instruction at i does not end
-// as it should. Word's <?xml:namespace … /> does not, and has a name that none
-// may have; whether another's "?>" is the next one cannot be told.
+// isOddInstruction reports whether the processing instruction at i does not end correctly.
+// Word's <?xml:namespace … /> does not, and has an invalid name; whether the next "?>"
+// belongs to another instruction cannot be told.
 func (l *lexer) isOddInstruction(i int) bool {
 	target := l.doc[i+len("<?") : nameEnd(l.doc, i+len("<?"))]
 	if target == "" || class[target[0]]&nameStart == 0 || !validName(target) {
@@ -108,11 +108,11 @@ func (l *lexer) isOddInstruction(i int) bool {
 	return l.noEnd
 }
 
-// An endTag is what stands at "</".
+// An endTag is the end tag at a "</".
 type endTag struct {
 	name string // "" if there is none
 	end  int
-	odd  bool // it is not written as it should be
+	odd  bool // it is not written correctly
 	cut  bool // the text ends before it does
 }
 
@@ -129,12 +129,12 @@ func endTagAt(doc string, i int) endTag {
 	return tag
 }
 
-// A piece is what stands at some place in a start tag.
+// A piece is a part of a start tag.
 type piece struct {
 	kind     pieceKind
 	flaw     flaw
-	at, next int // where it begins, and what follows
-	nameEnd  int // of an attribute
+	at, next int // the offsets of the piece, and of what follows
+	nameEnd  int // the end of the name of an attribute
 	from, to int // the range of its value
 	quote    byte
 }
@@ -143,10 +143,10 @@ type pieceKind uint8
 
 const (
 	pieceAttr  pieceKind = iota
-	pieceJunk            // a character that nothing begins with
+	pieceJunk            // a character with which nothing begins
 	pieceClose           // ">"
 	pieceEmpty           // "/>"
-	pieceCut             // the tag has no end: here begins markup, or the text ends
+	pieceCut             // the tag has no end: other markup begins here, or the text ends
 )
 
 // A flaw is what an attribute lacks.
@@ -206,12 +206,12 @@ func (p *piece) value(doc string) {
 	}
 }
 
-// quoted finds the end of a value in quotes. If the closing quote is forgotten,
-// the next one may be far away. So a value that has the end of a tag in it, and
-// then the beginning of another, ends where that tag does; and one that ends
-// with a quote that opens another value, where that attribute begins.
+// quoted finds the end of a value in quotes. If the closing quote is missing, the next quote
+// may be far away. So a value that contains the end of a tag and then the beginning of another
+// ends where that tag does; and one that ends with the opening quote of another value ends
+// where that attribute begins.
 func (p *piece) quoted(doc string) {
-	first := nowhere // where the first "<" or ">" is
+	first := nowhere // the offset of the first "<" or ">"
 	for i := p.from; i < len(doc); i++ {
 		switch c := doc[i]; {
 		case c == p.quote:
@@ -245,8 +245,8 @@ func (p *piece) unclosed(doc string, end int) {
 	p.to, p.next, p.flaw = end, end, noClosingQuote
 }
 
-// reopened returns where the attribute begins, after white space, that the quote
-// at i opens the value of; -1 if it closes a value, as far as can be seen.
+// reopened returns the offset of the attribute, after white space, whose value the quote at i
+// opens; -1 if the quote closes a value, as far as can be told.
 func (p *piece) reopened(doc string, i int) (name int) {
 	if after := doc[i+1:]; after == "" || class[after[0]]&spaceByte != 0 || after[0] == '<' || after[0] == '>' ||
 		strings.HasPrefix(after, "/>") {

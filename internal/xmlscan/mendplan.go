@@ -2,12 +2,12 @@ package xmlscan
 
 import "strings"
 
-// plan returns the tags of a document that have no counterpart: the start tags
-// of elements that another's end tag ends, and the end tags that match nothing.
-// If elements nest too deep for that, tooDeep is where, otherwise negative.
+// plan returns the tags of a document without a counterpart: the start tags of elements that
+// the end tag of another ends, and the end tags that match nothing. tooDeep is the place where
+// elements nest too deep for that, or negative.
 //
-// Elements that are open where a document breaks off may only have been cut,
-// and do not count. Those of a fragment do, and so do HTML's that have no end.
+// Elements that are open where a document breaks off may only have been cut, and do not count.
+// Those of a fragment do, and so do HTML's elements without an end tag.
 func plan(doc string, fragment bool) (odd marks, tooDeep int) {
 	p := &planner{
 		lexer: lexer{doc: doc}, fragment: fragment,
@@ -24,22 +24,22 @@ func plan(doc string, fragment bool) (odd marks, tooDeep int) {
 	return p.odd, nowhere
 }
 
-// A planner goes through a document, and knows what is open.
+// A planner goes through a document, and knows which elements are open.
 type planner struct {
 	lexer
 	fragment bool
 	odd      marks
 	open     []openTag
-	names    map[string]int // how many elements of a name are open, by the name in lower case
+	names    map[string]int // the number of open elements by name, in lower case
 	rooted   bool
 	root     string // the root's name
-	lastRoot int    // where the last end tag of that name begins
+	lastRoot int    // the offset of the last end tag with that name
 }
 
 type openTag struct{ at, nameEnd int }
 
-// mostOpen is how deep elements may nest for a plan: far deeper than Limits
-// allow, as those without an end tag pile up here.
+// mostOpen is how deep elements may nest for a plan: far deeper than Limits allow, because
+// elements without end tags accumulate here.
 const mostOpen = 1 << 16
 
 // run goes through the document, and returns where it nests too deep, or -1.
@@ -57,7 +57,7 @@ func (p *planner) run() (tooDeep int) {
 	return nowhere
 }
 
-// markup passes over what begins at i, and returns where it ends.
+// markup passes over the markup at i, and returns where it ends.
 func (p *planner) markup(i int) (end int) {
 	switch kind := markupAt(p.doc, i, len(p.open) > 0, p.rooted); kind {
 	case markupStart:
@@ -85,7 +85,7 @@ func (p *planner) markup(i int) (end int) {
 	return i + 1
 }
 
-// afterComment returns the index behind the comment whose text begins at i.
+// afterComment returns the index after the comment whose text begins at i.
 func (p *planner) afterComment(i int) int {
 	for ; ; i++ {
 		n := strings.Index(p.doc[i:], "--")
@@ -99,7 +99,7 @@ func (p *planner) afterComment(i int) int {
 	}
 }
 
-// after returns the index behind what is looked for from i on.
+// after returns the index after the first occurrence from i on.
 func (p *planner) after(i int, what string) int {
 	n := strings.Index(p.doc[i:], what)
 	if n < 0 {
@@ -151,8 +151,8 @@ func (p *planner) end(at int, name string) {
 	}
 }
 
-// isPremature reports whether an end tag would close the root element, and with
-// it others that are open, although another such end tag follows.
+// isPremature reports whether an end tag would close the root element together with other
+// open elements, although another such end tag follows.
 func (p *planner) isPremature(at int, name string) bool {
 	if name != p.root || p.names[name] > 1 || len(p.open) == 1 {
 		return false
@@ -163,8 +163,8 @@ func (p *planner) isPremature(at int, name string) bool {
 	return at < p.lastRoot
 }
 
-// isVoid recognises HTML's elements that have no content, and therefore no end
-// tag. Of those that are elements of feeds, too, it can be told only there.
+// isVoid recognises HTML's elements without content, which therefore have no end tag. For
+// those whose names feeds also use, only the context can tell.
 func isVoid(name string) bool {
 	switch strings.ToLower(name) {
 	case "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",

@@ -2,7 +2,7 @@ package xmlscan
 
 import "strings"
 
-// mendedStart reads a start tag, i being after its "<".
+// mendedStart reads a start tag; i is after its "<".
 func (s *Scanner) mendedStart(i int) Token {
 	m := s.mend
 	s.before, m.before = s.lenient, m.count
@@ -22,7 +22,7 @@ func (s *Scanner) mendedStart(i int) Token {
 	m.frames = append(m.frames, mendFrame{at: s.start, unclosed: m.odd.has(s.start)})
 	s.assignRole()
 	s.findEnds()
-	if open := len(s.open) - 1; s.implied() < open { // others end first, and then it is read again
+	if open := len(s.open) - 1; s.implied() < open { // other elements end first, and then the tag is read again
 		before.due = open - s.implied() - 1
 		before.pieces, before.frames = m.pieces, m.frames[:open]
 		*m = before
@@ -45,8 +45,8 @@ func (s *Scanner) mendedStart(i int) Token {
 	return Start
 }
 
-// mendedAttributes reads the rest of a start tag from i on. It returns false
-// when the scan has ended.
+// mendedAttributes reads the rest of a start tag from i on. It returns false if the scan has
+// ended.
 func (s *Scanner) mendedAttributes(i int) bool {
 	m := s.mend
 	m.pieces, m.rewrite = m.pieces[:0], false
@@ -89,7 +89,7 @@ func (s *Scanner) cutTag(p piece) bool {
 	return true
 }
 
-// mendedAttribute takes an attribute. It returns false when the scan has ended.
+// mendedAttribute takes an attribute. It returns false if the scan has ended.
 func (s *Scanner) mendedAttribute(p piece) bool {
 	m := s.mend
 	m.pieces = append(m.pieces, p)
@@ -121,7 +121,7 @@ func (s *Scanner) mendedAttribute(p piece) bool {
 	return s.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to)
 }
 
-// appendPieces appends the attributes of the current start tag, written anew.
+// appendPieces appends the attributes of the current start tag, rewritten.
 func (s *Scanner) appendPieces(out []byte, drop func(at int, name string) bool) []byte {
 	for _, p := range s.mend.pieces {
 		name := s.doc[p.at:p.nameEnd]

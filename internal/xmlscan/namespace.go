@@ -3,11 +3,11 @@ package xmlscan
 // XMLNamespace is the namespace of the prefix xml, as in xml:base and xml:lang.
 const XMLNamespace = "http://www.w3.org/XML/1998/namespace"
 
-// A Binding is a namespace bound to a prefix, the default namespace to "".
+// A Binding binds a namespace to a prefix; the prefix of the default namespace is "".
 type Binding struct{ Prefix, URI string }
 
-// usual holds the namespaces that feeds use, by their usual prefixes: a prefix
-// that a feed forgot to declare is taken to mean its usual namespace.
+// usual are the namespaces that feeds use, by their usual prefixes: a prefix that a feed does
+// not declare means its usual namespace.
 var usual = map[string]string{
 	"admin":      "http://webns.net/mvcb/",
 	"app":        "http://www.w3.org/2007/app",
@@ -36,8 +36,8 @@ var usual = map[string]string{
 	"xhtml":      "http://www.w3.org/1999/xhtml",
 }
 
-// interned maps the URIs of the usual namespaces to the one string for each
-// that the program has: comparing a string with itself looks at no bytes.
+// interned maps the URI of each usual namespace to one string: comparing a string with itself
+// examines no bytes.
 var interned = func() map[string]string {
 	m := make(map[string]string, len(usual))
 	for _, uri := range usual {
@@ -53,8 +53,7 @@ func intern(uri string) string {
 	return uri
 }
 
-// declare binds a prefix on the current element. It returns false when the scan
-// has ended.
+// declare binds a prefix on the current element. It returns false if the scan has ended.
 func (s *Scanner) declare(prefix, raw string, at int) bool {
 	uri := intern(Attr{Raw: raw}.Value())
 	switch {
@@ -84,7 +83,7 @@ func (s *Scanner) bind(b Binding, at int) bool {
 	return true
 }
 
-// binding returns the innermost binding of a prefix, noSpace if there is none.
+// binding returns the innermost binding of a prefix; noSpace if there is none.
 func (s *Scanner) binding(prefix string) int {
 	for i := len(s.bindings) - 1; i >= 0; i-- {
 		if s.bindings[i].Prefix == prefix {
@@ -94,7 +93,7 @@ func (s *Scanner) binding(prefix string) int {
 	return noSpace
 }
 
-// uri returns the namespace of a name. At an End it may have gone out of scope.
+// uri returns the namespace of a name. At an End it may be out of scope.
 func (s *Scanner) uri(space int) string {
 	switch space {
 	case noSpace:
@@ -105,9 +104,9 @@ func (s *Scanner) uri(space int) string {
 	return s.bindings[:cap(s.bindings)][space].URI
 }
 
-// resolve returns the binding of a prefix that is in use at at. An undeclared one
-// is bound to its usual namespace, or to itself, for the element and all within
-// it, so that it means the same throughout. ok is false when the scan has ended.
+// resolve returns the binding of a prefix that is used at the offset at. It binds an undeclared
+// prefix to its usual namespace, or to itself, for the element and everything inside it, so
+// that its meaning stays the same there. ok is false if the scan has ended.
 func (s *Scanner) resolve(prefix string, at int) (space int, ok bool) {
 	if prefix == "" {
 		return s.standard, true

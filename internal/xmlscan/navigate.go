@@ -1,14 +1,14 @@
 package xmlscan
 
-// Child moves to the next Start at depth+1 and skips whatever lies between. It
-// returns false when the element at depth has ended, or the scan has. So
+// Child moves to the next Start at depth+1, and skips everything before it. It returns false
+// if the element at depth, or the scan, has ended. So
 //
 //	for depth := s.Depth(); s.Child(depth); {
 //		...
 //	}
 //
-// visits the children of the current element, however much of each the body
-// consumes. Child(0) moves to the root.
+// visits the children of the current element, however much of each the body consumes. Child(0)
+// moves to the root.
 func (s *Scanner) Child(depth int) bool {
 	for len(s.open) >= depth {
 		switch s.Next() {
@@ -23,8 +23,8 @@ func (s *Scanner) Child(depth int) bool {
 	return false
 }
 
-// Seek lets the scanner go on at an offset further on where a child of the current
-// element begins.
+// Seek makes the scanner continue at a later offset, at which a child of the current element
+// begins.
 func (s *Scanner) Seek(offset int) { s.end, s.empty = offset, false }
 
 // Skip moves from a Start to its End. At other tokens it does nothing.
@@ -39,14 +39,14 @@ func (s *Scanner) Skip() {
 	}
 }
 
-// ElementText moves from a Start to its End and returns all character data of
-// the element and its descendants. When that is one run of plain text, it is a
-// part of the document and nothing is allocated. At other tokens it returns "".
+// ElementText moves from a Start to its End, and returns all character data of the element and
+// its descendants. If that is one run of plain text, the result is a part of the document and
+// needs no allocation. At other tokens it returns "".
 func (s *Scanner) ElementText() string {
 	if s.tok != Start {
 		return ""
 	}
-	// A first run of plain text is kept as it is: only another calls for a buffer.
+	// The first run of plain text needs no buffer unless another follows.
 	only, buf := "", s.buf[:0]
 	s.nested = false
 	for depth := len(s.open); len(s.open) >= depth; {
@@ -67,10 +67,10 @@ func (s *Scanner) ElementText() string {
 	return s.joined(only, buf)
 }
 
-// Nested reports whether there were elements within that of the last ElementText.
+// Nested reports whether the element of the last ElementText contained elements.
 func (s *Scanner) Nested() bool { return s.nested }
 
-// joined returns what ElementText has gathered, and keeps its buffer for the next.
+// joined returns the text that ElementText has collected, and keeps its buffer for the next.
 func (s *Scanner) joined(only string, buf []byte) string {
 	s.buf = buf
 	if len(buf) == 0 {

@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A document of odd parts, but with matching tags, goes further into the
-// scanner than what fuzzing makes up.
+// A document of odd parts, but with matching tags, gets further into the scanner than what fuzzing produces.
 var (
 	oddNames = []string{"a", "b", "p:a", "q:a", "dc:a", "xml:base", "xml:lang", "é", ":a", "a:", "xmlns:", "xmlnsx"}
 	oddAttrs = []string{
@@ -87,7 +86,7 @@ func TestOddDocuments(t *testing.T) {
 	})
 }
 
-// TestElementTextIsText compares ElementText with the text that tokens have.
+// TestElementTextIsText compares ElementText with the text of the tokens.
 func TestElementTextIsText(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var b strings.Builder

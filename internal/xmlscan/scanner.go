@@ -1,16 +1,15 @@
 // Package xmlscan reads XML feeds in one pass over a document in memory.
 //
-// A [Scanner] is a pull parser: each call of [Scanner.Next] moves to the next
-// token, and the values it hands out are substrings of the document, so that
-// scanning allocates nothing per token. It checks the document as it goes:
-// tags must match, there must be one root and the root must be closed. It is
-// namespace-aware, never declares or expands entities, and keeps to [Limits],
-// so that a hostile document costs no more than a good one of the same size.
+// A [Scanner] is a pull parser: each call of [Scanner.Next] moves to the next token. The values
+// that it returns are substrings of the document, so that scanning allocates nothing per token.
+// It checks the document on the way: tags must match, and there must be one root, which must be
+// closed. It is namespace-aware, never declares or expands entities, and obeys [Limits], so that
+// a hostile document costs no more than a good one of the same size.
 //
-// Real feeds are not always well-formed. Where the author's intention is
-// plain, as with a bare ampersand, the scanner accepts what it finds and keeps
-// a [Note]; [Standalone] writes an element out with those places repaired.
-// Everything else is a [SyntaxError], but for a scanner that [Mend] returns.
+// Real feeds are not always well-formed. If the author's intention is clear, as with a bare
+// ampersand, the scanner accepts the text and records a [Note]; [Standalone] writes an element
+// with these places repaired. Everything else is a [SyntaxError], except for a scanner that
+// [Mend] returns.
 //
 // [Decode] turns the bytes of a document into the UTF-8 that the scanner reads.
 package xmlscan
@@ -20,13 +19,13 @@ import (
 	"strings"
 )
 
-// Limits bounds what a document may ask for. A field that is zero or negative
-// means its default.
+// Limits bounds the resources that a document may need. A field that is zero or negative means
+// its default.
 type Limits struct {
-	Depth      int // open elements at once; 256
-	Attributes int // attributes of one element, namespace declarations included; 256
-	Namespaces int // namespace bindings in scope at once; 256
-	Elements   int // elements in the document; 1,000,000
+	Depth      int // Depth is the number of nested elements; the default is 256.
+	Attributes int // Attributes is the number of attributes of one element, including namespace declarations; the default is 256.
+	Namespaces int // Namespaces is the number of namespace bindings in scope at one place; the default is 256.
+	Elements   int // Elements is the number of elements in the document; the default is 1,000,000.
 }
 
 func (l Limits) withDefaults() Limits {
@@ -44,7 +43,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Unlimited returns the limits for what has passed others before.
+// Unlimited returns the limits for text that has already been read within other limits.
 func Unlimited() Limits { return Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt} }
 
 // A Token is a kind of token.
@@ -58,61 +57,61 @@ const (
 	Text               // character data up to the next markup
 	CData              // a CDATA section
 
-	misc // a comment, processing instruction or DOCTYPE: never leaves the package
+	misc // a comment, processing instruction or DOCTYPE, which the package never returns
 )
 
-// A Scanner reads one document. It is made by [New] or [NewFragment].
+// A Scanner reads one document. Make one with [New], [NewFragment], [Open] or [Mend].
 type Scanner struct {
 	doc string
 	lim Limits
 
 	tok        Token
 	start, end int  // the current token's range in doc
-	empty      bool // the current token is an empty-element tag, its End is due
-	plain      bool // the current Text or CData stands for itself
+	empty      bool // the current token is an empty-element tag; its End comes next
+	plain      bool // the current Text or CData means what it is written as
 	clean      bool // the current Text has no control characters but tabs and newlines
 	rooted     bool // the root element has been opened
 	name       name // of the current Start or End
 	attrs      []attr
-	list       []Attr // attrs, once they are asked for
-	dropped    []int  // where attributes begin that the current tag has, but attrs has not
+	list       []Attr // the same as attrs, once requested
+	dropped    []int  // the offsets of attributes of the current tag that are not in attrs
 	declared   int    // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
 	ahead      ahead
-	again      bool // doc has been scanned before
+	again      bool // doc is being scanned again
 
 	open     []frame
 	bindings []Binding
-	standard int // which of bindings is the default namespace; noSpace for none
+	standard int // the index of the default namespace in bindings; noSpace if there is none
 	langs    []string
 	bases    []Base
-	reach    Reach // the largest of bases since it was last asked for
-	around   Reach // of what is around all of them
+	reach    Reach // the largest reach of bases since it was last requested
+	around   Reach // the reach of what surrounds all of them
 	elements int
-	buf      []byte // scratch of ElementText
+	buf      []byte // the buffer of ElementText
 	nested   bool   // the last ElementText passed over elements
 
 	notes   []Note
 	lenient int
-	before  int // lenient before the current Start
+	before  int // the value of lenient before the current Start
 	done    bool
 	err     error
 
-	oddComments []string // that have two hyphens in them
+	oddComments []string // the comments with two hyphens in them
 
-	mend *mend // nil: what is not well-formed beyond the leniencies ends the scan
+	mend *mend // nil means that the scan ends where the leniencies are not enough
 }
 
-// A name is that of an element or attribute. It refers to the document and to
-// the bindings by offsets: so the garbage collector need not look at it.
+// A name is the name of an element or attribute. It refers to the document and to the bindings
+// by offsets, so that the garbage collector need not examine it.
 type name struct {
 	start, local, end int // "start:local end"; without a prefix, local is start
-	space             int // which of the bindings, or one of those below
+	space             int // the index of the binding, or one of the constants below
 }
 
 const (
 	noSpace  = -1
-	xmlSpace = -2 // of the prefix xml, which nobody declares
+	xmlSpace = -2 // for the prefix xml, which needs no declaration
 )
 
 // A frame is an open element, with the state of the scanner's stacks outside it.
@@ -121,14 +120,14 @@ type frame struct {
 	bindings, standard, langs, bases int
 }
 
-// New returns a scanner of the whole document doc, which must be valid UTF-8
-// without a byte order mark, as [Decode] returns it.
+// New returns a scanner for a whole document, which must be valid UTF-8 without a byte order
+// mark, as [Decode] returns it.
 func New(doc string, lim Limits) *Scanner {
 	return NewFragment(doc, nil, lim)
 }
 
-// NewFragment returns a scanner of one element that stands by itself, where the
-// namespace bindings of outer are already in scope.
+// NewFragment returns a scanner for a single element, with the namespace bindings of outer in
+// scope.
 func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 	s := &Scanner{
 		open:     make([]frame, 0, 8),
@@ -139,9 +138,8 @@ func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
 	return s
 }
 
-// ReadAgain makes s, in the memory that it has, the scanner of an element that
-// has been read without an error, and of which nothing is noted again. It is
-// clean if Clean reported that before the element.
+// ReadAgain turns s, with its memory, into the scanner for an element that has been read before
+// without an error. It makes no notes. Clean is what Clean reported before the element.
 func (s *Scanner) ReadAgain(fragment string, outer []Binding, clean bool) {
 	s.reset(fragment, outer, Unlimited())
 	if s.again = true; clean {
@@ -149,8 +147,8 @@ func (s *Scanner) ReadAgain(fragment string, outer []Binding, clean bool) {
 	}
 }
 
-// Clean reports whether there are no control characters in the document behind
-// the current token, but for tabs and newlines.
+// Clean reports whether the rest of the document after the current token has no control
+// characters other than tabs and newlines.
 func (s *Scanner) Clean() bool { return s.control(s.end) == len(s.doc) }
 
 func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
@@ -162,9 +160,9 @@ func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
 	s.standard = s.binding("")
 }
 
-// Next moves to the next token. Comments, processing instructions, the DOCTYPE
-// and the XML declaration are checked and passed over. After Stop, Next returns
-// Stop for ever; [Scanner.Err] tells why.
+// Next moves to the next token. It checks comments, processing instructions, the DOCTYPE and the
+// XML declaration, but does not return them. After Stop, Next always returns Stop; [Scanner.Err]
+// says why.
 func (s *Scanner) Next() Token {
 	s.tok = s.step()
 	for s.tok == misc {
@@ -206,8 +204,8 @@ func (s *Scanner) step() Token {
 	}
 }
 
-// outside moves over the white space outside the root element, and reports
-// whether markup follows that may stand there.
+// outside moves over the white space outside the root element, and reports whether markup
+// follows that is allowed there.
 func (s *Scanner) outside() bool {
 	i := skipSpace(s.doc, s.start)
 	s.start, s.end = i, i
@@ -230,61 +228,60 @@ func (s *Scanner) outside() bool {
 	return false
 }
 
-// afterRoot ends the scan at something that may not follow the root element.
+// afterRoot ends the scan at something that must not follow the root element.
 func (s *Scanner) afterRoot(at int) {
 	s.note("content-after-root", at, "content after the end of the root element", "")
 	s.done = true
 }
 
-// Depth returns the number of open elements. At a Start it counts the element
-// itself, at its End it no longer does.
+// Depth returns the number of open elements. At a Start this includes the element itself, at its
+// End it does not.
 func (s *Scanner) Depth() int { return len(s.open) }
 
-// Space returns the namespace of the current Start or End, "" for none.
+// Space returns the namespace of the current Start or End; "" if there is none.
 func (s *Scanner) Space() string { return s.uri(s.name.space) }
 
 // Local returns the local name of the current Start or End.
 func (s *Scanner) Local() string { return s.doc[s.name.local:s.name.end] }
 
-// Prefix returns the prefix of the current Start or End as it was written.
+// Prefix returns the prefix of the current Start or End as written.
 func (s *Scanner) Prefix() string { return s.prefix(s.name) }
 
-// Is reports whether the current Start or End is called local in the namespace space.
+// Is reports whether the current Start or End has the given namespace and local name.
 func (s *Scanner) Is(space, local string) bool {
 	return s.Local() == local && s.Space() == space
 }
 
-// prefix returns the prefix of a name, "" for none.
+// prefix returns the prefix of a name; "" if there is none.
 func (s *Scanner) prefix(n name) string { return s.doc[n.start:max(n.start, n.local-1)] }
 
-// written returns the name of the current Start or End as it was written.
+// written returns the name of the current Start or End as written.
 func (s *Scanner) written() string { return s.doc[s.name.start:s.name.end] }
 
-// openName returns the name of an open element as it was written.
+// openName returns the name of an open element as written.
 func (s *Scanner) openName(k int) string { return s.doc[s.open[k].name.start:s.open[k].name.end] }
 
 // Offset returns where the current token begins in the document.
 func (s *Scanner) Offset() int { return s.start }
 
-// End returns where the current token ends in the document. An empty-element
-// tag is a Start with the range of the tag, followed by an End with an empty
-// range.
+// End returns where the current token ends in the document. An empty-element tag is a Start with
+// the range of the tag, followed by an End with an empty range.
 func (s *Scanner) End() int { return s.end }
 
 // A Base is the value of an xml:base attribute.
 type Base struct {
-	Ref   string // references decoded, but not resolved against other bases
-	At    int    // where the attribute begins in the document
-	Reach Reach  // once it is resolved against those around it
+	Ref   string // with its character references decoded, but not resolved
+	At    int    // the offset of the attribute in the document
+	Reach Reach  // its reach when resolved against the bases around it
 }
 
-// A Reach says how many bytes a base has, at the most.
+// A Reach is the maximum length of a base.
 type Reach struct {
-	Path  int // up to its last slash, which is what a relative path keeps
+	Path  int // the length up to the last slash, which a relative path keeps
 	Whole int
 }
 
-// ReachOf returns the reach of a base by itself.
+// ReachOf returns the reach of a base alone.
 func ReachOf(base string) Reach {
 	path := base
 	if i := strings.IndexAny(base, "?#"); i >= 0 {
@@ -293,7 +290,7 @@ func ReachOf(base string) Reach {
 	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
 }
 
-// Max returns the larger of two, in both respects.
+// Max returns the larger of two reaches in both fields.
 func (r Reach) Max(other Reach) Reach {
 	return Reach{max(r.Path, other.Path), max(r.Whole, other.Whole)}
 }
@@ -303,22 +300,22 @@ func (r Reach) within(outer Reach) Reach {
 	return Reach{outer.Path + r.Path, max(outer.Path+r.Whole, outer.Whole)}
 }
 
-// Bases returns the values of xml:base in scope, outermost first. It is valid
-// until the next Next.
+// Bases returns the values of xml:base in scope, outermost first. They are valid until the next
+// call of Next.
 func (s *Scanner) Bases() []Base { return s.bases }
 
-// Around tells what is around all bases.
+// Around sets the base that surrounds all others.
 func (s *Scanner) Around(base string) { s.around = ReachOf(base) }
 
-// Reach returns the largest reach of the bases that came into scope since it was
-// last called, zero if none did.
+// Reach returns the largest reach of the bases that came into scope since its last call; zero if
+// there were none.
 func (s *Scanner) Reach() (r Reach) {
 	r, s.reach = s.reach, r
 	return r
 }
 
-// Lang returns the value of xml:lang in scope, and whether there is one: an
-// empty value ends the scope of another.
+// Lang returns the value of xml:lang in scope, and whether there is one. An empty value ends the
+// scope of another.
 func (s *Scanner) Lang() (lang string, ok bool) {
 	if len(s.langs) == 0 {
 		return "", false
@@ -326,7 +323,7 @@ func (s *Scanner) Lang() (lang string, ok bool) {
 	return s.langs[len(s.langs)-1], true
 }
 
-// Bindings returns the namespace bindings in scope, the innermost of a prefix
-// last, without the predeclared xml. An undeclared prefix counts as declared on
-// the element where it first occurs. It is valid until the next Next.
+// Bindings returns the namespace bindings in scope, the innermost of a prefix last, without the
+// predeclared xml. An undeclared prefix counts as declared on the element where it first occurs.
+// They are valid until the next call of Next.
 func (s *Scanner) Bindings() []Binding { return s.bindings }

@@ -151,7 +151,7 @@ func TestScope(t *testing.T) {
 	require.Equal(t, []Binding{{"", "d"}}, s.Bindings())
 }
 
-// lang returns the language in scope, which there must be.
+// lang returns the language in scope; there must be one.
 func lang(t *testing.T, s *Scanner) string {
 	lang, ok := s.Lang()
 	require.True(t, ok)
@@ -269,7 +269,7 @@ func TestLine(t *testing.T) {
 	require.Equal(t, [2]int{3, 1}, [2]int{line, column})
 }
 
-// TestNoAllocations scans a feed and uses what the reader of feeds uses.
+// TestNoAllocations scans a feed, and uses what the reader of feeds uses.
 func TestNoAllocations(t *testing.T) {
 	doc := atomFeed(20)
 	const atom = "http://www.w3.org/2005/Atom"

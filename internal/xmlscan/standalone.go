@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// Standalone returns an element, whose range in a scanned document fragment
-// is, as a well-formed element that can stand by itself.
+// Standalone returns an element, given as its part of a scanned document, as a well-formed
+// element of its own.
 //
-// The text attrs, such as ` xmlns:dc="…" xml:base="…"`, is inserted after the
-// start tag's name. It should declare the bindings of outer, those in scope
-// outside the fragment, as far as they are needed. Of its declarations those
-// are left out that the start tag makes itself; of the start tag's other
-// attributes those are left out that attrs gives. If attrs is not of that form,
-// it is not inserted.
+// It inserts the text attrs, such as ` xmlns:dc="…" xml:base="…"`, after the name in the start
+// tag. That text should declare the bindings of outer, which are those in scope outside the
+// fragment, as far as the element needs them. Standalone omits those of its declarations that the
+// start tag also makes, and those of the start tag's other attributes that attrs also has. If
+// attrs does not have this form, it is not inserted.
 //
-// Each place where the scanner is lenient is repaired, so that any XML parser
-// reads there what the scanner reads. Nothing else is changed.
+// Standalone repairs each place where the scanner is lenient, so that any XML parser reads what
+// the scanner reads. It changes nothing else.
 func Standalone(fragment string, outer []Binding, attrs string) string {
 	unlimited := Unlimited()
 	given := NewFragment("<a"+attrs+"/>", outer, unlimited)
@@ -29,30 +28,29 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 	return string(NewFragment(fragment, given.bindings, unlimited).standalone(given.doc))
 }
 
-// MendElement is Standalone for an element that a scanner has read which [Mend]
-// returned: a well-formed one, without further attributes, of which a scanner
-// that mends nothing reads the same.
+// MendElement is Standalone, without further attributes, for an element that a scanner returned
+// by [Mend] has read. A scanner that mends nothing reads the result in the same way.
 func MendElement(fragment string, outer []Binding) string {
 	return string(mendFragment(fragment, outer, Unlimited()).standalone("<a/>"))
 }
 
-// standalone writes the element that the scanner is to read, with the attributes
-// of the tag given.
+// standalone writes the element that the scanner is about to read, with the attributes of the
+// given tag.
 func (s *Scanner) standalone(given string) []byte {
 	out := make([]byte, 0, len(s.doc)+len(given))
-	done := 0 // how much of the fragment out has
+	done := 0 // how much of the fragment has been written
 	for root := true; ; {
 		before := s.lenient
 		tok := s.step()
 		switch {
 		case tok == Stop:
-			if s.err != nil { // Not a scanned element: the rest stays as it is.
+			if s.err != nil { // not a scanned element: the rest stays unchanged
 				s.end = len(s.doc)
 			}
 			return append(out, s.doc[done:s.end]...)
 		case tok == Start && root:
 			root = false
-			out = s.appendRoot(out[:0], given) // without what stands before it
+			out = s.appendRoot(out[:0], given) // without what comes before it
 			done = s.end
 		case s.lenient > before:
 			out = append(out, s.doc[done:s.start]...)
@@ -75,22 +73,22 @@ func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
 		return appendRepairedText(out, s.doc[s.start:s.end])
 	case CData:
 		text := appendDecoded(nil, s.doc[s.start+len("<![CDATA["):s.end-len("]]>")], decodeCData)
-		// What is left out may have kept an end mark apart.
+		// What is omitted may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)
 		out = append(out, text...)
 		return append(out, "]]>"...)
 	}
-	// A comment, processing instruction or whatever else is passed over. Something
-	// must stay, which may keep "]]" and ">" apart.
+	// The scanner passes over a comment, a processing instruction or the like. Something must stay
+	// there, because it may separate "]]" from ">".
 	return append(out, "<!---->"...)
 }
 
-// appendRoot appends the current start tag with the attributes of the tag given.
+// appendRoot appends the current start tag with the attributes of the given tag.
 func (s *Scanner) appendRoot(out []byte, given string) []byte {
 	f := &s.open[len(s.open)-1]
 	own := s.bindings[f.bindings:s.declared]
-	var names []string // of the attributes other than declarations that are given
+	var names []string // the names of the given attributes other than declarations
 	insert := appendAttrs(nil, given, len("<a"), func(_ int, name string) bool {
 		prefix, declares := declaredPrefix(name)
 		if !declares {
@@ -102,9 +100,9 @@ func (s *Scanner) appendRoot(out []byte, given string) []byte {
 	return s.appendTag(out, strings.TrimSuffix(string(insert), "/>"), names)
 }
 
-// appendTag appends the current start tag, with insert after its name, without
-// the attributes called like one of names and those that the scanner dropped,
-// and with declarations of the prefixes that lack one.
+// appendTag appends the current start tag, with insert after its name. It omits the attributes
+// with one of the names, and those that the scanner dropped, and declares the prefixes that lack
+// a declaration.
 func (s *Scanner) appendTag(out []byte, insert string, names []string) []byte {
 	name := s.written()
 	out = append(out, '<')
@@ -131,7 +129,7 @@ func (s *Scanner) appendTag(out []byte, insert string, names []string) []byte {
 	return append(out, close...)
 }
 
-// declaredPrefix returns the prefix that an attribute called name declares.
+// declaredPrefix returns the prefix that an attribute with the given name declares.
 func declaredPrefix(name string) (prefix string, ok bool) {
 	if name == "xmlns" {
 		return "", true
@@ -140,8 +138,8 @@ func declaredPrefix(name string) (prefix string, ok bool) {
 	return prefix, ok && prefix != ""
 }
 
-// appendAttrs appends the rest of the tag with which doc ends from i on,
-// without the attributes for which drop reports true.
+// appendAttrs appends the rest of the tag at the end of doc, from i on, without the attributes
+// for which drop returns true.
 func appendAttrs(out []byte, doc string, i int, drop func(at int, name string) bool) []byte {
 	for {
 		at := skipSpace(doc, i)
@@ -166,8 +164,8 @@ func appendAttrs(out []byte, doc string, i int, drop func(at int, name string) b
 	}
 }
 
-// appendRepairedText appends text or an attribute value. What is left out may
-// have kept apart what means something else together.
+// appendRepairedText appends text or an attribute value. What is omitted may have separated
+// characters that have another meaning together.
 func appendRepairedText(out []byte, raw string) []byte {
 	for i, n := 0, 0; i < len(raw); i += n {
 		n = 1
@@ -189,8 +187,8 @@ func appendRepairedText(out []byte, raw string) []byte {
 	return out
 }
 
-// appendRepairedReference appends what the ampersand at the start of raw begins,
-// and returns the length of that.
+// appendRepairedReference appends what the ampersand at the beginning of raw begins, and returns
+// its length.
 func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 	kind, n, _ := reference(raw)
 	switch ref := raw[:n]; kind {

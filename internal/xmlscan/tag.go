@@ -4,14 +4,14 @@ import "strings"
 
 // An Attr is an attribute other than a namespace declaration.
 type Attr struct {
-	Space  string // namespace, "" without a prefix
+	Space  string // the namespace; "" without a prefix
 	Prefix string
 	Local  string
 	Raw    string // the value as written
 }
 
-// Value returns the attribute's value: references are decoded, white space
-// is made spaces (XML 1.0, 3.3.3).
+// Value returns the attribute's value, with references decoded and white space turned into spaces
+// (XML 1.0 §3.3.3).
 func (a Attr) Value() string {
 	if until(a.Raw, 0, decodeValue) == len(a.Raw) {
 		return a.Raw
@@ -28,8 +28,8 @@ type attr struct {
 
 type attrName struct{ space, local string }
 
-// Attrs returns the attributes of the current Start in document order, without
-// namespace declarations. The slice is valid until the next Next.
+// Attrs returns the attributes of the current Start in document order, without namespace
+// declarations. The slice is valid until the next call of Next.
 func (s *Scanner) Attrs() []Attr {
 	s.list = s.list[:0]
 	for i := range s.attrs {
@@ -54,7 +54,7 @@ func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 	return "", false
 }
 
-// startTag reads a start tag, i being after its "<".
+// startTag reads a start tag; i is after its "<".
 func (s *Scanner) startTag(i int) Token {
 	s.before = s.lenient
 	n, ok := s.qname(i)
@@ -83,8 +83,7 @@ func (s *Scanner) push(n name) {
 	s.open = append(s.open, frame{n, len(s.bindings), s.standard, len(s.langs), len(s.bases)})
 }
 
-// attributes reads the rest of a start tag from i on. It returns false when the
-// scan has ended.
+// attributes reads the rest of a start tag from i on. It returns false if the scan has ended.
 func (s *Scanner) attributes(i int) bool {
 	first := i
 	for n := 0; ; n++ {
@@ -112,8 +111,7 @@ func (s *Scanner) attributes(i int) bool {
 	}
 }
 
-// attribute reads the attribute at i and returns where it ends, or -1 when the
-// scan has ended.
+// attribute reads the attribute at i, and returns where it ends; -1 if the scan has ended.
 func (s *Scanner) attribute(i int) int {
 	n, ok := s.qname(i)
 	if !ok {
@@ -126,8 +124,8 @@ func (s *Scanner) attribute(i int) int {
 	return end + 1
 }
 
-// addAttribute takes an attribute whose value is doc[begin:end]. It returns false
-// when the scan has ended.
+// addAttribute takes an attribute whose value is doc[begin:end]. It returns false if the scan has
+// ended.
 func (s *Scanner) addAttribute(n name, begin, end int) bool {
 	switch written := s.doc[n.start:n.end]; {
 	case written == "xmlns":
@@ -139,8 +137,8 @@ func (s *Scanner) addAttribute(n name, begin, end int) bool {
 	return true
 }
 
-// value reads the equals sign from i on and the quoted value behind it, whose
-// range within the quotes it returns; end is -1 when the scan has ended.
+// value reads the equals sign from i on and the quoted value after it. It returns the range within
+// the quotes; end is -1 if the scan has ended.
 func (s *Scanner) value(i int) (begin, end int) {
 	doc := s.doc
 	i = skipSpace(doc, i)
@@ -169,7 +167,7 @@ func (s *Scanner) value(i int) (begin, end int) {
 	return begin, begin + n
 }
 
-// noteValue notes what a value, doc[i:end], has that it should not.
+// noteValue notes what is wrong with the value doc[i:end].
 func (s *Scanner) noteValue(i, end int) {
 	if s.again || s.ampersand(i) >= end && s.control(i) >= end && strings.IndexByte(s.doc[i:end], '<') < 0 {
 		return
@@ -195,8 +193,8 @@ func (s *Scanner) noteValue(i, end int) {
 	}
 }
 
-// qname reads the qualified name at i; ok is false when the scan has ended. A
-// colon at either end of a name separates nothing.
+// qname reads the qualified name at i; ok is false if the scan has ended. A colon at the beginning
+// or end of a name separates nothing.
 func (s *Scanner) qname(i int) (n name, ok bool) {
 	doc := s.doc
 	n = name{start: i, local: i, end: until(doc, i, nameStop), space: noSpace}
@@ -211,7 +209,7 @@ func (s *Scanner) qname(i int) (n name, ok bool) {
 	return n, true
 }
 
-// oddName is qname for other names than those of ASCII.
+// oddName is qname for names with characters beyond ASCII.
 func (s *Scanner) oddName(i int) (n name, ok bool) {
 	end := nameEnd(s.doc, i)
 	written := s.doc[i:end]
@@ -230,8 +228,8 @@ func (s *Scanner) oddName(i int) (n name, ok bool) {
 	return name{start: i, local: end - len(local), end: end, space: noSpace}, ok
 }
 
-// resolveNames gives the current tag and its attributes their namespaces, once
-// all of the tag's own declarations are known.
+// resolveNames sets the namespaces of the current tag and its attributes, after all of the tag's
+// declarations have been read.
 func (s *Scanner) resolveNames() (ok bool) {
 	s.declared = len(s.bindings)
 	n := &s.open[len(s.open)-1].name
@@ -269,7 +267,7 @@ func (s *Scanner) resolveNames() (ok bool) {
 // maxLang is longer than any language tag (RFC 5646 §4.4.1).
 const maxLang = 64
 
-// inherit lets xml:base and xml:lang reach the elements within the current one.
+// inherit makes xml:base and xml:lang apply to the elements inside the current one.
 func (s *Scanner) inherit(a *attr) {
 	at := a.name.start
 	switch s.local(a) {
@@ -294,8 +292,8 @@ func (s *Scanner) inherit(a *attr) {
 	}
 }
 
-// dropDuplicates keeps the first of the attributes that have the same expanded
-// name. Comparing them in pairs is quickest for the few that elements have.
+// dropDuplicates keeps the first of several attributes with the same expanded name. Comparing them
+// in pairs is fastest for the few that elements have.
 func (s *Scanner) dropDuplicates() {
 	all, kept := s.attrs, 0
 	for k := range all {
@@ -338,7 +336,7 @@ func (s *Scanner) duplicate(at int, name string) {
 	s.dropped = append(s.dropped, at)
 }
 
-// endTag reads an end tag, i being after its "</".
+// endTag reads an end tag; i is after its "</".
 func (s *Scanner) endTag(i int) Token {
 	if len(s.open) == 0 {
 		return s.syntax(s.start, "end tag without a start tag")
@@ -364,7 +362,7 @@ func (s *Scanner) mismatch(i int, name string) Token {
 	return s.syntax(i, "expected the end tag of <"+clip(name)+">")
 }
 
-// pop closes the innermost element, whose End ends at end.
+// pop closes the innermost element; its End ends at end.
 func (s *Scanner) pop(end int) Token {
 	n := len(s.open) - 1
 	f := &s.open[n]

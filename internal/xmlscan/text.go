@@ -20,8 +20,7 @@ func (s *Scanner) text(i int) Token {
 	return Text
 }
 
-// noteText notes what the text from i to the end of the token has that it should
-// not.
+// noteText notes what is wrong with the text from i to the end of the token.
 func (s *Scanner) noteText(i int) {
 	for ; ; i++ {
 		next := min(s.control(i), s.bracket(i), s.end)
@@ -61,9 +60,8 @@ func (s *Scanner) noteReference(kind refKind, at int, ref string) {
 	}
 }
 
-// AppendText appends the text of the current Text or CData to dst, with
-// references decoded and line ends made newlines. At other tokens it appends
-// nothing.
+// AppendText appends the text of the current Text or CData to dst, with references decoded and line
+// ends turned into newlines. At other tokens it appends nothing.
 func (s *Scanner) AppendText(dst []byte) []byte {
 	raw := s.raw()
 	switch {
@@ -85,13 +83,13 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 	}
 }
 
-// Plain returns the current Text or CData as a part of the document, if it stands
-// for itself there.
+// Plain returns the current Text or CData as a part of the document, if it means what it is written
+// as.
 func (s *Scanner) Plain() (text string, ok bool) {
 	return s.raw(), s.plain && (s.tok == Text || s.tok == CData)
 }
 
-// raw returns the current Text or CData as it stands.
+// raw returns the current Text or CData as written.
 func (s *Scanner) raw() string {
 	switch s.tok {
 	case Text:
@@ -102,8 +100,8 @@ func (s *Scanner) raw() string {
 	return ""
 }
 
-// appendDecoded appends what raw stands for: text, a CDATA section or an
-// attribute value, depending on mode.
+// appendDecoded appends the meaning of raw: text, a CDATA section or an attribute value, depending
+// on mode.
 func appendDecoded(dst []byte, raw string, mode uint8) []byte {
 	for {
 		i := until(raw, 0, mode)
@@ -130,8 +128,8 @@ func appendDecoded(dst []byte, raw string, mode uint8) []byte {
 	}
 }
 
-// appendReference appends what the ampersand at the start of raw stands for,
-// and returns the length of the reference.
+// appendReference appends the meaning of the ampersand at the beginning of raw, and returns the
+// length of the reference.
 func appendReference(dst []byte, raw string) ([]byte, int) {
 	kind, n, r := reference(raw)
 	switch kind {
@@ -145,21 +143,21 @@ func appendReference(dst []byte, raw string) ([]byte, int) {
 	return dst, n
 }
 
-// A refKind says what an ampersand begins.
+// A refKind is the kind of what an ampersand begins.
 type refKind uint8
 
 const (
 	refChar      refKind = iota // a predefined entity or a character reference
-	refBare                     // nothing: it stands for itself
+	refBare                     // nothing: it is an ampersand
 	refForbidden                // a reference to a character that XML forbids
 	refHTML                     // an entity of HTML
 	refUndefined                // any other entity
 )
 
-// reference reads what begins with the ampersand raw[0]: its kind, its length
-// and, if it is a refChar, its character.
+// reference reads what the ampersand raw[0] begins: its kind, its length and, if it is a refChar,
+// its character.
 func reference(raw string) (kind refKind, n int, r rune) {
-	// The predefined entities are nearly all there are in feeds.
+	// Nearly all references in feeds are predefined entities.
 	if len(raw) >= 4 {
 		switch raw[1] {
 		case 'l':
@@ -205,8 +203,8 @@ func named(raw string) (kind refKind, n int, r rune) {
 	}
 }
 
-// htmlEntity reports whether ref is a named reference of HTML as a whole:
-// UnescapeString also takes "&notit;" for "¬it;".
+// htmlEntity reports whether the whole of ref is a named reference of HTML; UnescapeString also
+// accepts "&notit;" as "¬it;".
 func htmlEntity(ref string) bool {
 	const longest = len("&CounterClockwiseContourIntegral;")
 	if len(ref) > longest {
@@ -230,7 +228,7 @@ func numeric(raw string) (kind refKind, n int, r rune) {
 		if d >= base {
 			break
 		}
-		// Clamped, not overflowing: however many digits, it stays forbidden.
+		// Limited, so that it does not overflow: with more digits it stays forbidden.
 		r = min(r*base+d, utf8.MaxRune+1)
 	}
 	switch {

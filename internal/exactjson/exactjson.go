@@ -1,4 +1,6 @@
-package feedhistory
+// Package exactjson unmarshals JSON by the exact names of its members:
+// encoding/json takes "ID" for "id" where both are there.
+package exactjson
 
 import (
 	"bytes"
@@ -6,25 +8,25 @@ import (
 	"strings"
 )
 
-// unmarshalItem reads an item as JSON Feed names its members: encoding/json
-// would take "ID" for "id" where both are there.
-func unmarshalItem(raw string, item *jsonItem) error {
+// Unmarshal is json.Unmarshal for formats, such as JSON Feed, whose names consist
+// of small letters, digits and underscores. It ignores members with other names.
+func Unmarshal(raw string, into any) error {
 	data := []byte(raw)
 	if hasOddNames(raw) {
 		var value any
 		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber() // an id may be a number, and is kept as written
+		d.UseNumber() // an id may be a number, which must stay as written
 		if err := d.Decode(&value); err != nil {
 			return err
 		}
 		withoutOddNames(value)
-		data, _ = json.Marshal(value) // it came from JSON
+		data, _ = json.Marshal(value) // which cannot fail for what came from JSON
 	}
-	return json.Unmarshal(data, item)
+	return json.Unmarshal(data, into)
 }
 
-// isOddName reports whether a name is none of JSON Feed's, which are of small
-// letters, digits and underscores.
+// isOddName reports whether a name has characters other than small letters, digits and
+// underscores.
 func isOddName(name string) bool {
 	return strings.ContainsFunc(name, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' })
 }
@@ -46,7 +48,7 @@ func hasOddNames(raw string) bool {
 	}
 }
 
-// endOfString returns where the quote is that ends a string.
+// endOfString returns the offset of the quote that ends a string.
 func endOfString(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

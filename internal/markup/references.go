@@ -1,21 +1,26 @@
-package feedhistory
+package markup
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/mmcdole/gofeed"
 	"golang.org/x/net/html"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The references in HTML, which are made absolute where they stand: nothing else
-// is touched. HTML is read as html.Tokenizer reads it, once, and without a copy.
+// References in HTML are made absolute in place; nothing else changes. The HTML is read
+// once, as html.Tokenizer reads it, and without a copy.
 
-// urlAttributes are the HTML attributes that gofeed, too, takes for references.
+// urlAttributes are the HTML attributes with references, the same as gofeed's.
 var urlAttributes = []string{
 	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
 }
 
-// urlAttribute returns the place of an attribute in urlAttributes, -1 for none.
+// IsReference reports whether the HTML attribute with this name has a reference.
+func IsReference(name string) bool { return slices.Contains(urlAttributes, name) }
+
+// urlAttribute returns the index of an attribute in urlAttributes; -1 if it is not one.
 func urlAttribute(name string) int {
 	for i, attr := range urlAttributes {
 		if len(attr) == len(name) && attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
@@ -25,57 +30,54 @@ func urlAttribute(name string) int {
 	return -1
 }
 
-// absolute returns the text's body with relative references resolved.
-func (t Text) absolute() string {
-	if t.Type != TextHTML && t.Type != TextXHTML || t.Base == "" {
-		return t.Body
-	}
+// Absolute returns HTML with its references resolved against base.
+func Absolute(body, base string) string {
 	var b strings.Builder
-	base := htmlBase{base: t.Base}
-	done, tags := 0, tagReader{html: t.Body}
+	from := htmlBase{base: base}
+	done, tags := 0, tagReader{html: body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
-			abs, end := base.absolute(t.Body, ref)
+			abs, end := from.absolute(body, ref)
 			if end == 0 {
 				continue
 			}
 			if b.Len() == 0 {
-				b.Grow(len(t.Body) + len(t.Body)/4 + 64)
+				b.Grow(len(body) + len(body)/4 + 64)
 			}
-			b.WriteString(t.Body[done:ref.begin])
+			b.WriteString(body[done:ref.begin])
 			b.WriteString(abs)
 			done = end
 		}
 	}
 	if done == 0 {
-		return t.Body
+		return body
 	}
-	b.WriteString(t.Body[done:])
+	b.WriteString(body[done:])
 	return b.String()
 }
 
-// An htmlBase is what the references of a text resolve against.
+// An htmlBase is the base of the references in a text.
 type htmlBase struct {
 	base            string
 	split           bool
-	root, directory string // what makes /path and path absolute, as HTML; "" where there is more to it
+	root, directory string // the prefixes, as HTML, that make /path and path absolute; "" if that is not enough
 }
 
-// absolute returns what makes the value of an attribute absolute, as it stands in
-// HTML, and up to where that takes its place; 0 if it is to stay.
+// absolute returns the HTML that makes the value of an attribute absolute, and the end
+// of the part of the body that it replaces; 0 if the value stays.
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
 	amps := strings.Count(raw, "&")
-	if isHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
+	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
-	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // which ends no part of a reference
+	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // no other escapes, so the parts are visible
 		if prefix := b.prefix(raw); prefix != "" {
 			return prefix, ref.begin
 		}
 	}
 	value := unescapeValue(raw)
-	if abs = resolve(b.base, value); abs == strings.TrimSpace(value) {
+	if abs = iri.Resolve(b.base, value); abs == strings.TrimSpace(value) {
 		return "", 0
 	}
 	if abs = html.EscapeString(abs); !ref.quoted {
@@ -84,8 +86,8 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	return abs, ref.end
 }
 
-// prefix returns the part of the base, as HTML, that makes a reference absolute
-// when it stands before it; "" where there is more to resolving it.
+// prefix returns the part of the base, as HTML, that makes a reference absolute when
+// put before it; "" if that is not enough.
 func (b *htmlBase) prefix(ref string) string {
 	if ref == "" || ref[len(ref)-1] <= ' ' || strings.Contains(ref, "/.") {
 		return ""
@@ -106,23 +108,23 @@ func (b *htmlBase) prefix(ref string) string {
 	return ""
 }
 
-// read takes the base apart.
+// read splits the base.
 func (b *htmlBase) read() {
 	b.split = true
-	parts := split(b.base)
-	if parts.scheme == "" || parts.path == "" || strings.Contains(parts.path, "/.") {
+	parts := iri.Split(b.base)
+	if parts.Scheme == "" || parts.Path == "" || strings.Contains(parts.Path, "/.") {
 		return
 	}
-	root := len(parts.scheme) + len(":")
-	if parts.hasAuthority {
-		root += len("//") + len(parts.authority)
+	root := len(parts.Scheme) + len(":")
+	if parts.HasAuthority {
+		root += len("//") + len(parts.Authority)
 	}
 	b.root = html.EscapeString(b.base[:root])
-	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.path, '/')+1])
+	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.Path, '/')+1])
 }
 
-// unescapeValue returns what an attribute's value stands for, whose references
-// are not quite those of text.
+// unescapeValue unescapes an attribute's value, whose character references differ
+// slightly from those of text.
 func unescapeValue(raw string) string {
 	if !strings.ContainsAny(raw, "&\r") {
 		return raw
@@ -133,8 +135,9 @@ func unescapeValue(raw string) string {
 	return string(value)
 }
 
-// firstImage returns the first image with a source in any of the texts.
-func firstImage(texts ...string) *gofeed.Image {
+// FirstImage returns the source of the first image in any of the texts that has
+// one, and whether there is any.
+func FirstImage(texts ...string) (src string, ok bool) {
 	for _, text := range texts {
 		tags := tagReader{html: text}
 		for tags.next() {
@@ -143,21 +146,21 @@ func firstImage(texts ...string) *gofeed.Image {
 			}
 			for _, ref := range tags.room[:tags.refs] {
 				if urlAttributes[ref.attr] == "src" {
-					return &gofeed.Image{URL: unescapeValue(text[ref.begin:ref.end])}
+					return unescapeValue(text[ref.begin:ref.end]), true
 				}
 			}
 		}
 	}
-	return nil
+	return "", false
 }
 
 // A tagReader finds the start tags in HTML that have references.
 type tagReader struct {
 	html string
-	at   int // where it reads on
+	at   int // the place to continue
 	name string
-	refs int             // how many the tag has
-	room [9]tagReference // the first of each attribute
+	refs int             // the number of references in the tag
+	room [9]tagReference // the references: of several attributes with one name, the first
 }
 
 // A tagReference is the value of an attribute, without its quotes.
@@ -206,7 +209,7 @@ func isSpace(c byte) bool { return htmlClass[c]&htmlSpace != 0 }
 // The classes of bytes in a tag.
 const (
 	htmlSpace = 1 << iota
-	tagEnd    // ends a name, or begins something else
+	tagEnd    // ends the name of a tag
 	nameEnd   // ends the name of an attribute
 )
 
@@ -216,7 +219,7 @@ var htmlClass = [256]uint8{
 	'/': tagEnd | nameEnd, '>': tagEnd | nameEnd, '=': nameEnd,
 }
 
-// skipTo moves behind the next c, or to the end.
+// skipTo moves past the next c, or to the end.
 func (t *tagReader) skipTo(c byte) {
 	if n := strings.IndexByte(t.html[t.at:], c); n >= 0 {
 		t.at += n + 1
@@ -225,8 +228,8 @@ func (t *tagReader) skipTo(c byte) {
 	}
 }
 
-// skipComment moves behind a comment. It ends with "-->" or "--!>"; at its very
-// beginning, fewer hyphens do.
+// skipComment moves past a comment. It ends with "-->" or "--!>"; at its very beginning,
+// fewer hyphens are enough.
 func (t *tagReader) skipComment() {
 	first := t.at + len("!--")
 	for i := first; ; {
@@ -266,7 +269,7 @@ func (t *tagReader) tag() bool {
 			return true
 		}
 		name := i
-		if s[i] == '=' { // it may begin with that
+		if s[i] == '=' { // a name may begin with it
 			i++
 		}
 		for i < len(s) && htmlClass[s[i]]&nameEnd == 0 {
@@ -294,8 +297,8 @@ func (t *tagReader) tag() bool {
 	return false
 }
 
-// value reads an attribute's value from behind the equals sign on, and returns
-// where it ends, with its quotes.
+// value reads an attribute's value after the equals sign, and returns where it ends,
+// including its quotes.
 func (t *tagReader) value(i int) (end int, ref tagReference) {
 	s := t.html
 	for i < len(s) && isSpace(s[i]) {
@@ -318,7 +321,7 @@ func (t *tagReader) value(i int) (end int, ref tagReference) {
 	return end, tagReference{begin: i, end: end}
 }
 
-// isRawText recognises the elements in which there are no tags.
+// isRawText reports whether there are no tags in an element.
 func isRawText(name string) bool {
 	if len(name) < len("xmp") {
 		return false
@@ -335,7 +338,7 @@ var rawText = [...]string{
 	"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp",
 }
 
-// skipRawText moves to the end tag of an element in which there are no tags.
+// skipRawText moves to the end tag of such an element.
 func (t *tagReader) skipRawText() {
 	for t.at < len(t.html) {
 		n := strings.Index(t.html[t.at:], "</")

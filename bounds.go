@@ -1,0 +1,256 @@
+package feedhistory
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// A visited is what a walk remembers of the documents that it has read, to notice
+// when a chain leads back into itself (5005#28). It holds digests with a random
+// seed: their size does not depend on that of the documents.
+type visited struct {
+	seed  maphash.Seed
+	chain int            // the number of the current chain; a walk may follow several
+	urls  map[uint64]int // the URLs that were requested or redirected to, each with its chain
+
+	// Of the current chain:
+	selves set // the documents' self links
+	bodies set // the documents
+	facts  set // the IDs and times of entries and tombstones
+}
+
+type set map[uint64]struct{}
+
+func newVisited() visited {
+	return visited{seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: set{}, bodies: set{}, facts: set{}}
+}
+
+func (v *visited) add(s set, text string) { s[maphash.String(v.seed, text)] = struct{}{} }
+
+func (v *visited) has(s set, text string) bool {
+	_, ok := s[maphash.String(v.seed, text)]
+	return ok
+}
+
+// see remembers that a URL was requested, or redirected to.
+func (v *visited) see(url string) {
+	if key := maphash.String(v.seed, url); v.urls[key] == 0 {
+		v.urls[key] = v.chain
+	}
+}
+
+// forget forgets a URL without a document.
+func (v *visited) forget(url string) { delete(v.urls, maphash.String(v.seed, url)) }
+
+// seen reports whether a URL was requested, or redirected to.
+func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
+
+// joins reports whether that was in an earlier chain: the two chains meet there,
+// which is no loop.
+func (v *visited) joins(url string) bool {
+	chain := v.urls[maphash.String(v.seed, url)]
+	return 0 < chain && chain < v.chain
+}
+
+// begin begins a chain. It may have documents of another chain under other URLs,
+// but none of its own twice.
+func (v *visited) begin() {
+	v.chain++
+	clear(v.selves)
+	clear(v.bodies)
+	clear(v.facts)
+}
+
+// repeats says in what way a document is one that has been read before; "" if it is
+// a new one.
+func (v *visited) repeats(l *loaded) string {
+	if l.doc == nil {
+		return ""
+	}
+	if final := l.doc.URL; final != l.url && v.seen(final) {
+		return "it redirects to " + final + ", which has already been read"
+	}
+	if v.has(v.bodies, l.text) {
+		return "its content is the same as that of an earlier document"
+	}
+	self, ok := l.doc.Links.Rel(RelSelf)
+	known := ok && fetch.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
+		(v.seen(self.Href) || v.has(v.selves, self.Href))
+	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
+		return "its self link is " + self.Href + ", which has already been read, and it brings nothing new"
+	}
+	return ""
+}
+
+// record remembers a document of the walk, and reports whether it brings anything
+// new. The document belongs to the current chain, even if it was read for an
+// earlier one.
+func (v *visited) record(l *loaded) (fresh bool) {
+	for _, url := range []string{l.url, l.doc.URL} {
+		v.urls[maphash.String(v.seed, url)] = v.chain
+	}
+	v.add(v.bodies, l.text)
+	if self, ok := l.doc.Links.Rel(RelSelf); ok {
+		v.add(v.selves, self.Href)
+	}
+	return v.digest(l.doc, true) > 0
+}
+
+// digest counts the entries and tombstones of a document that are new, or newer,
+// and remembers them if told to.
+func (v *visited) digest(doc *Document, remember bool) (fresh int) {
+	note := func(id string, at time.Time, deleted bool) {
+		key := maphash.Comparable(v.seed, fact{id, at.UnixNano(), deleted})
+		if _, ok := v.facts[key]; !ok {
+			fresh++
+		}
+		if remember {
+			v.facts[key] = struct{}{}
+		}
+	}
+	for _, e := range doc.Entries {
+		note(e.ID, e.Updated, false)
+	}
+	for _, t := range doc.Deleted {
+		note(t.Ref, t.When, true)
+	}
+	return fresh
+}
+
+type fact struct {
+	id      string
+	at      int64
+	deleted bool
+}
+
+// What the caller of a walk has stored, perhaps during the walk.
+
+// processed reports whether the caller had processed a document before this walk.
+// The caller's answer no longer counts for a URL that the walk has read, or that is
+// the self link of a document it has read.
+func (w *walk) processed(url string) bool {
+	url = iri.WithoutFragment(url)
+	return w.opt.Processed != nil && !w.seen(url) && !w.has(w.claimed, url) && w.opt.Processed(url)
+}
+
+// wasProcessed reports whether an archive that is about to be yielded had been
+// processed, perhaps under another URL than that of the link to it.
+func (w *walk) wasProcessed(l *loaded) bool {
+	if w.opt.Processed == nil || l.doc == nil {
+		return false
+	}
+	processed := w.opt.Processed(l.url) || w.knows(l.doc)
+	if self, ok := l.doc.Links.Rel(RelSelf); ok && !w.opt.Processed(iri.WithoutFragment(self.Href)) {
+		w.add(w.claimed, iri.WithoutFragment(self.Href))
+	}
+	return processed && l.url != w.start
+}
+
+// knows reports whether a document had been processed under one of its URLs: the one
+// where it was found, or its self link.
+func (w *walk) knows(doc *Document) bool {
+	self, ok := doc.Links.Rel(RelSelf)
+	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
+}
+
+// A Budget bounds what one walk may cost (5005#28).
+type Budget struct {
+	Documents int   // Documents is the maximum number of documents to request; zero means 10,000.
+	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
+	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
+	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
+
+	// More, if not nil, is called when one of these is spent. Its argument is what
+	// the walk has used so far. If it does not return a larger budget, the chain
+	// ends in a gap.
+	More func(used Budget) Budget
+}
+
+func (b Budget) withDefaults() Budget {
+	if b.Documents == 0 {
+		b.Documents = 10_000
+	}
+	if b.Bytes == 0 {
+		b.Bytes = 1 << 30
+	}
+	if b.Barren == 0 {
+		b.Barren = 20
+	}
+	if b.Empty == 0 {
+		b.Empty = 1000
+	}
+	return b
+}
+
+// affordable reports whether the budget allows one more document.
+func (w *walk) affordable() bool {
+	if w.spent(0) && w.budget.More != nil {
+		more := w.budget.More
+		w.budget = more(w.used).withDefaults()
+		w.budget.More = more
+	}
+	return !w.spent(0)
+}
+
+// spent reports whether the budget is spent after the given number of further
+// documents.
+func (w *walk) spent(documents int) bool {
+	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
+}
+
+// barren reports whether too many documents in a row have brought nothing new.
+func (w *walk) barren() bool {
+	return w.used.Barren >= w.budget.Barren || w.used.Empty >= w.budget.Empty
+}
+
+// count counts a document of the walk against the budget. An archive without any
+// entry may be that of a day on which nothing happened; one whose entries are all
+// known comes from a server that ignores what is requested.
+func (w *walk) count(l *loaded, fresh bool) {
+	switch {
+	case fresh:
+		w.used.Barren, w.used.Empty = 0, 0
+	case w.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
+		w.used.Empty++
+	default:
+		w.used.Barren++
+	}
+}
+
+// forbids returns a gap if a document must not be requested.
+func (w *walk) forbids(url string) *Gap {
+	switch {
+	case w.seen(url):
+		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
+	case w.foreign(url):
+		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("its origin is not the feed's")}
+	case w.affordable():
+		return nil
+	case w.barren():
+		return &Gap{URL: url, Reason: ReasonBarren,
+			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
+	}
+	return &Gap{URL: url, Reason: ReasonBudget,
+		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
+			w.used.Documents, w.budget.Documents, w.used.Bytes, w.budget.Bytes)}
+}
+
+func (w *walk) foreign(url string) bool {
+	return w.c.Policy.SameOrigin &&
+		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
+}
+
+// strayed returns a gap if a document was redirected to a forbidden origin.
+func (w *walk) strayed(l *loaded, from string) *Gap {
+	if !w.foreign(l.finalURL()) {
+		return nil
+	}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
+		Err: errors.New("it redirects to an origin that is not the feed's")}
+}

@@ -1,0 +1,156 @@
+package feedhistory
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"net/http"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
+)
+
+// A Response is what the HTTP response said about a document. It is the zero value
+// for a document that was not fetched.
+type Response struct {
+	Requested string    // the URL that was requested
+	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means that it has not changed
+	Received  time.Time // when the response arrived
+	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
+	Date      time.Time // the server's clock; zero if the response does not say
+
+	// ETag and LastModified are the validators, verbatim. Digest is a digest of the
+	// body: it detects changes, but does not withstand forgery.
+	ETag, LastModified, Digest string
+}
+
+// A Known is what to remember of a document that was read. It makes the next request
+// for the document conditional, and lets a walk continue beyond it if it has not
+// changed.
+type Known struct {
+	URL                        string // the document's URL, after redirects
+	ETag, LastModified, Digest string // as in its Response
+	Kind                       Kind
+	Older                      string // the URL of the next document back in time; "" if there is none
+	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
+	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
+	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found that this does not lead elsewhere
+}
+
+// Known returns what to remember of the document for the next poll. If a walk was
+// given this document, and the feed begins elsewhere, or may do so, the result has
+// no validators, so that the next walk looks for the beginning again.
+func (d *Document) Known() Known {
+	feed := cmp.Or(d.place.feed, d.Kind())
+	older, _ := d.Links.Rel(feed.older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	if !d.place.again {
+		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
+	}
+	return k
+}
+
+// Unchanged is the error for a document that has not changed since it was Known: the
+// server answered 304, or sent the same bytes again.
+type Unchanged struct {
+	Known    Known
+	Response Response
+}
+
+// Error returns the document's URL.
+func (u *Unchanged) Error() string { return fmt.Sprintf("unchanged: %s", u.Response.Requested) }
+
+func newResponse(resp *fetch.Response) Response {
+	now := time.Now()
+	date, _ := http.ParseTime(resp.Header.Get("Date"))
+	return Response{
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: resp.Freshness.Until(now), Date: date.UTC(),
+		ETag: resp.ETag, LastModified: resp.LastModified,
+	}
+}
+
+// A bodyDigest is two checksums and the length of a body. It is computed while the
+// body arrives, at the speed of memory.
+type bodyDigest struct {
+	castagnoli, ieee hash.Hash32
+	length           int64
+}
+
+func newBodyDigest() *bodyDigest {
+	return &bodyDigest{castagnoli: crc32.New(crc32.MakeTable(crc32.Castagnoli)), ieee: crc32.NewIEEE()}
+}
+
+func (d *bodyDigest) Write(p []byte) (int, error) {
+	d.length += int64(len(p))
+	_, _ = d.castagnoli.Write(p)
+	return d.ieee.Write(p)
+}
+
+func (d *bodyDigest) String() string {
+	return fmt.Sprintf("%x-%s", d.length, hex.EncodeToString(d.ieee.Sum(d.castagnoli.Sum(nil))))
+}
+
+// Poll is Get for a document that you have read before. It makes a conditional
+// request, and returns an *Unchanged error if the document has not changed.
+func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
+	l := c.load(ctx, url, known, nil)
+	return l.doc, l.err
+}
+
+// A Schedule says when a feed asks to be polled, by RSS's ttl, skipHours and
+// skipDays, and the syndication module's updatePeriod and updateFrequency. The zero
+// value means that the feed does not say.
+type Schedule struct {
+	Every     time.Duration // Every is the minimum time between polls; zero means that the feed does not say.
+	SkipHours uint32        // SkipHours has a bit for each hour of the day (UTC) in which not to poll; the lowest is midnight.
+	SkipDays  uint8         // SkipDays has a bit for each day of the week (UTC) on which not to poll; the lowest is Sunday.
+}
+
+// Next returns the earliest time at which a poll makes sense: when the response is
+// no longer fresh and the feed's interval has passed, outside the hours and days to
+// skip, and at most a month after the response. It returns the zero time if neither
+// the schedule nor the response says anything.
+func (s Schedule) Next(r Response) time.Time {
+	next := r.Fresh
+	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
+		next = at
+	}
+	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
+		next = latest
+	}
+	if next.IsZero() && s.skips(r.Received) {
+		next = r.Received
+	}
+	return s.unskipped(next)
+}
+
+func (s Schedule) skips(t time.Time) bool {
+	t = t.UTC()
+	return s.SkipDays>>t.Weekday()&1 == 1 || s.SkipHours>>t.Hour()&1 == 1
+}
+
+// unskipped returns the time, or the first hour after it that is not skipped. A
+// schedule that skips everything skips nothing.
+func (s Schedule) unskipped(t time.Time) time.Time {
+	if t.IsZero() || !s.skips(t) {
+		return t
+	}
+	hour := t.Truncate(time.Hour)
+	for range 8 * 24 {
+		if hour = hour.Add(time.Hour); !s.skips(hour) {
+			return hour
+		}
+	}
+	return t
+}
+
+// NextPoll returns when to request the document again, or the zero time if neither
+// the document nor the response says. See Schedule.Next.
+func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
+
+// maxInterval is the longest interval, so that no feed can silence its readers for
+// good.
+const maxInterval = 31 * 24 * time.Hour
