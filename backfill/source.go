@@ -87,7 +87,7 @@ func (s *source) request(url string) answer {
 	if err == nil && s.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
-			Err: errors.New("it redirects to another origin than the feed's"), Found: doc.Response.Received,
+			Err: errors.New("it redirects to a different origin from the feed's"), Found: doc.Response.Received,
 		}
 	}
 	return a

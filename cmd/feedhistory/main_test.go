@@ -78,7 +78,7 @@ func scripts(newDB func() string) testscript.Params {
 }
 
 // serve DIR serves a directory on a loopback address, which it puts into the
-// environment as URL. In the files, {{URL}} stands for that address. Beside a
+// environment as URL. In the files, {{URL}} is replaced by that address. Beside a
 // path there may be files that change the answer:
 //
 //	PATH.status    the status to answer with
@@ -165,7 +165,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // json FILE WANT compares values in JSON, line by line if FILE has several.
-// In WANT, $URL and the like stand for what they are in the environment.
+// In WANT, $URL and the like are replaced by their values in the environment.
 func compareJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: json FILE WANT")

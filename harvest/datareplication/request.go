@@ -47,7 +47,7 @@ func (r *run) foreign(address string) error {
 	if fetch.AreSameOrigin(r.c.URL, address) {
 		return nil
 	}
-	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("another origin than the feed's")}
+	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("a different origin from the feed's")}
 }
 
 // spend counts requests before they are made.
