@@ -18,7 +18,7 @@ import (
 	"sync"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The flags of private feeds. What they say goes to the origin of the address that
@@ -84,7 +84,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	}
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
-			if !fetch.AreSameOrigin(addresses[0], other) {
+			if !iri.AreSameOrigin(addresses[0], other) {
 				return nil, usageError("--header, --user, --token-env: what they say goes to one origin, and these are two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}
@@ -332,7 +332,7 @@ func (k *keyring) replace(page, feed string) error {
 	header := k.feeds[page]
 	k.mu.Unlock()
 	changes := map[string]http.Header{page: nil}
-	if header != nil && feed != "" && fetch.AreSameOrigin(page, feed) {
+	if header != nil && feed != "" && iri.AreSameOrigin(page, feed) {
 		changes[feed] = header
 	}
 	return k.set(changes)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // isURL reports whether an argument is a URL rather than a file's name.
@@ -92,7 +92,7 @@ func checkURL(arg string) error {
 	if !isURL(arg) {
 		return usageError(arg + " is not a URL: it should begin with https:// or http://")
 	}
-	u, err := fetch.ParseLeniently(arg)
+	u, err := iri.ParseLeniently(arg)
 	var why *url.Error
 	switch {
 	case errors.As(err, &why):
