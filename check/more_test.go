@@ -311,7 +311,7 @@ func TestDifferences(t *testing.T) {
 	for want, has := range map[string]entries{
 		"": {"a": "1 x", "b": "1 x", "c": "1 x", "d": "1 y"},
 		"; new: e; gone: a, b; with a different time: c": {"c": "2 x", "d": "1 x", "e": "1 x"},
-		"; gone: a, b, c and 1 more":                 {},
+		"; gone: a, b, c and 1 more":                     {},
 	} {
 		require.Equal(t, want, differences(had, has))
 	}

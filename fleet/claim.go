@@ -9,32 +9,33 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A claim asks for a host, and for feeds of it that are due.
+// A claim asks for a host, and for those of its feeds that are due.
 type claim struct {
 	hold
-	again bool // the host is held already
-	most  int  // feeds, at most
+	again bool // the worker holds the host already
+	most  int  // maximum number of feeds
 
-	// What comes of it.
+	// The results.
 	held     bool
-	doubtful bool    // whoever held it before has not released it: a poll may have ended without a note
-	turns    []*turn // those first that have been due for longest
+	doubtful bool    // the previous holder has not released the host, so a poll may have ended without a record
+	turns    []*turn // those that have been due for longest first
 }
 
-// A turn is a feed that is to be polled.
+// A turn is a feed to be polled.
 type turn struct {
 	hold
 	url      string
-	tries    int       // polls in a row that began and have not come to an end; this one, once it is noted
-	due      time.Time // when it was
+	tries    int       // polls in a row that have begun but not ended properly, including this one once it is recorded
+	due      time.Time // when the feed was due
 	state    *mirror.Feed
 	doubtful bool
-	noted    bool // that the poll has begun
+	noted    bool // whether the beginning of the poll is recorded
 }
 
-// claim does what claims ask for, together. Nothing is noted of the feeds: while
-// the host is held nobody else polls them. A hold is durable, so that a crash of
-// the database does not give the host to another while its feeds are polled.
+// claim carries out several claims together. It records nothing about the
+// feeds, because nobody else polls them while the host is held. A hold is
+// durable, so that the host is not given to another worker after a crash of the
+// database while its feeds are being polled.
 func (d *Database) claim(ctx context.Context, claims []*claim, lease time.Duration) error {
 	by := make(map[string]*claim, len(claims))
 	var b pgx.Batch
@@ -107,9 +108,10 @@ const (
 		) f`
 )
 
-// begin notes that the poll of a feed begins, should it not come to an end: then
-// the feed is due again, later and later. It is false if the host is not the
-// worker's any more, or the feed is not to be polled.
+// begin records that the poll of a feed begins, in case it does not end
+// properly: then the feed is due again, after longer and longer times. It
+// returns false if the host is no longer the worker's, or the feed must not be
+// polled.
 func (d *Database) begin(ctx context.Context, t *turn, lease time.Duration) (bool, error) {
 	tag, err := d.pool.Exec(ctx, `
 		UPDATE fleet_feeds f SET tries = f.tries + 1, due = now() + $4::interval * (1 << least(f.tries, 10))

@@ -10,27 +10,27 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A write is what is to be noted of a host together: how polls ended that have
-// brought nothing new, and that the host is released.
+// A write is what to record about a host: how polls ended that have brought
+// nothing new, and that the host is released.
 type write struct {
 	hold
 	polls   []*routine
 	release bool
-	pause   time.Duration // until the host may be asked again, if it is released
+	pause   time.Duration // how long the host must rest after it is released
 
-	held bool // what came of it: it was still the worker's
+	held bool // result: whether the host was still the worker's
 }
 
 // A routine is a poll that has brought nothing new. Its state has not been
-// stored yet: if it never is, the feed is polled once more.
+// stored yet; if it never is, the feed is polled again.
 type routine struct {
 	*turn
 	state  *mirror.Feed // with the version that it was made from
-	stored bool         // what came of it
-	there  bool         // the feed is subscribed to
+	stored bool         // result: whether the state was stored
+	there  bool         // result: whether the feed is subscribed to
 }
 
-// write does what writes ask for, together. It is not durable.
+// write carries out several writes together. It is not durable.
 func (d *Database) write(ctx context.Context, writes []*write) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		held, err := lockHeld(ctx, tx, writes)
@@ -68,8 +68,8 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 	})
 }
 
-// lockHeld locks the hosts that are still held, so that their feeds are looked at
-// as they are then. Whoever locks several hosts does so in their order.
+// lockHeld locks the hosts that are still held, so that their feeds are read in
+// their present state. All who lock several hosts do so in the same order.
 func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]bool, err error) {
 	var hosts []string
 	var tokens []int64
@@ -89,7 +89,8 @@ func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held map[string]
 	return held, err
 }
 
-// store stores the states of feeds, and marks the polls whose state it was.
+// store stores the states of feeds, and marks the polls whose states were
+// stored.
 func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Feed) error {
 	query, args := sqlstore.UpdatePolls(states)
 	rows, err := tx.Query(ctx, query, args...)
@@ -104,8 +105,8 @@ func store(ctx context.Context, tx pgx.Tx, polls []*routine, states []*mirror.Fe
 	return err
 }
 
-// note notes how polls ended. A feed that something else has changed meanwhile is
-// due again soon.
+// note records how polls ended. A feed that something else has changed
+// meanwhile is due again soon.
 func note(ctx context.Context, tx pgx.Tx, polls []*routine) error {
 	by := make(map[string]*routine, len(polls))
 	urls, due := make([]string, len(polls)), make([]time.Time, len(polls))
@@ -136,7 +137,7 @@ const (
 		UPDATE fleet_feeds f SET polled = now(), tries = 0, due = a.due, failures = 0, error = '', gone = false
 		FROM unnest($1::text[], $2::timestamptz[]) AS a (url, due) WHERE f.url = a.url
 		RETURNING f.url`
-	// A host is due when a feed of it is, but not before the pause is over.
+	// A host is due when one of its feeds is, but not before the pause is over.
 	releaseHosts = `
 		UPDATE fleet_hosts h SET holder = NULL, until = NULL,
 			due = (SELECT CASE WHEN min(f.due) IS NOT NULL THEN greatest(min(f.due), now() + a.pause) END FROM fleet_feeds f WHERE f.host = a.host)

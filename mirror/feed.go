@@ -34,7 +34,7 @@ type Feed struct {
 
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
-	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror as it stands; Partial until a document was read
+	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read
 
 	// Head is the head section of the subscription document, as an Atom
 	// document without entries; "" if none was read. See Feed.Document.

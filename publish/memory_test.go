@@ -60,7 +60,7 @@ func (m *memory) remember(name, text string) {
 		panic(err)
 	}
 	if before, ok := m.names[name]; ok && before != text {
-		panic(name + " stands for something else")
+		panic(name + " has different content")
 	}
 	m.names[name] = text
 }

@@ -12,12 +12,21 @@ import (
 
 const cookieName = "feedhistory"
 
-// mayChange reports whether a request may change anything: it has shown the
-// token, as a cookie or, from a program, as a bearer token (RFC 6750), or no
-// token is needed.
+// mayChange reports whether a request may change something: it shows the token, or
+// there is none.
 func (s *Server) mayChange(r *http.Request) bool {
+	return s.Token == "" && !s.Private || s.hasToken(r)
+}
+
+// hasToken reports whether a request shows the token: as a cookie or, from a
+// program, as a bearer token (RFC 6750) or as the password of any user (RFC 7617),
+// which is what feed readers can do.
+func (s *Server) hasToken(r *http.Request) bool {
 	if s.Token == "" {
-		return true
+		return false
+	}
+	if _, password, ok := r.BasicAuth(); ok {
+		return same(s.proof(password), s.proof(s.Token))
 	}
 	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
@@ -43,18 +52,19 @@ func (s *Server) change(h page) page {
 			return h(w, r)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return s.render(w, r, http.StatusUnauthorized, "token", "Token needed", tokenView{Next: backTo(r)})
+		return s.render(w, r, http.StatusUnauthorized, "token", "Token needed", tokenView{Next: backTo(r), Private: s.Private})
 	}
 }
 
 type tokenView struct {
-	Next  string // the page to return to
-	Wrong bool
+	Next    string // the page to return to
+	Wrong   bool
+	Private bool // reading needs the token, too
 }
 
 // askToken shows the form for the token.
 func (s *Server) askToken(w http.ResponseWriter, r *http.Request) error {
-	return s.render(w, r, http.StatusOK, "token", "Token", tokenView{Next: ownPath(r.URL.Query().Get("next"))})
+	return s.render(w, r, http.StatusOK, "token", "Token", tokenView{Next: ownPath(r.URL.Query().Get("next")), Private: s.Private})
 }
 
 // takeToken reads the token from that form.
@@ -62,7 +72,7 @@ func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	next, token := ownPath(r.FormValue("next")), r.FormValue("token")
 	if s.Token == "" || !same(s.proof(token), s.proof(s.Token)) {
-		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true})
+		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true, Private: s.Private})
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: s.proof(token), Path: "/", MaxAge: 90 * 24 * 60 * 60,

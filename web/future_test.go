@@ -50,7 +50,7 @@ func TestRepublishedFuture(t *testing.T) {
 				require.Len(t, h.Entries, count, "round %d", round)
 				after := archivesIn(t, w.Server, feed)
 				most := len(before) + 1
-				require.LessOrEqual(t, len(after), most, "round %d: the chain was laid anew", round)
+				require.LessOrEqual(t, len(after), most, "round %d: a new chain was made", round)
 			}
 			w.requireSame(page, feed)
 		})

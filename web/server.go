@@ -29,9 +29,14 @@ type Server struct {
 	Base string
 
 	// Token is the secret that a person or program must show to change
-	// anything. Reading needs no token, because feed readers cannot show one.
-	// "" means that changes need none either.
+	// anything. "" means that changes need none. Reading needs a token only if
+	// Private is set.
 	Token string
+
+	// Private makes reading need the Token, too. Feed readers send it as the
+	// password, with any user name (HTTP Basic authentication). Without a
+	// Token, a Private server answers nobody.
+	Private bool
 
 	// Names are additional host names of the server. It answers only requests
 	// to one of them, to the host of Base, to this machine's own name, or to a
@@ -155,7 +160,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.StatusForbidden, "Another site has sent this",
 			"To protect you, nothing was done. If it was you, do it from this server's own pages.",
 		})
-	default:
+	case !s.Private || isOpen(r):
 		s.mux.ServeHTTP(w, r)
+	case s.hasToken(r):
+		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
+	default:
+		s.refuse(w, r)
 	}
 }

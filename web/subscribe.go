@@ -22,6 +22,7 @@ type subscribePage struct {
 	Title   string
 	Whole   []address
 	Local   bool // whether only readers on this machine can reach the server
+	Private bool // whether readers must show the token
 	Readers []readerLink
 
 	Size    int // the size of slices in MB
@@ -80,7 +81,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	_, reading := s.polls.State(feed.URL)
 	p := &subscribePage{
 		Feed: feed, Name: ShortName(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
-		Local: IsLocal(hostOf(at)), Reading: reading && feed.Polls == 0,
+		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
 		Whole: []address{
 			{at + "index.atom", "Atom, with archives", "application/atom+xml"},
 			{at + "index.rss", "RSS, with archives", "application/rss+xml"},

@@ -1,16 +1,19 @@
 // Command release prepares a release of all modules, which move in lockstep.
-// It sets their version everywhere, and writes the checksums of each module
-// into the go.sum of those that require it:
+// It sets their version everywhere, writes the checksums of each module into the
+// go.sum of those that require it, and makes the manual page and the completions
+// of the command, in dist:
 //
 //	cd .ci && go run ./release v0.3.0
 //
-// What remains is to commit and to push the tags that it prints.
+// What remains is to commit, to push the tags that it prints, and to publish what is
+// in dist with the release. None of that is checked in, so none of it is ever stale.
 package main
 
 import (
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -54,8 +57,47 @@ func release(root, version, cache string) error {
 			return err
 		}
 	}
+	if err := dist(root); err != nil {
+		return err
+	}
 	for _, m := range modules.All {
 		fmt.Println("git tag " + strings.TrimPrefix(m+"/"+version, "/"))
+	}
+	return nil
+}
+
+// dist makes what packages of the command contain besides it, with the command as it
+// is in this checkout.
+func dist(root string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	bin, err := os.MkdirTemp("", "feedhistory")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	command := filepath.Join(bin, "feedhistory")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", command, ".")
+	build.Dir, build.Env = filepath.Join(root, "cmd/feedhistory"), append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"))
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "dist"), 0o755); err != nil {
+		return err
+	}
+	for name, args := range map[string][]string{
+		"feedhistory.1": {"man"}, "feedhistory.bash": {"completion", "bash"},
+		"_feedhistory": {"completion", "zsh"}, "feedhistory.fish": {"completion", "fish"},
+	} {
+		text, err := exec.Command(command, args...).Output()
+		if err != nil {
+			return fmt.Errorf("feedhistory %s: %w", strings.Join(args, " "), err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "dist", name), text, 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

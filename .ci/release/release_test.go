@@ -57,6 +57,30 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// A release comes with the manual page and completions of just its version.
+func TestDist(t *testing.T) {
+	checkout := filepath.Join(t.TempDir(), "checkout")
+	copyCheckout(t, checkout)
+	require.NoError(t, setVersion(checkout, "v0.998.0"))
+	require.NoError(t, dist(checkout))
+	for name, has := range map[string]string{
+		"feedhistory.1": `"feedhistory 0.998.0"`, "feedhistory.bash": "complete -o default -F _feedhistory feedhistory",
+		"_feedhistory": "#compdef feedhistory\n", "feedhistory.fish": "complete -c feedhistory ",
+	} {
+		text, err := os.ReadFile(filepath.Join(checkout, "dist", name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), has)
+		require.Contains(t, string(text), "conformance")
+	}
+	page, err := os.ReadFile(filepath.Join(checkout, "dist/feedhistory.1"))
+	require.NoError(t, err)
+	home, err := os.UserHomeDir()
+	require.NoError(t, err)
+	require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
+	known, _ := exec.Command("git", "-C", "../..", "ls-files", "dist", "*.1", "*/_feedhistory").Output() // without git: none
+	require.Empty(t, string(known), "made at release, and not checked in")
+}
+
 // sharedCache is this machine's module cache, in which the modules of others are
 // compiled already. What the test adds is removed before and after.
 func sharedCache(t *testing.T) string {

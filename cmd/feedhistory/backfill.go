@@ -10,13 +10,13 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 )
 
-// The flags of the verbs that can recover what a feed does not declare.
+// The flags of verbs that can recover entries that a feed does not link to.
 type backfillFlags struct {
-	Backfill        bool   `help:"Where the feed does not link to its older entries, ask for them in the way of its software."`
-	BackfillArchive string `placeholder:"URL" help:"Ask a web archive, too, if that does not help: the beginning of its TimeMaps, or \"wayback\"."`
+	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software."`
+	BackfillArchive string `placeholder:"URL" help:"If that does not help, ask a web archive: the beginning of the URLs of its TimeMaps, or \"wayback\"."`
 }
 
-// Validate refuses an archive that cannot be asked.
+// Validate refuses an archive that is no URL.
 func (f *backfillFlags) Validate() error {
 	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" {
 		return nil
@@ -27,7 +27,7 @@ func (f *backfillFlags) Validate() error {
 	return nil
 }
 
-// A walk is one that may recover more than a feed declares.
+// A walk may recover more than a feed links to.
 type walk struct {
 	documents iter.Seq2[*feedhistory.Document, error]
 	result    func(*feedhistory.History) *backfill.Result
@@ -45,7 +45,7 @@ func (f *backfillFlags) walk(ctx context.Context, client *feedhistory.Client, ur
 	return walk{w.Documents(), w.Result}
 }
 
-// backfill returns what the flags ask for; nil if that is nothing.
+// backfill returns what the flags ask for; nil if they ask for nothing.
 func (f *backfillFlags) backfill(client *feedhistory.Client) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
@@ -65,7 +65,7 @@ func (f *backfillFlags) methods() []backfill.Method {
 	return methods
 }
 
-// verdictText says what a verdict means where something may have been recovered.
+// verdictText says what a verdict means if something may have been recovered.
 func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	v := r.Verdict()
 	by := "Recovered by " + r.RecoveredBy
@@ -105,14 +105,13 @@ func recoveredJSON(r *backfill.Result) jsonRecovered {
 	return j
 }
 
-// jsonInspected is the JSON of a document, with the methods that would be tried
-// on its feed.
+// jsonInspected is the JSON of a document, with the methods that --backfill would try.
 type jsonInspected struct {
 	jsonDocument
 	Backfill []string `json:"backfill,omitempty"`
 }
 
-// applicable names the methods whose software a document names.
+// applicable names the methods for the software that a document names.
 func applicable(doc *feedhistory.Document) (names []string) {
 	sure, _ := new(backfill.Backfill).Candidates(doc)
 	for _, m := range sure {

@@ -55,15 +55,15 @@ func TestFetchBackfill(t *testing.T) {
 		stderr  string
 	}{
 		{"not asked for", []string{url + "/feed/"}, 10, exitOK,
-			[]string{`"verdict": "window"`}, "verdict: window. These are the feed's latest entries; it does not say whether"},
+			[]string{`"verdict":"window"`}, "verdict: window. These are the feed's latest entries; it does not say whether"},
 		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, exitOK,
-			[]string{`"kind": "plain"`, `"verdict": "lossy"`, `"recovered_by": "wordpress"`}, "verdict: lossy. Recovered by wordpress"},
+			[]string{`"kind":"plain"`, `"verdict":"lossy"`, `"recovered_by":"wordpress"`}, "verdict: lossy. Recovered by wordpress"},
 		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, exitOK,
-			[]string{`"verdict": "window"`}, "No way to them was found."},
+			[]string{`"verdict":"window"`}, "No way to them was found."},
 		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, exitOK,
-			[]string{`"verdict": "lossy"`, `"recovered_by": "memento"`}, "Recovered by memento"},
+			[]string{`"verdict":"lossy"`, `"recovered_by":"memento"`}, "Recovered by memento"},
 		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, exitPartial,
-			[]string{`"verdict": "partial"`, `"recovered_by": "wordpress"`, `"reason": "budget"`}, "verdict: partial. Recovered by wordpress."},
+			[]string{`"verdict":"partial"`, `"recovered_by":"wordpress"`, `"reason":"budget"`}, "verdict: partial. Recovered by wordpress."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			args := append([]string{"fetch", "--allow-private"}, test.args...)
@@ -154,7 +154,7 @@ func TestSyncAsOf(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"Every entry that the server counted on 20": {"list", db, url},
+		"every entry that the server counted on 20": {"list", db, url},
 		`"as_of":"20`: {"list", db, "--json"},
 	} {
 		status, stdout, _ := call(t.Context(), "", args...)
@@ -169,7 +169,7 @@ func TestSyncBackfillGoesOn(t *testing.T) {
 	url := counted(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"
 	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--max-documents=2", "--json", url)
-	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync goes on there") {
+	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync continues there") {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	status, stdout, stderr = call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json") // though it is not due

@@ -6,10 +6,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The flags of what one feed may cost.
+// The flags that limit what one feed may cost.
 type budgetFlags struct {
-	MaxDocuments int  `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
-	MaxBytes     size `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
+	MaxDocuments int  `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 }
 
 // check refuses a budget that allows for nothing.

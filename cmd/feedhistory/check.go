@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -18,14 +19,14 @@ import (
 // The verb check.
 type checkCommand struct {
 	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
-	Chain        bool     `help:"Check the whole chain of documents that each is the beginning of."`
-	Base         string   `placeholder:"URL" help:"Where the first FILE will be served; or, with a slash at the end, its directory."`
+	Chain        bool     `help:"Check the whole chain of documents that begins with each."`
+	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served or, with a slash at the end, that of its directory."`
 	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
-	Digests      string   `placeholder:"FILE" help:"With --chain: remember the archives in a file, and tell when one has changed since."`
-	Save         string   `placeholder:"FILE" help:"With --chain: write into a file what the archives have, for --against."`
-	Against      string   `placeholder:"FILE" help:"With --chain: tell which archives are not what they were when --save wrote the file."`
-	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: documents to read at most (default: ${default})."`
-	JSON         bool     `name:"json" xor:"format" help:"Print one JSON array."`
+	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, which a file records."`
+	Save         string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
+	Against      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
+	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
+	JSON         bool     `name:"json" xor:"format" help:"Print JSON Lines (one object a line): each finding."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
 
 	networkFlags
@@ -35,7 +36,7 @@ type checkCommand struct {
 // Help is what --help says beyond the flags.
 func (c *checkCommand) Help() string {
 	return "The exit status is 1 if there is an error, 0 if there are only warnings and notes. " +
-		"With --chain and --base the chain of a FILE is followed through the files beside it, as they will be served: no request is made."
+		"With --chain and --base, check follows the chain of a FILE through the files of its directory, as they will be served, and makes no request."
 }
 
 // Validate refuses flags that do not go together.
@@ -46,7 +47,7 @@ func (c *checkCommand) Validate() error {
 	case (c.Digests != "" || c.Save != "" || c.Against != "") && !c.Chain:
 		return errors.New("--digests, --save and --against are for --chain")
 	case c.Digests != "" && (c.Save != "" || c.Against != ""):
-		return errors.New("--digests compares and saves in one: it excludes --save and --against")
+		return errors.New("--digests both compares and saves: it excludes --save and --against")
 	case c.profile() == check.DataReplication && (!c.Chain || !allURLs(c.Sources)):
 		return errors.New("--profile: datareplication is for --chain and URLs, as its links are in HTTP header fields")
 	case c.MaxDocuments < 1:
@@ -63,14 +64,14 @@ func (c *checkCommand) Validate() error {
 			continue
 		}
 		if files++; c.Chain && c.Base == "" {
-			return errors.New("--chain: the chain of a file needs --base, the URL where it will be served")
+			return errors.New("--chain: a file needs --base, the URL where it will be served")
 		}
 		if source == "-" && c.Chain {
-			return errors.New("--chain: standard input has no files beside it")
+			return errors.New("--chain: standard input is no file in a directory, where the chain could be")
 		}
 	}
 	if files > 1 && c.Base != "" && !strings.HasSuffix(c.Base, "/") {
-		return errors.New("--base: of several files it should be the directory, with a slash at the end")
+		return errors.New("--base: for several files, give the URL of their directory, with a slash at the end")
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ type checkRun struct {
 	ofPages   map[string]bool // feeds that pages name
 }
 
-// remembered reads what is known of an earlier run.
+// remembered reads what an earlier run has recorded.
 func (r *checkRun) remembered() (err error) {
 	switch file := cmp.Or(r.Digests, r.Against); {
 	case file != "":
@@ -142,7 +143,7 @@ func (c *checkCommand) profile() check.Profile {
 	return check.RFC5005
 }
 
-// source checks what one argument names. The error is the context's.
+// source checks what one argument names. The only error is that of the context.
 func (r *checkRun) source(arg string) error {
 	switch {
 	case r.Chain && isURL(arg):
@@ -176,7 +177,7 @@ func (r *checkRun) source(arg string) error {
 }
 
 // feedAt returns the feed of the page that an argument names, given the error on it;
-// "" if there is none. A feed of a page that turns out to be a page is none.
+// "" if there is none. It does not go on from a feed that turns out to be a page.
 func (r *checkRun) feedAt(arg string, err error) string {
 	if !isURL(arg) || r.ofPages[arg] {
 		return ""
@@ -195,7 +196,7 @@ func (r *checkRun) feedAt(arg string, err error) string {
 	return feeds[0].Href
 }
 
-// feedOfPage is feedAt for the first document of a chain, given the finding on it.
+// feedOfPage does what feedAt does, given a finding on the first document of a chain.
 func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.Client) string {
 	if f.Code != "not-a-feed" || f.URL != feed || !slices.Contains(r.Sources, feed) { // of a file no request is made
 		return ""
@@ -204,10 +205,10 @@ func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.
 	return r.feedAt(feed, err)
 }
 
-// unreadable says that a file cannot be read; the others are checked.
+// unreadable says that a file cannot be read; the check goes on with the others.
 func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
-	r.say(failure(file, err).Error())
+	r.Say(failure(file, err).Error())
 }
 
 func (r *checkRun) exists(file string) bool {
@@ -219,7 +220,7 @@ func (r *checkRun) exists(file string) bool {
 	return f.Close() == nil
 }
 
-// add keeps the findings on a document, by the name that it was asked for with.
+// add keeps the findings on a document, under the name that the argument has.
 func (r *checkRun) add(found []check.Finding, arg string, err error) {
 	for _, f := range found {
 		if !isURL(arg) {
@@ -262,8 +263,7 @@ func (r *checkRun) base(arg string) string {
 	return base.ResolveReference(&url.URL{Path: filepath.ToSlash(rel)}).String()
 }
 
-// chain checks a whole chain. The documents of a directory go by their files'
-// names.
+// chain checks a whole chain. The documents of a directory are named by their files.
 func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url string) string) error {
 	defer client.CloseIdle()
 	client.Budget.Documents = r.MaxDocuments
@@ -290,7 +290,13 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 func (r *checkRun) print() error {
 	switch {
 	case r.JSON:
-		return printJSON(r.stdout, each(r.found, findingJSON))
+		out := bufio.NewWriter(r.stdout)
+		for _, f := range r.found {
+			if err := printLine(out, findingJSON(f)); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
 	case r.SARIF:
 		var out bytes.Buffer
 		if err := check.WriteSARIF(&out, r.found); err != nil {
@@ -299,11 +305,11 @@ func (r *checkRun) print() error {
 		_, err := r.stdout.Write(harmless(out.Bytes()))
 		return err
 	}
-	p := &page{w: r.stdout}
+	p := newPage(r.stdout)
 	if r.documents > 0 || !r.failed {
 		p.findings(r.found, r.documents)
 	}
-	return p.err
+	return p.Err
 }
 
 // A jsonFinding is a finding in the command's JSON.

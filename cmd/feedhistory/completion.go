@@ -3,14 +3,12 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
-
-//go:generate sh -c "go run . man > feedhistory.1"
-//go:generate sh -c "for shell in bash zsh fish; do go run . completion $shell > feedhistory.$shell; done"
 
 // The verb completion.
 type completionCommand struct {
@@ -26,25 +24,27 @@ func (c *completionCommand) Help() string {
 
 // Run prints the script for a shell.
 func (c *completionCommand) Run(w *world, call *kong.Context) error {
-	out := bufio.NewWriter(w.stdout)
-	verbs := verbsOf(call.Model.Node)
+	s := &completionScript{Writer: bufio.NewWriter(w.stdout), verbs: verbsOf(call.Model.Node), global: call.Model.Flags}
 	switch c.Shell {
 	case "bash":
-		bashCompletion(out, verbs)
+		s.bash()
 	case "zsh":
-		zshCompletion(out, verbs)
+		s.zsh()
 	default:
-		fishCompletion(out, verbs)
+		s.fish()
 	}
-	return out.Flush()
+	return s.Flush()
 }
 
 // A verb is what is completed after its name.
 type verb struct {
 	name, help string
-	parts      []*kong.Node // such as the parts of conformance
+	words      []word       // that can follow it, such as the parts of conformance
 	flags      []*kong.Flag // its own, those of its parts, and those of all verbs
 }
+
+// A word is one that is completed.
+type word struct{ name, help string }
 
 func verbsOf(app *kong.Node) (verbs []verb) {
 	for _, node := range app.Children {
@@ -63,21 +63,79 @@ func verbsOf(app *kong.Node) (verbs []verb) {
 		}
 		add(node.Flags)
 		for _, part := range node.Children {
-			v.parts = append(v.parts, part)
+			v.words = append(v.words, word{part.Name, part.Help})
 			add(part.Flags)
+		}
+		for _, arg := range node.Positional {
+			for _, value := range split(arg.Enum) {
+				v.words = append(v.words, word{name: value})
+			}
 		}
 		add(app.Flags)
 		verbs = append(verbs, v)
 	}
+	others := slices.DeleteFunc(words(verbs), func(w word) bool { return w.name == "help" })
+	for i := range verbs {
+		if verbs[i].name == "help" {
+			verbs[i].words = others
+		}
+	}
 	return verbs
 }
 
-// choices are the values that a flag can have; nil: any.
-func choices(f *kong.Flag) []string {
-	if f.Enum == "" {
-		return nil
+// words are the verbs themselves.
+func words(verbs []verb) (all []word) {
+	for _, v := range verbs {
+		all = append(all, word{v.name, v.help})
 	}
-	return slices.DeleteFunc(strings.Split(f.Enum, ","), func(value string) bool { return value == "" })
+	return all
+}
+
+// split returns the values of an enumeration.
+func split(enum string) []string {
+	return slices.DeleteFunc(strings.Split(enum, ","), func(value string) bool { return value == "" })
+}
+
+// A completionScript is a script in the making.
+type completionScript struct {
+	*bufio.Writer
+	verbs  []verb
+	global []*kong.Flag
+}
+
+func (s *completionScript) print(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// choices yields the flags of verbs that have one of some values: as what comes
+// before the value on the command line, and the values.
+func (s *completionScript) choices() iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for _, v := range s.verbs {
+			for _, f := range v.flags {
+				if values := split(f.Enum); len(values) > 0 && !yield(v.name+" --"+f.Name, values) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// names joins the names of words.
+func names(words []word) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, w.name)
+	}
+	return strings.Join(all, " ")
+}
+
+// flagWords are flags as words.
+func flagWords(flags []*kong.Flag) (words []word) {
+	for _, f := range flags {
+		if !f.Hidden {
+			words = append(words, word{"--" + f.Name, f.Help})
+		}
+	}
+	return words
 }
 
 // oneLine is a help text for a shell, in single quotes.
@@ -85,101 +143,4 @@ func oneLine(text string) string {
 	text, _, _ = strings.Cut(clean(text), ". ")
 	text = strings.NewReplacer("'", "’", "`", "", `\`, "", "[", "(", "]", ")", ":", " -").Replace(strings.TrimSuffix(text, "."))
 	return cut(text, columns)
-}
-
-func bashCompletion(out *bufio.Writer, verbs []verb) {
-	var names []string
-	for _, v := range verbs {
-		names = append(names, v.name)
-	}
-	fmt.Fprintf(out, "# bash completion of feedhistory\n_feedhistory() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"+
-		"\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\treturn\n\tfi\n", strings.Join(names, " "))
-	fmt.Fprint(out, "\tcase \"${COMP_WORDS[1]} $prev\" in\n")
-	for _, v := range verbs {
-		for _, f := range v.flags {
-			if values := choices(f); values != nil {
-				fmt.Fprintf(out, "\t'%s --%s') words='%s' ;;\n", v.name, f.Name, strings.Join(values, " "))
-			}
-		}
-	}
-	fmt.Fprint(out, "\tesac\n\tif [ -n \"$words\" ]; then\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase \"${COMP_WORDS[1]}\" in\n")
-	for _, v := range verbs {
-		var words []string
-		for _, part := range v.parts {
-			words = append(words, part.Name)
-		}
-		for _, f := range v.flags {
-			words = append(words, "--"+f.Name)
-		}
-		if v.name == "completion" {
-			words = append(words, "bash", "zsh", "fish")
-		}
-		fmt.Fprintf(out, "\t%s) words='%s' ;;\n", v.name, strings.Join(words, " "))
-	}
-	fmt.Fprint(out, "\tesac\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"+
-		"\tcase \"$cur\" in -*) ;; *) COMPREPLY+=($(compgen -f -- \"$cur\")) ;; esac\n}\ncomplete -o filenames -F _feedhistory feedhistory\n")
-}
-
-func zshCompletion(out *bufio.Writer, verbs []verb) {
-	fmt.Fprint(out, "#compdef feedhistory\n_feedhistory() {\n\tlocal -a verbs flags values\n\tif (( CURRENT == 2 )); then\n\t\tverbs=(\n")
-	for _, v := range verbs {
-		fmt.Fprintf(out, "\t\t\t'%s:%s'\n", v.name, oneLine(v.help))
-	}
-	fmt.Fprint(out, "\t\t)\n\t\t_describe verb verbs\n\t\treturn\n\tfi\n\tcase \"$words[2] $words[CURRENT-1]\" in\n")
-	for _, v := range verbs {
-		for _, f := range v.flags {
-			if c := choices(f); c != nil {
-				fmt.Fprintf(out, "\t'%s --%s') values=(%s) ;;\n", v.name, f.Name, strings.Join(c, " "))
-			}
-		}
-	}
-	fmt.Fprint(out, "\tesac\n\tif (( $#values )); then\n\t\tcompadd -a values\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
-	for _, v := range verbs {
-		fmt.Fprintf(out, "\t%s)\n", v.name)
-		if len(v.parts) > 0 {
-			fmt.Fprint(out, "\t\tverbs=(\n")
-			for _, part := range v.parts {
-				fmt.Fprintf(out, "\t\t\t'%s:%s'\n", part.Name, oneLine(part.Help))
-			}
-			fmt.Fprint(out, "\t\t)\n")
-		}
-		if v.name == "completion" {
-			fmt.Fprint(out, "\t\tverbs=(bash zsh fish)\n")
-		}
-		fmt.Fprint(out, "\t\tflags=(\n")
-		for _, f := range v.flags {
-			fmt.Fprintf(out, "\t\t\t'--%s:%s'\n", f.Name, oneLine(f.Help))
-		}
-		fmt.Fprint(out, "\t\t);;\n")
-	}
-	fmt.Fprint(out, "\tesac\n\tif [[ $PREFIX == -* ]]; then\n\t\t_describe -o flag flags\n\telse\n"+
-		"\t\t(( $#verbs )) && _describe word verbs\n\t\t_files\n\tfi\n}\ncompdef _feedhistory feedhistory\n")
-}
-
-func fishCompletion(out *bufio.Writer, verbs []verb) {
-	fmt.Fprint(out, "# fish completion of feedhistory\n")
-	for _, v := range verbs {
-		fmt.Fprintf(out, "complete -c feedhistory -n __fish_use_subcommand -f -a %s -d '%s'\n", v.name, oneLine(v.help))
-	}
-	for _, v := range verbs {
-		seen := "-n '__fish_seen_subcommand_from " + v.name + "'"
-		for _, part := range v.parts {
-			fmt.Fprintf(out, "complete -c feedhistory %s -a %s -d '%s'\n", seen, part.Name, oneLine(part.Help))
-		}
-		if v.name == "completion" {
-			fmt.Fprintf(out, "complete -c feedhistory %s -f -a 'bash zsh fish'\n", seen)
-		}
-		for _, f := range v.flags {
-			fmt.Fprintf(out, "complete -c feedhistory %s -l %s", seen, f.Name)
-			if f.Short != 0 {
-				fmt.Fprintf(out, " -s %c", f.Short)
-			}
-			if values := choices(f); values != nil {
-				fmt.Fprintf(out, " -x -a '%s'", strings.Join(values, " "))
-			} else if !f.IsBool() {
-				fmt.Fprint(out, " -r")
-			}
-			fmt.Fprintf(out, " -d '%s'\n", oneLine(f.Help))
-		}
-	}
 }

@@ -14,21 +14,22 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const configHelp = "Settings, in TOML: the name of a flag and its value, such as allow-private = true, for all verbs that have it; " +
-	"in a table that is called like a verb, for that verb. FEEDHISTORY_CONFIG names another file. " +
-	"A flag can also be set by an environment variable, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
-	"The command line goes first, then the environment, then the file."
+const configHelp = "Settings, in TOML: the name of a flag and its value, such as allow-private = true, for all verbs that have the flag; " +
+	"in a table with the name of a verb, for that verb. FEEDHISTORY_CONFIG names another file. " +
+	"An environment variable can also set a flag, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
+	"The command line has precedence over the environment, and the environment over the file."
 
-// A config is what the file of settings and the environment say of flags.
+// A config has the values that the file of settings and the environment give to flags.
 type config struct {
 	file string
 	all  map[string]any
 }
 
-// notSettings are flags that are for one address, and must not go to all.
+// notSettings are flags for one address, which no setting must apply to all.
 var notSettings = []string{"header", "user", "token-env", "help", "version"}
 
-// configFile is where the user's settings are; "" if the system has no place.
+// configFile is the file of the user's settings; "" if the system has no directory for
+// them.
 func configFile() string {
 	if file, ok := os.LookupEnv("FEEDHISTORY_CONFIG"); ok {
 		return file
@@ -48,7 +49,7 @@ func configFile() string {
 	return filepath.Join(dir, "feedhistory", "config.toml")
 }
 
-// readConfig reads the settings; without a file there are none.
+// readConfig reads the settings. Without a file there are none.
 func readConfig() (*config, error) {
 	c := &config{file: configFile()}
 	if c.file == "" {
@@ -56,7 +57,7 @@ func readConfig() (*config, error) {
 	}
 	_, err := toml.DecodeFile(c.file, &c.all)
 	switch parse, ok := errors.AsType[toml.ParseError](err); {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // as another user
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // such as for another user
 		return c, nil
 	case ok:
 		return nil, fmt.Errorf("%s:%d: %s", c.file, parse.Position.Line, parse.Message)
@@ -64,7 +65,7 @@ func readConfig() (*config, error) {
 	return c, err
 }
 
-// Validate implements kong.Resolver: what is no flag is a mistake.
+// Validate implements kong.Resolver. It refuses names that are not those of flags.
 func (c *config) Validate(app *kong.Application) error {
 	verbs := map[string][]*kong.Flag{}
 	var every []*kong.Flag
@@ -127,7 +128,7 @@ func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (a
 	return nil, nil
 }
 
-// setting is a value as the command line has it; of a list, each.
+// setting is a value, or a list of values, as on the command line.
 func setting(value any) any {
 	if list, ok := value.([]any); ok {
 		return slices.Clone(list)

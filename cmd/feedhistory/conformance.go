@@ -10,15 +10,15 @@ import (
 
 // The verb conformance.
 type conformanceCommand struct {
-	Serve     conformanceServeCommand     `cmd:"" help:"Serve every case on the loopback interface, and judge over HTTP."`
-	Run       conformanceRunCommand       `cmd:"" help:"Try a program that reads feeds."`
-	Page      conformancePageCommand      `cmd:"" help:"Make one page of the reports of several runs."`
-	Publisher conformancePublisherCommand `cmd:"" help:"Try whatever publishes a feed."`
+	Serve     conformanceServeCommand     `cmd:"" help:"Serve every case on the loopback interface, and judge results over HTTP."`
+	Run       conformanceRunCommand       `cmd:"" help:"Test a program that reads feeds."`
+	Page      conformancePageCommand      `cmd:"" help:"Make one HTML page from the reports of several runs."`
+	Publisher conformancePublisherCommand `cmd:"" help:"Test a program that publishes a feed."`
 }
 
 // caseFlags choose cases.
 type caseFlags struct {
-	Case   []string `sep:"none" placeholder:"PATTERN" help:"Only the cases of such names, such as walk/archive-* (repeatable)."`
+	Case   []string `sep:"none" placeholder:"PATTERN" help:"Only cases whose names match, such as walk/archive-* (repeatable)."`
 	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents are all of these formats: atom, rss, json."`
 }
 
@@ -42,7 +42,7 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 	return cases, nil
 }
 
-// writeFile makes a file of what a function writes.
+// writeFile makes a file with what a function writes.
 func writeFile(name string, write func(*os.File) error) error {
 	f, err := os.Create(name)
 	if err != nil {

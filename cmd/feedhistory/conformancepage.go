@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"os"
 
@@ -20,14 +20,17 @@ func (c *conformancePageCommand) Help() string {
 
 // Run makes the page.
 func (c *conformancePageCommand) Run(w *world) error {
-	reports := make([]*conformance.Report, len(c.Reports))
-	for i, name := range c.Reports {
+	var reports []*conformance.Report
+	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)
-		if err == nil {
-			err = json.Unmarshal(data, &reports[i])
-		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
+		}
+		for report, err := range jsonLines[*conformance.Report](bytes.NewReader(data)) {
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			reports = append(reports, report)
 		}
 	}
 	return conformance.WritePage(w.stdout, reports...)

@@ -11,33 +11,33 @@ import (
 // The verb conformance publisher.
 type conformancePublisherCommand struct {
 	URL    string        `arg:"" name:"URL" help:"The subscription document's address."`
-	Add    string        `required:"" placeholder:"CMD" help:"Adds an entry. Each CMD is a command line for the shell, with CONFORMANCE_STEP, another number each time, in its environment."`
-	Edit   string        `placeholder:"CMD" help:"Changes an entry that has been published."`
-	Delete string        `placeholder:"CMD" help:"Deletes an entry."`
-	Adds   int           `default:"200" placeholder:"N" help:"Entries to add at most until an archive is closed (default: ${default})."`
+	Add    string        `required:"" placeholder:"CMD" help:"Command that adds an entry. Each CMD is a command line for the shell; its environment has CONFORMANCE_STEP, a number that is new each time."`
+	Edit   string        `placeholder:"CMD" help:"Command that changes an entry that has been published."`
+	Delete string        `placeholder:"CMD" help:"Command that deletes an entry."`
+	Adds   int           `default:"200" placeholder:"N" help:"Add at most N entries until an archive is closed (default: ${default})."`
 	Settle time.Duration `default:"5s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
-	JSON   bool          `name:"json" help:"Print the report as JSON."`
+	JSON   bool          `name:"json" help:"Print JSON Lines (one object a line): the report."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *conformancePublisherCommand) Help() string {
-	return "It adds entries until an archive is closed, and then another, changes one, adds one, and deletes one. After each step it reads all documents, " +
-		"and says which duties hold. Give it a feed for tests: what is added stays there.\n\n" +
-		"The exit status is 1 if anything is not as it must be."
+	return "The test adds entries until an archive is closed, and then until another is; it changes an entry, adds one, and deletes one. After each step it reads all documents " +
+		"and reports which duties hold. Use a feed that is for tests: what is added stays there.\n\n" +
+		"The exit status is 1 if a must is not met."
 }
 
-// Validate refuses what cannot be driven.
+// Validate refuses limits that allow for nothing.
 func (c *conformancePublisherCommand) Validate() error {
 	switch {
 	case c.Adds < 1:
 		return errors.New("--adds: at least 1")
 	case c.Settle <= 0:
-		return errors.New("--settle: more than nothing")
+		return errors.New("--settle: more than 0s")
 	}
 	return checkURL(c.URL)
 }
 
-// Run drives the publisher.
+// Run tests the publisher.
 func (c *conformancePublisherCommand) Run(w *world) error {
 	step := func(line string) func(context.Context) error {
 		if line == "" {
@@ -53,7 +53,7 @@ func (c *conformancePublisherCommand) Run(w *world) error {
 		return err
 	}
 	if c.JSON {
-		err = printJSON(w.stdout, report)
+		err = printLine(w.stdout, report)
 	} else {
 		err = report.WriteText(w.stdout)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory/conformance"
@@ -16,12 +17,12 @@ type conformanceRunCommand struct {
 	Command []string `arg:"" passthrough:"" name:"COMMAND" help:"The program and its arguments, after --. {url} is replaced by the feed's address, {state} by a directory that lasts from poll to poll."`
 
 	Name     string        `placeholder:"NAME" help:"What the report calls the program, such as its name and version (default: the command's)."`
-	Parallel int           `default:"2" placeholder:"N" help:"Cases to try at the same time (default: ${default})."`
+	Parallel int           `default:"2" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Time for one run of the program (default: ${default})."`
-	Warnings bool          `help:"Also show what is not as it should be."`
-	JSON     bool          `name:"json" help:"Print the whole report as JSON."`
+	Warnings bool          `help:"Also show which shoulds are not met."`
+	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
 	Verbose  bool          `short:"v" help:"Show what the program says on standard error."`
-	HTML     string        `name:"html" placeholder:"FILE" help:"Write the report as a page, too."`
+	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
 
 	caseFlags
 }
@@ -30,28 +31,31 @@ type conformanceRunCommand struct {
 func (c *conformanceRunCommand) Help() string {
 	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and ends. ` +
 		`Where it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), these are judged too. ` +
-		"One JSON object a line, each an entry, will do as well. " +
-		"Where {state} is among its arguments it is run once for each poll of a case, and prints all that it has of the feed; " +
-		"without, cases of several polls are left out.\n\n" +
-		"The exit status is 1 if anything is not as it must be."
+		"JSON Lines, with an entry on each line, will do as well. " +
+		"If {state} is among its arguments, the program runs once for each poll of a case, and prints all entries that it has of the feed; " +
+		"otherwise, cases with several polls are left out.\n\n" +
+		"The exit status is 1 if a must is not met."
 }
 
-// Validate refuses what no run can keep to.
+// Validate refuses limits that allow for nothing.
 func (c *conformanceRunCommand) Validate() error {
 	switch {
 	case c.Parallel < 1:
 		return errors.New("--parallel: at least 1")
 	case c.Timeout <= 0:
-		return errors.New("--timeout: more than nothing")
+		return errors.New("--timeout: more than 0s")
 	}
 	return nil
 }
 
-// Run tries the program.
+// Run tests the program.
 func (c *conformanceRunCommand) Run(w *world) error {
 	command := c.Command
-	if len(command) > 0 && command[0] == "--" {
+	switch {
+	case len(command) > 0 && command[0] == "--":
 		command = command[1:]
+	case len(command) > 0 && strings.HasPrefix(command[0], "-"):
+		return usageError("unknown flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
 		return usageError("a program is needed, after --")
@@ -62,7 +66,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 	}
 	var stderr io.Writer
 	if c.Verbose {
-		stderr = w.stderr
+		stderr = w.Stderr
 	}
 	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
 		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),
@@ -88,7 +92,7 @@ func (c *conformanceRunCommand) print(w *world, report *conformance.Report) erro
 		}
 	}
 	if c.JSON {
-		return report.WriteJSON(w.stdout)
+		return printLine(w.stdout, report)
 	}
 	return report.WriteText(w.stdout, c.Warnings)
 }

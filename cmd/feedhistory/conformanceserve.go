@@ -4,22 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/httpserver"
 )
 
 // The verb conformance serve.
 type conformanceServeCommand struct {
-	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to answer for the cases (default: ${default}); port 0 means any free port."`
+	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 means any free port."`
 
 	caseFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *conformanceServeCommand) Help() string {
-	return "Each case is a website at a port of its own, always on the loopback interface. The first page lists their addresses; " +
-		"/cases/NAME/requests tells what a case was asked for, and /cases/NAME/judge judges the JSON that is sent to it."
+	return "Each case is a website on its own port, always on the loopback interface. The first page lists their addresses; " +
+		"/cases/NAME/requests lists the requests that a case has received, and /cases/NAME/judge judges the JSON that is sent to it."
 }
 
 // Run serves until the context ends.
@@ -28,15 +28,15 @@ func (c *conformanceServeCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := httpserver.Listen("--listen", c.Listen)
 	if err != nil {
-		return errors.New("--listen: " + listenProblem(err))
+		return err
 	}
 	server, err := conformance.NewServer(cases)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer server.Close()
-	w.say(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
-	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.stderr, nil)))
+	w.Tell(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
+	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.Stderr, nil)))
 }

@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// passwordVariable is where the password of --user is: on a command line others
-// could see it.
+// passwordVariable has the password of --user, which others could see on a command
+// line.
 const passwordVariable = "FEEDHISTORY_PASSWORD"
 
-// The flags of what a server wants to be told. It goes to the origin of the
-// address only.
+// The flags for logging in. What they have goes only to the origin of the address.
 type credentials struct {
 	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc' (repeatable)."`
 	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
@@ -65,7 +64,7 @@ func (c *credentials) read() error {
 	return nil
 }
 
-// header is what the clients of the protocols ask for the fields.
+// header returns the function by which the clients of the protocols get the fields.
 func (c *credentials) header() func(context.Context, string) (http.Header, error) {
 	if c.fields == nil {
 		return nil

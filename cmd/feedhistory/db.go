@@ -7,31 +7,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/feedhistory/feedhistory/internal/postgres"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// The flag of the verbs that have to do with mirrored feeds.
+// The flag of the verbs that work on mirrored feeds.
 type database struct {
-	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where feeds are mirrored: a file, or the postgres:// URL of a database (default: ${db})."`
+	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
 
 	reading bool // nothing is to be written
 }
 
-// defaultDB is where feeds are mirrored if nobody says otherwise: among the
-// user's data, in the place that the system has for them. "" if it has none.
+// defaultDB is where feeds are mirrored by default: in the system's directory for
+// the user's data; "" if there is none.
 func defaultDB() string {
 	dir := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(dir) {
@@ -61,31 +59,26 @@ func dataDir() string {
 	return dir
 }
 
-// name is the database for people: without a password.
+// name is what messages call the database: its URL has no password.
 func (d *database) name() string {
 	if !d.isPostgres() {
 		return d.DB
 	}
-	if u, err := url.Parse(d.DB); err == nil {
-		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	}
-	return "the PostgreSQL database"
+	return postgres.Name(d.DB)
 }
 
-func (d *database) isPostgres() bool {
-	return strings.HasPrefix(d.DB, "postgres://") || strings.HasPrefix(d.DB, "postgresql://")
-}
+func (d *database) isPostgres() bool { return postgres.IsURL(d.DB) }
 
 // An openStore is a store with the database that it is in.
 type openStore struct {
 	*sqlstore.Store
 	db   *sql.DB
-	file string      // that was opened as one nobody writes to; "" if there is none
-	info os.FileInfo // of that
+	file string      // that was opened on the assumption that nobody writes to it; "" if none was
+	info os.FileInfo // of that file
 }
 
-// Close closes the database. The error says that somebody did write to a file
-// that was opened as one nobody writes to.
+// Close closes the database. It returns an error if somebody wrote to a file that
+// was opened on the assumption that nobody does.
 func (s *openStore) Close() error {
 	err := s.db.Close()
 	if s.file == "" {
@@ -93,12 +86,12 @@ func (s *openStore) Close() error {
 	}
 	info, failed := os.Stat(s.file)
 	if failed == nil && (!info.ModTime().Equal(s.info.ModTime()) || info.Size() != s.info.Size()) || hasLog(s.file) {
-		failed = errors.New(s.file + ": it was written to meanwhile, so that what was read may be wrong: do it again")
+		failed = errors.New(s.file + ": another process wrote to it meanwhile, so what was read may be wrong; run the command again")
 	}
 	return errors.Join(err, failed)
 }
 
-// create opens the database, and makes it if it is not there.
+// create opens the database, and makes it if there is none.
 func (d *database) create(w *world) (*openStore, error) {
 	if err := d.locate(); err != nil {
 		return nil, err
@@ -111,7 +104,7 @@ func (d *database) create(w *world) (*openStore, error) {
 	return d.connect(w.ctx)
 }
 
-// open opens a database that is there.
+// open opens a database that must exist.
 func (d *database) open(w *world) (*openStore, error) {
 	if err := d.find(); err != nil {
 		return nil, err
@@ -119,7 +112,7 @@ func (d *database) open(w *world) (*openStore, error) {
 	return d.connect(w.ctx)
 }
 
-// find locates a database that must be there.
+// find locates a database that must exist.
 func (d *database) find() error {
 	if err := d.locate(); err != nil || d.isPostgres() {
 		return err
@@ -130,8 +123,8 @@ func (d *database) find() error {
 	return nil
 }
 
-// read opens a database that is there, and writes nothing to it, unless an
-// earlier program has made it: then it is brought up to date.
+// read opens a database that must exist for reading. It writes to it only to bring
+// the schema of an earlier version up to date.
 func (d *database) read(w *world) (store *openStore, err error) {
 	if err := d.find(); err != nil {
 		return nil, err
@@ -143,7 +136,7 @@ func (d *database) read(w *world) (store *openStore, err error) {
 	}
 	if errors.Is(err, sqlstore.ErrOutdated) {
 		if store, err = d.connect(w.ctx); err != nil {
-			err = fmt.Errorf("%w; an earlier feedhistory has made it, and it has to be brought up to date before it can be read", err)
+			err = fmt.Errorf("%w; an earlier version of feedhistory made it, and it must be brought up to date before it can be read", err)
 		}
 		return store, err
 	}
@@ -151,10 +144,10 @@ func (d *database) read(w *world) (store *openStore, err error) {
 	return store, d.failure(err)
 }
 
-// readFile opens a file for reading. At first no other file is made: it may
-// be another program's. Then SQLite may make what it reads a log by, which it
-// removes again, so that others may write meanwhile; where it cannot, as the
-// directory is read-only, the first way will do.
+// readFile opens a file for reading. At first it makes no other file, because this
+// one may be another program's. Then it lets SQLite make the file that it needs to
+// read a log, and removes later, so that others can write meanwhile. In a read-only
+// directory, where SQLite cannot make one, the first way has to do.
 func (d *database) readFile(ctx context.Context) (*openStore, error) {
 	info, err := os.Stat(d.DB)
 	if err == nil && info.IsDir() {
@@ -216,10 +209,10 @@ func (d *database) openStore(
 	return &openStore{Store: store, db: db}, nil
 }
 
-// locate fills in where the database is if it was not said.
+// locate fills in the default place of the database.
 func (d *database) locate() error {
 	if d.DB = cmp.Or(d.DB, defaultDB()); d.DB == "" {
-		return usageError("--db: the system has no place for a user's data, so say where the database is")
+		return usageError("--db: this system has no directory for a user's data, so say where the database is")
 	}
 	if isURL(d.DB) && !d.isPostgres() {
 		return usageError("--db: a file, or a postgres:// URL")
@@ -227,8 +220,8 @@ func (d *database) locate() error {
 	return nil
 }
 
-// connect opens the database for reading and writing. A file is read first, so
-// that one which is another program's is not touched.
+// connect opens the database for reading and writing. It reads a file first, so as
+// not to touch one that is another program's.
 func (d *database) connect(ctx context.Context) (*openStore, error) {
 	driver, dialect := d.driver()
 	source := d.DB
@@ -242,7 +235,7 @@ func (d *database) connect(ctx context.Context) (*openStore, error) {
 	return store, d.failure(err)
 }
 
-// checkFile refuses a file that is there and another program's.
+// checkFile refuses a file of another program.
 func (d *database) checkFile(ctx context.Context) error {
 	switch info, err := os.Stat(d.DB); {
 	case err != nil || info.Size() == 0:
@@ -263,6 +256,7 @@ func (d *database) checkFile(ctx context.Context) error {
 // An unknownError is a feed that is not in the database.
 type unknownError struct{ feed, db string }
 
+// Error names the feed and the database.
 func (e *unknownError) Error() string {
 	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
 }
@@ -272,8 +266,8 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-// unknown says of an error that the feed an argument names is not there, or
-// what else is wrong.
+// unknown turns an error into a message: that the database does not have the feed
+// that an argument names, or what else is wrong.
 func (d *database) unknown(arg string, err error) error {
 	if errors.Is(err, mirror.ErrNotFound) {
 		return &unknownError{withoutUser(arg), d.name()}
@@ -281,11 +275,12 @@ func (d *database) unknown(arg string, err error) error {
 	return d.failure(err)
 }
 
-// failure says what is wrong with the database, if the error is its own.
+// failure turns an error of the database into a message; it returns others as they
+// are.
 func (d *database) failure(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && d.reading && e.Code()&0xff == sqlite3.SQLITE_READONLY {
-		return errors.New(d.name() + ": the file cannot be read as it is: its log (-wal) is to be taken in first, and that needs " +
-			"the right to write; copy both to a directory of your own")
+		return errors.New(d.name() + ": the file cannot be read, because its log (-wal) has to be merged first, which needs " +
+			"the right to write; copy both files to a directory of your own")
 	}
 	if what := storeProblem(err); what != "" {
 		return errors.New(d.name() + ": " + what)
@@ -297,11 +292,11 @@ func (d *database) failure(err error) error {
 }
 
 // storeProblem says what is wrong with a database, and what to do; "" if the
-// error is none of a database.
+// error is not one of a database.
 func storeProblem(err error) string {
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
-		return "this is another program's database, and has been left as it was"
+		return "this is another program's database; it was not changed"
 	case errors.Is(err, errDirectory):
 		return "the file cannot be opened: it is a directory"
 	case errors.Is(err, sqlstore.ErrNone):
@@ -311,21 +306,13 @@ func storeProblem(err error) string {
 		return sqliteProblem(e)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return postgresProblem(e)
+		return postgres.Problem(e.Code, e.Message)
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		what := "this is no URL of a PostgreSQL database"
-		if why := errors.Unwrap(e); why != nil {
-			what += ": " + why.Error()
-		}
-		return what // the error's own text has the URL
+		return postgres.Malformed(e)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		what := "the server cannot be reached"
-		if e, ok := errors.AsType[*net.OpError](err); ok {
-			what += ": " + e.Err.Error()
-		}
-		return what + "; is it running, and is the address right?"
+		return postgres.Unreachable(err)
 	}
 	return ""
 }
@@ -333,33 +320,19 @@ func storeProblem(err error) string {
 func sqliteProblem(e *sqlite.Error) string {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return "the disk is full; nothing that was stored is lost: make room, and go on"
+		return "the disk is full; nothing that was stored is lost: make room, and run the command again"
 	case sqlite3.SQLITE_NOTADB:
-		return "this is not a database of feedhistory's: another file?"
+		return "this file is not a database"
 	case sqlite3.SQLITE_CORRUPT:
 		return "the file is damaged; sqlite3's .recover may help: " + e.Error()
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return "the file cannot be opened; is it, or its directory, another user's?"
+		return "the file cannot be opened; does it, or its directory, belong to another user?"
 	case sqlite3.SQLITE_READONLY:
-		return "the file cannot be written to; is it, or its directory, another user's?"
+		return "the file cannot be written to; does it, or its directory, belong to another user?"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return "another process holds the database; try again later"
 	case sqlite3.SQLITE_IOERR:
-		return "the disk does not work: " + e.Error()
+		return "the disk has failed: " + e.Error()
 	}
 	return e.Error()
-}
-
-func postgresProblem(e *pgconn.PgError) string {
-	switch e.Code {
-	case "53100":
-		return "the server's disk is full; nothing that was stored is lost: make room, and go on"
-	case "28P01", "28000":
-		return "the server refuses the user or the password"
-	case "3D000":
-		return "there is no such database on the server; createdb makes one"
-	case "42501":
-		return "the user has no right to do this: " + e.Message
-	}
-	return e.Message
 }

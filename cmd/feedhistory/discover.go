@@ -9,9 +9,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// feedsOf returns the feeds of the page at an address, given the error that
-// reading it has ended with: those that it names, else those at the well-known
-// places; nil if the error is another one, or there are none.
+// feedsOf returns the feeds of the page at an address, given the error of reading it:
+// those that it names, else those at the well-known places; nil if the error is
+// another one, or there are none.
 func feedsOf(ctx context.Context, client *feedhistory.Client, address string, err error) feedhistory.Links {
 	page, ok := errors.AsType[*feedhistory.NotFeedError](err)
 	if !ok || !page.Page {
@@ -35,9 +35,9 @@ func feedsOf(ctx context.Context, client *feedhistory.Client, address string, er
 
 // tellFeeds says which feed of a page is read, and which others it has.
 func (w *world) tellFeeds(page string, feeds feedhistory.Links) {
-	w.tell(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
+	w.Tell(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
 	for _, other := range feeds[1:] {
-		w.tell(otherFeed(other))
+		w.Tell(otherFeed(other))
 	}
 }
 

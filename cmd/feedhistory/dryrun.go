@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A dryRun is an Output in which what is published goes nowhere: it stands above
-// what is there.
+// A dryRun is an Output in which what is published goes nowhere. Readers find it in
+// front of what is there.
 type dryRun struct {
 	publish.Output
 	put     map[string][]byte
@@ -62,11 +62,26 @@ type dryFile struct {
 	size int64
 }
 
+// Stat implements fs.File.
 func (f *dryFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *dryFile) Close() error               { return nil }
-func (f *dryFile) Name() string               { return f.name }
-func (f *dryFile) Size() int64                { return f.size }
-func (f *dryFile) Mode() fs.FileMode          { return 0o444 }
-func (f *dryFile) ModTime() time.Time         { return time.Time{} }
-func (f *dryFile) IsDir() bool                { return false }
-func (f *dryFile) Sys() any                   { return nil }
+
+// Close implements fs.File.
+func (f *dryFile) Close() error { return nil }
+
+// Name implements fs.FileInfo.
+func (f *dryFile) Name() string { return f.name }
+
+// Size implements fs.FileInfo.
+func (f *dryFile) Size() int64 { return f.size }
+
+// Mode implements fs.FileInfo.
+func (f *dryFile) Mode() fs.FileMode { return 0o444 }
+
+// ModTime implements fs.FileInfo.
+func (f *dryFile) ModTime() time.Time { return time.Time{} }
+
+// IsDir implements fs.FileInfo.
+func (f *dryFile) IsDir() bool { return false }
+
+// Sys implements fs.FileInfo.
+func (f *dryFile) Sys() any { return nil }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"bufio"
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,15 +17,15 @@ import (
 // The verb entries.
 type entriesCommand struct {
 	database
-	URL     string `arg:"" optional:"" name:"URL" help:"The feed; without it: all feeds."`
-	Feed    string `placeholder:"URL" help:"Likewise."`
-	Since   moment `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   moment `placeholder:"TIME" help:"Only entries from before this time."`
-	Search  string `placeholder:"WORDS" help:"Only entries that have all of the words in their title or content."`
-	Deleted bool   `help:"Also entries that are no longer part of their feed."`
-	Limit   int    `placeholder:"N" help:"As many at most."`
-	Long    bool   `short:"l" help:"Show several lines of each entry: when, its id and its link."`
-	JSON    bool   `name:"json" help:"Print a JSON object for each entry, one a line."`
+	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
+	Feed    []string `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
+	Since   moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   moment   `placeholder:"TIME" help:"Only entries from before this time."`
+	Search  string   `placeholder:"WORDS" help:"Only entries with all of the words in their title or content."`
+	Deleted bool     `help:"Also show entries that are no longer part of their feed."`
+	Limit   int      `placeholder:"N" help:"Show at most N entries."`
+	Long    bool     `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
+	JSON    bool     `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
 
@@ -33,15 +34,13 @@ type entriesCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *entriesCommand) Help() string {
-	return "Entries come newest first: by when they were updated, else published, else mirrored. " +
-		"Each is a line: its day, its title and its id, by which feedhistory entry shows it as text; feedhistory export has them all."
+	return "The newest entries come first, by the time when they were updated, else published, else mirrored. " +
+		"Each is on a line with its day, its title and its id, with which feedhistory entry shows it as text. feedhistory export prints them with their content."
 }
 
-// Validate refuses what no entry could fit.
+// Validate refuses flags that exclude each other.
 func (c *entriesCommand) Validate() error {
 	switch {
-	case c.URL != "" && c.Feed != "":
-		return errors.New("--feed: one feed, and there is an URL already")
 	case c.Limit < 0:
 		return errors.New("--limit: at least 1")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
@@ -54,82 +53,90 @@ func (c *entriesCommand) Validate() error {
 
 // Run shows the entries.
 func (c *entriesCommand) Run(w *world) (err error) {
-	c.URL = cmp.Or(c.URL, c.Feed)
 	store, err := c.read(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	feeds, err := c.feeds(w.ctx, store)
+	if err != nil {
+		return err
+	}
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
-	}
-	if c.URL != "" {
-		query.Feed = feedName(c.URL)
-		if _, err := store.Feed(w.ctx, query.Feed); err != nil {
-			return c.unknown(c.URL, err)
-		}
 	}
 	pager := &pager{Writer: w.stdout}
 	if !c.JSON {
 		pager = c.pager(w)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(&page{w: out}, store.Entries(w.ctx, query))
+	err = c.show(newPage(out), entriesOfFeeds(w.ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
 	return unlessLeft(errors.Join(c.failure(err), out.Flush(), pager.Close()))
 }
 
-func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error]) error {
+// feeds returns the feeds that are asked for, each once. The mirror must have them.
+func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
+	for _, url := range slices.Concat(c.URLs, c.Feed) {
+		name := feedName(url)
+		if _, err := store.Feed(ctx, name); err != nil {
+			return nil, c.unknown(url, err)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// show shows the entries, each with its feed if there are several.
+func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error], several bool) error {
 	n := 0
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
 		n++
-		if err := c.add(p, r); err != nil {
+		if err := c.add(p, r, several); err != nil {
 			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
 		}
 	}
 	if n == 0 && !c.JSON && !c.Enclosures {
-		p.line("There is no such entry.")
+		p.Line("There is no such entry.")
 	}
-	return p.err
+	return p.Err
 }
 
-func (c *entriesCommand) add(p *page, r *mirror.Record) error {
+func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
+	if c.JSON {
+		return printRecord(p.W, r)
+	}
 	e, err := r.Entry()
 	if err != nil {
 		return err
-	}
-	if c.JSON {
-		record, err := recordOf(r)
-		if err != nil {
-			return err
-		}
-		return printLine(p.w, record)
 	}
 	if c.Enclosures {
 		return p.enclosures(e)
 	}
 	if !c.Long {
 		p.entryLine(e, r)
-		return p.err
+		return p.Err
 	}
 	p.entry(e)
-	if c.URL == "" {
-		p.para("      ", "      ", "of "+r.Feed)
+	if several {
+		p.Para("      ", "      ", "of "+r.Feed)
 	}
 	if d := deletionOf(r); d.Deleted {
-		p.para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
+		p.Para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
 	}
-	p.line("")
-	return p.err
+	p.Line("")
+	return p.Err
 }
 
-// deletionOf says since when an entry is no longer part of its feed: as its
-// tombstone has it, else as the mirror found.
+// deletionOf says since when an entry is no longer part of its feed: the time of its
+// tombstone, else the time when the mirror noticed.
 func deletionOf(r *mirror.Record) publish.RecordDeletion {
 	switch {
 	case r.State == mirror.Live:

@@ -18,8 +18,8 @@ import (
 type entryCommand struct {
 	database
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
-	Feed string `placeholder:"URL" help:"The feed that has it, if several have an entry with this id."`
-	JSON bool   `name:"json" help:"Print a JSON object."`
+	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
+	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
 	pagerFlags
 }
@@ -35,22 +35,18 @@ func (c *entryCommand) Run(w *world) (err error) {
 	if err != nil {
 		return c.failure(err)
 	}
+	if c.JSON {
+		return printRecord(w.stdout, r)
+	}
 	e, err := r.Entry()
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		record, err := recordOf(r)
-		if err != nil {
-			return err
-		}
-		return printLine(w.stdout, record)
-	}
 	out := c.pager(w)
 	buffered := bufio.NewWriter(out)
-	p := &page{w: buffered}
+	p := newPage(buffered)
 	p.article(e, r)
-	return unlessLeft(errors.Join(p.err, buffered.Flush(), out.Close()))
+	return unlessLeft(errors.Join(p.Err, buffered.Flush(), out.Close()))
 }
 
 // find looks for the entry in the feeds.
@@ -75,7 +71,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 		case err != nil:
 			return nil, err
 		case r != nil && found != nil:
-			return nil, usageError("several feeds have such an entry: give one with --feed: " + found.Feed + ", " + feed)
+			return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + found.Feed + ", " + feed)
 		case r != nil:
 			found = r
 		}
@@ -87,7 +83,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 }
 
 // recordWith returns an entry with its content; nil if the feed has none with the
-// id, or only knows that it was deleted.
+// id, or knows only that it was deleted.
 func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
 	known, err := store.Records(ctx, feed, []string{id})
 	if err != nil || known[id] == nil {
@@ -102,46 +98,46 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 	return nil, nil
 }
 
-// article shows an entry as text to be read.
+// article shows an entry as text.
 func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	title := e.Title().Plain()
 	if clean(title) == "" {
 		title = "(no title)"
 	}
-	p.para("", "", title)
-	p.line("")
-	p.field("feed", r.Feed)
-	p.field("id", idText(e))
+	p.Para("", "", title)
+	p.Line("")
+	p.Field("feed", r.Feed)
+	p.Field("id", idText(e))
 	if item, _ := e.Decode(); item != nil {
 		var names []string
 		for _, a := range item.Authors {
 			names = append(names, a.Name)
 		}
-		p.field("by", strings.Join(names, ", "))
+		p.Field("by", strings.Join(names, ", "))
 	}
-	p.field("published", timeText(e.Published))
-	p.field("updated", timeText(e.Updated))
+	p.Field("published", timeText(e.Published))
+	p.Field("updated", timeText(e.Updated))
 	for _, link := range e.Links {
 		switch link.Rel {
 		case feedhistory.RelAlternate:
-			p.field("link", link.Href)
+			p.Field("link", link.Href)
 		case feedhistory.RelEnclosure:
-			p.field("file", link.Href)
+			p.Field("file", link.Href)
 		}
 	}
 	if d := deletionOf(r); d.Deleted {
-		p.field("deleted", timeText(d.When))
+		p.Field("deleted", timeText(d.When))
 	}
 	text := e.Content().Plain()
 	if strings.TrimSpace(text) == "" {
 		text = e.Summary().Plain()
 	}
-	empty := true // what the last line was
-	p.line("")
+	empty := true // whether the last line was
+	p.Line("")
 	for line := range strings.Lines(text) {
 		blank := clean(line) == ""
 		if !blank || !empty {
-			p.para("", "", line)
+			p.Para("", "", line)
 		}
 		empty = blank
 	}
@@ -157,7 +153,7 @@ func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
 		title = "(deleted) " + title
 	}
 	title = cut(title, entryTitle)
-	p.line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
+	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
 }
 
 // entryTitle is how many columns a title has.

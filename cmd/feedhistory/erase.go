@@ -19,17 +19,17 @@ import (
 type eraseCommand struct {
 	database
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
-	Feed string   `placeholder:"URL" help:"The mirrored feed that has them, if several do."`
-	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory; and from the mirror, if --db or FEEDHISTORY_DB is given."`
+	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
+	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom or feed.rss)."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *eraseCommand) Help() string {
-	return "For when the law wants it: the entries are gone then with all their versions, for good. " +
-		"The mirror keeps their ids, so that it never stores them again; the database is written anew, without their bytes.\n\n" +
-		"Published archives that have one of them get other addresses, and so do all that follow. Nobody is told: " +
-		"to tell readers who keep copies, publish the deletion first. Backups are yours to look after."
+	return "This is for legal reasons. It removes the entries with all their versions, for good. " +
+		"The mirror keeps their ids, so that it never stores them again; the database is rewritten without their bytes.\n\n" +
+		"Published archives that have one of them get new addresses, and so do all later ones. Readers are not told: " +
+		"if they keep copies, publish the deletion first. Backups are not changed."
 }
 
 // Validate refuses flags that do not go together.
@@ -43,18 +43,18 @@ func (c *eraseCommand) Validate() error {
 	return nil
 }
 
-// Run erases the entries: first where they are published.
+// Run erases the entries, first where they are published.
 func (c *eraseCommand) Run(w *world) error {
-	p := &page{w: w.asides()}
+	p := newPage(w.Asides())
 	if c.Out != "" {
 		if err := c.published(p); err != nil {
 			return err
 		}
 		if c.DB == "" {
-			return p.err
+			return p.Err
 		}
 	}
-	return errors.Join(c.mirrored(w, p), p.err)
+	return errors.Join(c.mirrored(w, p), p.Err)
 }
 
 // mirrored erases them from the mirror.
@@ -83,9 +83,9 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 		}
 	}
 	if err := store.Scrub(w.ctx); err != nil {
-		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; do the same again", c.failure(err))
+		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; run the same command again", c.failure(err))
 	}
-	p.para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("several feeds have the entry " + id + ": say which by --feed: " + strings.Join(found, " "))
+	return "", usageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
 }
 
 // published erases them from what is published.
@@ -142,7 +142,7 @@ func (c *eraseCommand) published(p *page) error {
 	case errors.As(err, &entry) && errors.Is(err, publish.ErrNotPublished):
 		return fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
 	case errors.Is(err, publish.ErrLocked):
-		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
+		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
 	case err != nil:
 		return err
 	}
@@ -150,21 +150,21 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
 	tell := func(what string, names, without []string) {
 		for _, name := range names {
 			if !slices.Contains(without, name) {
-				p.para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
+				p.Para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
 			}
 		}
 	}
-	tell("is gone: remove it where the site is deployed, and from caches", before, after)
+	tell("is gone: remove it from the deployed site and from caches", before, after)
 	tell("is new", after, before)
 	return nil
 }
 
-// publisher returns the Publisher of what is in the directory: where it is served
-// stands in the subscription document.
+// publisher returns the Publisher of what is in the directory. The subscription
+// document says where that is served.
 func (c *eraseCommand) publisher() (*publish.Publisher, error) {
 	out := publish.Dir{Path: c.Out}
 	names := []string{"feed.atom", "feed.rss"}
@@ -182,7 +182,7 @@ func (c *eraseCommand) publisher() (*publish.Publisher, error) {
 		self, _ := doc.Links.Rel(feedhistory.RelSelf)
 		base, ok := strings.CutSuffix(self.Href, "/"+name)
 		if !ok {
-			return nil, fmt.Errorf("%s: it does not say where it is served (a link rel=self)", path.Join(c.Out, name))
+			return nil, fmt.Errorf("%s: no link rel=self says where it is served", path.Join(c.Out, name))
 		}
 		return &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format}, nil
 	}

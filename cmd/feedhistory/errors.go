@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// detail says what an error is about without the URL: that is named beside.
+// detail describes an error without the URL, which messages name elsewhere.
 func detail(err error) string {
 	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
 		return "the document is larger than " + sizeText(e.Max)
@@ -30,14 +30,14 @@ func detail(err error) string {
 	return feedhistory.Describe(err)
 }
 
-// advice says what to do about a gap, with the flag that does it.
+// advice says what to do about a gap, with the flag to use.
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
 	switch {
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (sync --quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
-		return "run the same command again: it goes on there"
+		return "run the same command again: it continues there"
 	case g.Reason == feedhistory.ReasonBudget:
 		s += " (--max-documents, --max-bytes)"
 	case isTooLarge(g.Err):
@@ -83,8 +83,7 @@ func failure(arg string, err error) error {
 	return said
 }
 
-// withoutUser takes a user and password out of a URL, so that they are not
-// shown.
+// withoutUser removes the user and password from a URL that is to be shown.
 func withoutUser(arg string) string {
 	if u, err := url.Parse(arg); err == nil && u.User != nil {
 		u.User = nil
@@ -93,8 +92,8 @@ func withoutUser(arg string) string {
 	return arg
 }
 
-// remedy says what to do about an error of the first document; "" if the error
-// itself says it.
+// remedy says what to do about an error of the first document; "" if the error says
+// it itself.
 func remedy(err error) string {
 	if isPrivate(err) {
 		return "use --allow-private if you mean it"
@@ -151,7 +150,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 	return "check the address"
 }
 
-const tooLargeRemedy = "allow for more with --max-document-bytes if you trust the publisher"
+const tooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
 
 // isTooLarge reports whether a document has more bytes than are allowed.
 func isTooLarge(err error) bool {
@@ -166,11 +165,11 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusNotFound:
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
-		return "the server does not let you read it: log in with --user, --token-env, --header or --netrc"
+		return "the server requires a login: use --user, --token-env, --header or --netrc"
 	case e.Status == http.StatusProxyAuthRequired:
-		return "the proxy wants a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+		return "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
 	case e.Status == http.StatusForbidden:
-		return "the server does not let you read it"
+		return "the server refuses access"
 	case e.Status == http.StatusTooManyRequests, e.Status >= 500:
 		return "try again later"
 	}

@@ -22,30 +22,30 @@ type exportCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
 	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
-	Raw     bool     `help:"Of jsonl: all that the mirror knows, as import reads it."`
-	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Of greader and nextcloud: read (the default) or unread."`
-	Starred bool     `help:"Of greader and nextcloud: star the entries."`
-	Deleted bool     `help:"Of jsonl: also entries that are no longer part of their feed, as deletions."`
+	Raw     bool     `help:"With jsonl: everything that the mirror knows, as import reads it."`
+	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: read (the default) or unread."`
+	Starred bool     `help:"With greader and nextcloud: star the entries."`
+	Deleted bool     `help:"With jsonl and csv: also entries that are no longer part of their feed, as deletions."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *exportCommand) Help() string {
-	return "With json, atom and rss there must be one URL. A feed is marked as complete where its history is whole; " +
-		"elsewhere entries of its own tell readers what is missing.\n\n" +
-		"In csv, an apostrophe stands before what a spreadsheet would take for a formula."
+	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
+		"otherwise, additional entries tell readers what is missing.\n\n" +
+		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
 }
 
-// Validate refuses what no single document can have.
+// Validate refuses flags that do not fit the format.
 func (c *exportCommand) Validate() error {
 	switch {
 	case slices.Contains([]string{"json", "atom", "rss"}, c.Format) && len(c.URLs) != 1:
 		return errors.New("--format " + c.Format + ": give one feed's URL")
 	case c.Format != "jsonl" && c.Format != "csv" && c.Deleted:
-		return errors.New("--deleted is for jsonl and csv: a feed tells of deletions anyway, a list of feeds has no entries, and readers import none")
+		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
 	case c.Format != "jsonl" && c.Raw:
 		return errors.New("--raw is for jsonl")
 	case c.Deleted && c.Raw:
-		return errors.New("--raw has what is deleted anyway")
+		return errors.New("--raw includes deletions anyway")
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func (c *exportCommand) Run(w *world) (err error) {
 	return errors.Join(c.failure(err), out.Flush())
 }
 
-// feeds returns the feeds that are asked for. Those that are given must be
-// there, before anything is printed.
+// feeds returns the feeds that are asked for. It fails, before anything is printed,
+// if the mirror does not have one that is given.
 func (c *exportCommand) feeds(w *world, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
 	if len(c.URLs) == 0 {
 		return store.Feeds(w.ctx, mirror.FeedQuery{}), nil
@@ -111,7 +111,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		}
 		feed := opml.Outline{Text: clean(f.Title), URL: f.URL}
 		if f.Address != "" {
-			feed.URL = f.Address // others have no way to know
+			feed.URL = f.Address // programs that read the list cannot know that it moved
 		}
 		if head, e := f.Document(); e == nil {
 			site, _ := head.Links.Rel(feedhistory.RelAlternate)
@@ -125,7 +125,15 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 // exportLines writes the entries as lines.
 func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
 	if c.Raw {
-		return exportRaw(ctx, out, store, feeds)
+		keys, err := c.keyring()
+		if err != nil {
+			return err
+		}
+		private, err := keys.private()
+		if err != nil {
+			return err
+		}
+		return exportRaw(ctx, out, store, feeds, private)
 	}
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
@@ -138,8 +146,8 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	return nil
 }
 
-// records yields the entries, of the feeds that are given one after the other; of
-// one that is no longer part of its feed, the deletion.
+// records yields the entries, feed by feed; for an entry that is no longer part of
+// its feed, the deletion.
 func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Record, error] {
 	queries := []mirror.Query{{Deleted: c.Deleted}}
 	if len(c.URLs) > 0 {
@@ -174,7 +182,7 @@ func exportRecord(r *mirror.Record) (*publish.Record, error) {
 	return record, nil
 }
 
-// exportObject writes the one feed as one object, which is in memory as a whole.
+// exportObject writes the feed as one object, which it builds in memory.
 func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
 	for f, err := range feeds {
 		if err != nil {
@@ -197,7 +205,7 @@ func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds it
 			return err
 		}
 		j.Deleted = each(deleted, tombstoneJSON)
-		return printJSON(w, j)
+		return printLine(w, j)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportFeed writes the one feed as History.Document has it, in Atom or RSS, entry
-// by entry: at no time are more in memory than fit a batch.
+// exportFeed writes the feed as History.Document does, in Atom or RSS. It never has
+// more than one batch of entries in memory.
 func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err != nil {
@@ -28,13 +28,12 @@ func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter
 	return nil
 }
 
-// A feedExport is one long document, written as many short ones with the
-// same head: of each but the first the head is left out, and of each but the
-// last the end.
+// A feedExport is one long document, written as many short ones with the same head:
+// the head is left out of each but the first, and the end of each but the last.
 type feedExport struct {
 	w    io.Writer
 	doc  *feedhistory.Document // the head, and a batch of entries
-	head []byte                // what is to be left out
+	head []byte                // the beginning to leave out
 
 	format feedhistory.Format
 	end    string // of the document
@@ -60,7 +59,7 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	}
 	a.doc.Complete = f.Verdict == feedhistory.Whole
 	if a.doc.Updated.IsZero() {
-		a.doc.Updated = f.Changed.UTC() // or each head would have a time of its own
+		a.doc.Updated = f.Changed.UTC() // or the heads would differ in their times
 	}
 	missing := a.doc.Entries
 	a.doc.Entries = nil
@@ -71,7 +70,7 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	if _, err := w.Write(text); err != nil {
 		return nil, err
 	}
-	a.doc.Deleted = nil // as has been said
+	a.doc.Deleted = nil // which the first head has
 	if a.head, err = a.render(); err != nil {
 		return nil, err
 	}
@@ -126,7 +125,7 @@ func (a *feedExport) flush() error {
 	return err
 }
 
-// render returns the document as it is now, without its end.
+// render returns the document with the current batch, without its end.
 func (a *feedExport) render() ([]byte, error) {
 	var b bytes.Buffer
 	write := feedhistory.WriteAtom

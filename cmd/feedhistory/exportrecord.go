@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -8,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// recordOf is a mirrored entry as all verbs print it; of one that is no longer part
-// of its feed it is the deletion, with what is known of it.
+// recordOf is a mirrored entry as all verbs print it. For one that is no longer part
+// of its feed it is the deletion, with what is known of the entry.
 func recordOf(r *mirror.Record) (*publish.Record, error) {
 	e, err := r.Entry()
 	if err != nil {
@@ -18,6 +19,15 @@ func recordOf(r *mirror.Record) (*publish.Record, error) {
 	record := publish.NewRecord(e)
 	record.Feed, record.Deleted = r.Feed, deletionOf(r)
 	return record, nil
+}
+
+// printRecord prints a mirrored entry.
+func printRecord(w io.Writer, r *mirror.Record) error {
+	record, err := recordOf(r)
+	if err != nil {
+		return err
+	}
+	return printLine(w, record)
 }
 
 // deletionRecord is the deletion of an entry, as a history has it.

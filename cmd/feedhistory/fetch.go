@@ -3,23 +3,25 @@ package main
 import (
 	"bufio"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The verb fetch.
 type fetchCommand struct {
-	URLs         []string `arg:"" sep:"none" name:"URL" help:"The feeds' addresses, or those of pages that have them."`
+	URLs         []string `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit        int      `placeholder:"N" help:"Print at most N entries of each feed: the latest."`
-	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON         bool     `name:"json" help:"Print a JSON object for each entry, one a line, which is the default."`
-	Raw          bool     `help:"Of jsonl: also each entry as published, and what there is to say of the feed, as import reads them."`
-	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file, which is there once it is complete, instead of standard output."`
-	MaxDocuments int      `default:"10000" placeholder:"N" help:"Documents to request of a feed at most (default: ${default})."`
-	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Bytes to read of a feed at most, such as 10MB (default: ${default})."`
+	Limit        int      `placeholder:"N" help:"Print only the latest N entries of each feed."`
+	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
+	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry, which is the default."`
+	Raw          bool     `help:"With jsonl: also each entry as published, and lines about the feed, as import reads them."`
+	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it appears only when it is complete."`
+	MaxDocuments int      `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 
 	backfillFlags
 	networkFlags
@@ -28,15 +30,15 @@ type fetchCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *fetchCommand) Help() string {
-	return "The entries go to standard output, each once, as their documents come; a report with the verdict and each gap goes to standard error. " +
-		"Where something is missing, or the first document is damaged, the exit status is 3.\n\n" +
-		"With --since and --limit the walk ends where the documents have nothing more that is asked for: the first one whose entries are all earlier. " +
-		"What was not asked for is no gap; the verdict is then no better than window. " +
-		"An entry without a time is always of the time asked for."
+	return "The entries go to standard output, each once, as their documents arrive; a report with the verdict and each gap goes to standard error. " +
+		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +
+		"With --since and --limit, reading ends as soon as there are enough entries, or a document has only earlier ones. " +
+		"What was not asked for is no gap, but the verdict is then window at best. " +
+		"--since keeps entries without a time."
 }
 
-// Validate refuses a budget that allows for nothing, and what one document cannot
-// hold.
+// Validate refuses a budget that allows for nothing, and flags that do not fit the
+// format.
 func (c *fetchCommand) Validate() error {
 	switch {
 	case c.MaxDocuments < 1:
@@ -48,7 +50,7 @@ func (c *fetchCommand) Validate() error {
 	case c.Limit < 0:
 		return errors.New("--limit: at least 1")
 	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
-		return errors.New("--format " + c.Format + ": one URL, as it is one feed")
+		return errors.New("--format " + c.Format + ": give one URL, because it is one feed")
 	case c.Raw && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
@@ -81,7 +83,7 @@ func (c *fetchCommand) Run(w *world) error {
 			return err
 		}
 		if err != nil {
-			w.say(err.Error())
+			w.Say(err.Error())
 			became = exitFailed
 		}
 		if status = worse(status, became); w.ctx.Err() != nil {
@@ -113,17 +115,17 @@ type fetching struct {
 	*world
 	client *feedhistory.Client
 	out    *bufio.Writer
-	of     string // the feed's address, as its entries have it; "" before the first document
+	of     string // the feed's address in its entries; "" before the first document
 
 	merger  feedhistory.Merger
-	printed map[string]*feedhistory.Entry // by their ID; nil: nothing is printed before the end
-	gone    map[string]time.Time          // when entries were deleted, as far as documents have said
-	twice   int                           // entries of which a newer copy, or a deletion, came later
-	seen    map[string]bool               // entries that are as asked for
-	limited bool                          // there may be others, that are not
+	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
+	gone    map[string]time.Time          // when entries were deleted, by the documents so far
+	twice   int                           // entries that a newer copy, or a deletion, followed
+	seen    map[string]bool               // entries that were asked for
+	limited bool                          // there may be others, that were not asked for
 }
 
-// feed fetches a feed. The error is that of its first document, or the output's.
+// feed fetches a feed. The error is that of its first document or of the output.
 func (f *fetching) feed(url string) (status int, err error) {
 	var result *backfill.Result
 	url, err = f.resolve(f.client, webAddress(url), func(address string) error {
@@ -139,10 +141,9 @@ func (f *fetching) feed(url string) (status int, err error) {
 	if err = errors.Join(f.print(result), f.out.Flush()); err != nil {
 		return 0, &outputError{err}
 	}
-	p := &page{w: f.asides()}
-	p.outcome(result.History, result.Verdict(), f.meaning(result))
+	f.report(result.History, result.Verdict(), f.meaning(result))
 	if f.twice > 0 {
-		f.tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
+		f.Tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
 	}
 	if result.Verdict() == feedhistory.Partial {
 		return exitPartial, nil
@@ -150,17 +151,17 @@ func (f *fetching) feed(url string) (status int, err error) {
 	return exitOK, nil
 }
 
-// history walks and merges. If it is interrupted, or the first document is
-// damaged, what there is has a gap. The error, where there is no history, is that
-// of the first document, or the output's.
+// history walks and merges. If it is interrupted, or the first document is damaged,
+// the history has a gap. If there is no history, the error is that of the first
+// document or of the output.
 func (f *fetching) history(url string) (*backfill.Result, error) {
 	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, "", map[string]bool{}, map[string]time.Time{}
-	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // else which are the latest is known in the end
+	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, which entries are the latest is known at the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
 	walk := f.walk(f.ctx, f.client, url)
 	p := &progress{}
-	if f.printed == nil || !isTerminal(f.stdout) { // else it shows itself
+	if f.printed == nil || !isTerminal(f.stdout) { // otherwise the entries show the progress
 		p = f.newProgress()
 	}
 	defer p.end()
@@ -178,26 +179,34 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 		return nil, err
 	}
 	f.restrict(h)
-	result := walk.result(h) // what ended the walk is among the gaps
+	result := walk.result(h) // err is among its gaps
 	result.Proven = result.Proven && !f.limited
 	return result, nil
 }
 
-// print writes what has not been written as it came.
+// print writes what has not been written yet.
 func (f *fetching) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
 		return f.printRest(r.History)
-	case f.Format == "json" && len(f.URLs) > 1:
-		return printLine(f.out, recoveredJSON(r))
+	case f.Raw:
+		return printRaw(f.out, r, f.isPrivate(r.History))
 	}
-	return printHistory(f.out, r, f.Format, f.Raw)
+	return printHistory(f.out, r, f.Format)
+}
+
+// isPrivate reports whether a feed was read with credentials.
+func (f *fetching) isPrivate(h *feedhistory.History) bool {
+	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
+		return iri.AreSameOrigin(c.Origin, h.Head.URL)
+	})
 }
 
 // An interruptedError ends the command with the status of an interrupt: there is
 // nothing to show.
 type interruptedError struct{ error }
 
+// Unwrap returns the error that the interrupt came to.
 func (e interruptedError) Unwrap() error { return e.error }
 
 func isOutputError(err error) bool {

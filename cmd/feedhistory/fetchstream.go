@@ -11,15 +11,15 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// How the entries of a fetch are printed as their documents come, and how those
-// are left out that were not asked for.
+// How fetch prints entries as their documents arrive, and leaves out those that were
+// not asked for.
 //
-// The documents come newest first, and so do the entries of a history: an entry is
-// printed when it is seen for the first time. A feed whose older documents have
-// newer copies has broken a rule (5005#16); such a copy is printed as well, and so
-// is a deletion that comes later.
+// The documents arrive newest first, and so do the entries of a history: an entry is
+// printed when it is first seen. A feed whose older documents have newer copies
+// breaks a rule (5005#16); such a copy is printed as well, and so is a deletion that
+// comes later.
 
-// take prints what a document brings.
+// take prints the entries that a document adds.
 func (f *fetching) take(doc *feedhistory.Document, err error) error {
 	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
 		doc = gap.Document
@@ -46,8 +46,8 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 	return f.out.Flush()
 }
 
-// isGone reports whether a tombstone that has come already may hold against an
-// entry. If it does not, the entry is printed in the end.
+// isGone reports whether a tombstone that has already been seen may delete an entry.
+// If it turns out not to, the entry is printed at the end.
 func (f *fetching) isGone(e *feedhistory.Entry) bool {
 	when, ok := f.gone[e.ID]
 	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
@@ -63,9 +63,8 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	return printLine(f.out, record)
 }
 
-// printRest prints what the history has and was not printed as it came: entries
-// of which a better copy came later, and those that a tombstone did not hold
-// against.
+// printRest prints what the history has and has not been printed: entries of which a
+// better copy came later, and those that a tombstone did not delete after all.
 func (f *fetching) printRest(h *feedhistory.History) error {
 	live := make(map[string]bool, len(h.Entries))
 	for _, e := range h.Entries {
@@ -93,14 +92,14 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 	return nil
 }
 
-// wants reports whether an entry is of the time that was asked for. One without
-// a time may be.
+// wants reports whether an entry is as recent as asked for. One without a time may
+// be.
 func (f *fetching) wants(e *feedhistory.Entry) bool {
 	t := changed(e)
 	return f.Since.IsZero() || t.IsZero() || !t.Before(f.Since.Time)
 }
 
-// changed is when an entry was updated, else published; zero if it does not say.
+// changed is when an entry was updated, else published; zero if it has no time.
 func changed(e *feedhistory.Entry) time.Time {
 	if e.Updated.IsZero() {
 		return e.Published
@@ -108,8 +107,8 @@ func changed(e *feedhistory.Entry) time.Time {
 	return e.Updated
 }
 
-// latest returns the latest n of entries, in their order: by their times, or, if
-// one has none, the first ones.
+// latest returns the latest n entries by their times, in the given order; if an entry
+// has no time, the first n.
 func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	if len(entries) <= n {
 		return entries
@@ -126,7 +125,7 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return !keep[e] })
 }
 
-// hasAll reports whether there is nothing more that was asked for, after a document.
+// hasAll reports whether a document was the last that is needed.
 func (f *fetching) hasAll(doc *feedhistory.Document) bool {
 	if f.Limit == 0 && f.Since.IsZero() {
 		return false
@@ -147,7 +146,7 @@ func (f *fetching) hasAll(doc *feedhistory.Document) bool {
 	return all
 }
 
-// wanted returns the entries of a history that are of the time asked for.
+// wanted returns the entries of a history that are as recent as asked for.
 func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	entries := make([]*feedhistory.Entry, 0, len(h.Entries))
 	for _, e := range h.Entries {
@@ -158,8 +157,8 @@ func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	return entries
 }
 
-// restrict leaves of a history what was asked for. What it then says of itself is
-// no better than a window: it is never complete, nor is what is written of it.
+// restrict removes from a history what was not asked for. If that is anything, the
+// history is a window at best: it is never complete, and neither is a feed made of it.
 func (f *fetching) restrict(h *feedhistory.History) {
 	entries := f.wanted(h)
 	if f.Limit > 0 {
@@ -173,7 +172,7 @@ func (f *fetching) restrict(h *feedhistory.History) {
 	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
 }
 
-// meaning says what the verdict means, also of what is not all.
+// meaning says what the verdict means, also if not everything was asked for.
 func (f *fetching) meaning(r *backfill.Result) string {
 	if !f.limited {
 		return f.verdictText(r)

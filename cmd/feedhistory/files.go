@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// A fileTransport answers requests from the files beside one file, as a server
-// will that has them: where a link would lead once they are published, a file
-// has to be.
+// A fileTransport answers requests with the files of one file's directory, as a
+// server of that directory will: the target of a link must be a file.
 type fileTransport struct {
-	file string // where the feed is, and
-	url  string // will be
+	file string // of the feed
+	url  string // where it will be served
 }
 
-// RoundTrip answers with the file that a URL stands for, or 404.
+// RoundTrip answers with the file at a URL, or 404.
 func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp := &http.Response{
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req,
@@ -41,13 +40,13 @@ func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// header stands for what a server will add: it is not what is checked here.
+// header adds the fields that a server would add, which are not checked.
 func (t *fileTransport) header(h http.Header, info fs.FileInfo) {
 	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
 	h.Set("Cache-Control", "no-cache")
 }
 
-// path returns the file that a URL stands for.
+// path returns the file that will be served at a URL.
 func (t *fileTransport) path(u *url.URL) (string, bool) {
 	feed, err := url.Parse(t.url)
 	if err != nil || u.Scheme != feed.Scheme || !strings.EqualFold(u.Host, feed.Host) {
@@ -64,7 +63,7 @@ func (t *fileTransport) path(u *url.URL) (string, bool) {
 	return filepath.Join(filepath.Dir(t.file), rel), true
 }
 
-// name returns the name of a URL's file; where there is none, the URL.
+// name returns the name of the file at a URL; if there is none, the URL.
 func (t *fileTransport) name(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

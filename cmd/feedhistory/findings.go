@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// findings shows what was found, by document, each with the line that it is
-// about, and sums it up. What to do about a kind of finding is said once.
+// findings shows the findings of each document, with the lines that they are about,
+// and a summary. The hint on a kind of finding is shown once.
 func (p *page) findings(found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
@@ -24,19 +24,19 @@ func (p *page) findings(found []check.Finding, documents int) {
 	}
 	hinted := map[string]bool{}
 	for _, url := range urls {
-		p.line(clean(documentName(url)))
+		p.Line(clean(documentName(url)))
 		for _, f := range byURL[url] {
 			p.finding(f, !hinted[f.Code+f.Hint])
 			hinted[f.Code+f.Hint] = true
 		}
-		p.line("")
+		p.Line("")
 	}
 	sum := count(documents, "document", "documents") + " checked: "
 	if len(found) == 0 {
-		p.line(sum + "nothing to report")
+		p.Line(sum + "nothing to report")
 		return
 	}
-	p.line(sum + strings.Join([]string{
+	p.Line(sum + strings.Join([]string{
 		count(levels[check.Error], "error", "errors"),
 		count(levels[check.Warning], "warning", "warnings"),
 		count(levels[check.Note], "note", "notes"),
@@ -60,10 +60,10 @@ func (p *page) finding(f check.Finding, hint bool) {
 	if f.Line > 0 {
 		text = fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
 	}
-	p.para("  ", indent, text)
+	p.Para("  ", indent, text)
 	p.quote(indent, f.Quote)
 	if hint && f.Hint != "" {
-		p.para(indent, indent, "→ "+f.Hint)
+		p.Para(indent, indent, "→ "+f.Hint)
 	}
 }
 
@@ -73,17 +73,17 @@ func (p *page) quote(indent string, q check.Quote) {
 	if before == "" && after == "" {
 		return
 	}
-	const most = 40 // of what is before the place
+	const most = 40 // columns before the place
 	for uniseg.StringWidth(before) > most {
 		runes := []rune(strings.TrimPrefix(before, "…"))
 		before = "…" + string(runes[max(1, len(runes)/4):])
 	}
-	p.line(indent + "| " + cut(before+after, columns-len(indent)-2))
-	p.line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
+	p.Line(indent + "| " + cut(before+after, columns-len(indent)-2))
+	p.Line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
 }
 
-// cleanLine is clean for text whose spaces count, as something is to stand
-// below it.
+// cleanLine is clean for text whose spaces count, because the next line marks a place
+// in it.
 func cleanLine(s string) string {
 	words := strings.Split(strings.ReplaceAll(s, "\t", " "), " ")
 	return strings.Join(each(words, clean), " ")

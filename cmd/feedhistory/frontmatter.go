@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A frontMatter is what stands above an article's text, as names and values.
+// A frontMatter is the names and values that precede an article's text.
 type frontMatter map[string]any
 
 // splitFrontMatter reads the front matter of a text: YAML between lines of
@@ -25,7 +25,7 @@ func splitFrontMatter(text []byte) (front frontMatter, body []byte, err error) {
 	}
 	matter, body, ok := cutLine(rest, fence)
 	if !ok {
-		return nil, nil, fmt.Errorf("the front matter has no end: a line %q", fence)
+		return nil, nil, fmt.Errorf("the front matter has no end: there is no further line %q", fence)
 	}
 	values := map[string]any{}
 	if fence == "+++" {
@@ -69,7 +69,7 @@ func (f frontMatter) text(names ...string) string {
 	return ""
 }
 
-// list returns what stands in all of the values: texts, lists of texts, or
+// list returns the items of all the values, which are texts, lists of texts, or
 // objects with a name.
 func (f frontMatter) list(names ...string) (list []string) {
 	for _, name := range names {
@@ -96,8 +96,8 @@ var dateLayouts = []string{
 	"2006-01-02 15:04 -0700", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
 }
 
-// time returns the first of the values that is there. Where it has no zone it
-// is read as of the given one: the outcome must not depend on where it runs.
+// time returns the first of the values that exists. A time without a zone is in the
+// given one, so that the result does not depend on the machine.
 func (f frontMatter) time(zone *time.Location, names ...string) (time.Time, error) {
 	for _, name := range names {
 		switch v := f[name].(type) {

@@ -17,28 +17,28 @@ import (
 // The verb handover.
 type handoverCommand struct {
 	database
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds; without any: all that the reader is subscribed to."`
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds; without any, all that the reader is subscribed to."`
 	To   string   `required:"" placeholder:"URL" help:"The address of a Miniflux, 2.2.16 or later."`
 
 	TokenEnv  string `placeholder:"VARIABLE" help:"Environment variable with an API key of the reader (default: MINIFLUX_TOKEN)."`
 	TokenFile string `placeholder:"FILE" help:"File with the API key."`
 	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 
-	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number of the feed, if it has it under another address."`
+	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if it has the feed under another address."`
 	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"read (the default) or unread."`
-	Starred bool   `help:"Star the entries: Miniflux does not delete those."`
-	Gone    bool   `help:"The feed does not answer any more: hand over all that it had."`
-	DryRun  bool   `help:"Change nothing; print what would be handed over."`
-	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
+	Gone    bool   `help:"The feed no longer answers: hand over everything that it had."`
+	DryRun  bool   `help:"Print what would be handed over, and change nothing."`
+	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	networkFlags
 }
 
 // Help is what --help says beyond the flags.
 func (c *handoverCommand) Help() string {
-	return "The reader gets those entries of the mirror that the feed no longer shows and that the reader does not have. " +
-		"Another run goes on where one ended, and adds nothing twice.\n\n" +
-		"Miniflux deletes entries by itself: those that are read after 60 days, the others after 180, counted from the handover. " +
+	return "The reader gets the mirrored entries that the feed no longer shows and that the reader does not have. " +
+		"Another run continues where the last one ended, and adds nothing twice.\n\n" +
+		"Miniflux deletes entries by itself: read ones after 60 days, unread ones after 180, counted from the handover. " +
 		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 where it runs, or give --starred."
 }
 
@@ -85,10 +85,10 @@ func (c *handoverCommand) Run(w *world) (err error) {
 	if err != nil {
 		return c.failure(err)
 	}
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	defer client.CloseIdle()
 	run := &handingOver{
-		handoverCommand: c, w: w, subscribed: subscribed, page: &page{w: w.stderr},
+		handoverCommand: c, w: w, subscribed: subscribed, page: newPage(w.Asides()), missing: newPage(w.Stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
 			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
@@ -130,7 +130,8 @@ type handingOver struct {
 	*handoverCommand
 	handover.Handover
 	w          *world
-	page       *page
+	page       *page // information
+	missing    *page // what was not handed over
 	subscribed []handover.ReaderFeed
 
 	bar     *progressbar.ProgressBar // nil: not shown
@@ -139,8 +140,8 @@ type handingOver struct {
 	worst   int
 }
 
-// all hands over the feeds that are asked for. What is wrong with one feed does
-// not keep the others; what is wrong with the reader does.
+// all hands over the feeds that are asked for. It goes on after an error of one feed,
+// and ends with an error of the reader.
 func (h *handingOver) all(store mirror.Store) error {
 	elsewhere := 0
 	feeds := (&exportCommand{database: h.database, URLs: h.URLs})
@@ -166,31 +167,31 @@ func (h *handingOver) all(store mirror.Store) error {
 		h.trouble(f, err)
 	}
 	if elsewhere > 0 {
-		h.page.para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
+		h.page.Para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
 	}
-	switch {
-	case h.page.err != nil:
-		return h.page.err
+	switch err := cmp.Or(h.page.Err, h.missing.Err); {
+	case err != nil:
+		return err
 	case h.worst != exitOK:
 		return statusError(h.worst)
 	}
 	return nil
 }
 
-// trouble says what is wrong with a feed, and what to do.
+// trouble says why a feed was not handed over, and what to do.
 func (h *handingOver) trouble(f *mirror.Feed, err error) {
 	if err == nil {
 		return
 	}
-	advice := "; with --gone nothing is taken as shown"
+	advice := "; with --gone, everything is handed over"
 	if errors.Is(err, handover.ErrNotSubscribed) {
-		advice = "; subscribe to it there first, or say which of the reader's feeds it is: --feed-id"
+		advice = "; subscribe to it there first, or name the reader's feed with --feed-id"
 	}
-	h.w.say(f.URL + ": " + err.Error() + advice)
+	h.w.Say(f.URL + ": " + err.Error() + advice)
 	h.worst = exitFailed
 }
 
-// find returns the reader's feed that a mirrored one is.
+// find returns the reader's feed for a mirrored one.
 func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 	if h.FeedID == 0 {
 		return handover.Match(f, h.subscribed)
@@ -203,7 +204,7 @@ func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 	return handover.ReaderFeed{}, usageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
 }
 
-// feed hands over one feed, and tells what was done of it, also if not all was.
+// feed hands over one feed, and reports what was done, also after an error.
 func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
 	h.bar = h.w.newBar(int(f.Entries), "asking the reader what it has")

@@ -10,10 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/handover"
 )
 
-// mostRefused is how many entries are named that the reader does not take.
+// mostRefused is how many of the entries that the reader refuses are named.
 const mostRefused = 10
 
-// tell tells what was done of one feed.
+// tell reports what was done for one feed.
 func (h *handingOver) tell(r *handover.Report) error {
 	if h.worst != exitFailed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
 		h.worst = exitPartial
@@ -28,28 +28,32 @@ func (h *handingOver) tell(r *handover.Report) error {
 	if err := h.list(h.w.stdout); err != nil {
 		return err
 	}
-	h.page.line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	p := h.page
+	if r.Refused > 0 || r.Verdict == feedhistory.Partial {
+		p = h.missing
+	}
+	p.Line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
 	for i, refusal := range h.refused {
 		if i == mostRefused {
-			h.page.para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
+			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
 			break
 		}
-		h.page.para("  ", "    ", refusal.ID+": "+refusal.Error)
+		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
 	if r.Verdict != feedhistory.Whole {
-		h.page.para("  ", "  ", "the mirror has not all of the history itself: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
 	}
 	return nil
 }
 
 // list prints what would be handed over.
 func (h *handingOver) list(out io.Writer) error {
-	p := &page{w: out}
+	p := newPage(out)
 	for _, e := range h.toAdd {
 		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
-		p.line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
+		p.Line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
 	}
-	return p.err
+	return p.Err
 }
 
 func outcomes(r *handover.Report, dry bool) string {

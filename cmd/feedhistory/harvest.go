@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// The verb harvest. What a protocol makes of the flags is in a file of its own.
+// The verb harvest. Each protocol has its own file.
 type harvestCommand struct {
 	URL         string         `arg:"" name:"URL" help:"The collection's address."`
-	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"How to ask: atom-pmh, datareplication or modified-range."`
-	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"Begin where the last harvest ended, and note there where this one did; also --mark or --cursor."`
-	Accept      []string       `sep:"none" placeholder:"TYPE" help:"Of atom-pmh: a media type that records are wanted in, the best first (repeatable)."`
-	Snapshot    string         `placeholder:"URL" help:"Of datareplication: begin with a snapshot, whose index is at the address."`
-	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"Of datareplication: the size of an entity at most (default: ${default})."`
-	Lenient     bool           `help:"Of datareplication: take entities that have no Content-ID, or that of another, or an unknown operation."`
-	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"Of modified-range: modified-range, range, gdata, or auto: whichever the server heeds (the default)."`
-	Overlap     *time.Duration `placeholder:"TIME" help:"Of modified-range and atom-pmh: by how much the next harvest reaches back (default: 1m, and nothing for atom-pmh)."`
-	Fetch       bool           `help:"Of atom-pmh: print the records themselves as well. What fails is noted with the state, and fetched by the next harvest."`
-	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror, as sync does: a file, or the postgres:// URL of a database."`
-	Key         string         `placeholder:"FIELD" help:"Of datareplication into a mirror: the header field of an entity that names its resource. Without one the mirror has a log."`
-	MaxRequests int            `default:"10000" placeholder:"N" help:"Requests to make at most (default: ${default})."`
-	JSON        bool           `name:"json" help:"Print one JSON object with the verdict, rather than a line for each change."`
+	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where the last harvest ended: begin there, and record where this one ends; also --mark or --cursor."`
+	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: a media type to request records in, the best first (repeatable)."`
+	Snapshot    string         `placeholder:"URL" help:"With datareplication: begin with the snapshot whose index is at this address."`
+	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"With datareplication: the largest size of an entity (default: ${default})."`
+	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with that of another, or with an unknown operation."`
+	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto, the first that the server heeds (the default)."`
+	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
+	Fetch       bool           `help:"With atom-pmh: also print the records themselves. Those that fail are recorded with the state, for the next harvest."`
+	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
+	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: the header field of an entity that names its resource. Without it, the mirror is a log."`
+	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default})."`
+	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
+	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the collection."`
 
 	credentials
 
@@ -32,11 +33,11 @@ type harvestCommand struct {
 // Help is what --help says beyond the flags.
 func (c *harvestCommand) Help() string {
 	return "What was modified or deleted since the last harvest goes to standard output, a report to standard error. " +
-		"The state is noted only if nothing is missing, after everything has been printed; else the exit status is 3, " +
-		"and the next harvest begins where this one did. Only datareplication can go on in the midst: " +
-		"there the state is always how far everything has been printed.\n\n" +
-		"With --db entries and deletions go to a mirror instead, which list, entries, export and serve can show, " +
-		"and how far the harvest has come is noted there."
+		"The state is recorded after everything has been printed, and only if nothing is missing; otherwise the exit status is 3, " +
+		"and the next harvest begins where this one did. Only datareplication can continue in the middle: " +
+		"its state always says how far everything has been printed.\n\n" +
+		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show; " +
+		"the mirror also records how far the harvest has come."
 }
 
 // Validate refuses limits that allow for nothing, and flags that would be
@@ -50,9 +51,11 @@ func (c *harvestCommand) Validate() error {
 	case c.Overlap != nil && *c.Overlap < 0:
 		return errors.New("--overlap: a time cannot be negative")
 	case c.DB != "" && (c.State != "" || c.Fetch):
-		return errors.New("--db: a mirror knows itself how far it has come, and has no place for what --fetch brings")
+		return errors.New("--db excludes --state, because a mirror records its own state, and --fetch, because it stores no records")
+	case c.Format == "json" && (c.DB != "" || c.JSON):
+		return errors.New("--format json excludes --json and --db")
 	case c.Key != "" && c.DB == "":
-		return errors.New("--key: only a mirror needs it (--db)")
+		return errors.New("--key is for --db")
 	}
 	for _, flag := range []struct {
 		name string
@@ -68,11 +71,14 @@ func (c *harvestCommand) Validate() error {
 		{"--overlap", c.Overlap != nil, []string{modifiedRange, atomPMH}},
 	} {
 		if flag.set && !slices.Contains(flag.of, c.Protocol) {
-			return fmt.Errorf("%s: %s does not know it", flag.name, c.Protocol)
+			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
 		}
 	}
 	return c.credentials.check()
 }
+
+// inOne reports whether all that came is to be one object.
+func (c *harvestCommand) inOne() bool { return c.Format == "json" }
 
 // The protocols, as the flag names them.
 const (
@@ -81,7 +87,7 @@ const (
 	modifiedRange   = "modified-range"
 )
 
-// Run harvests the collection, prints what came and notes the state.
+// Run harvests the collection, prints what it brought and records the state.
 func (c *harvestCommand) Run(w *world) error {
 	if err := checkURL(c.URL); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 type pmhState struct {
 	harvested
 	Mark  atompmh.Mark  `json:"mark"`
-	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch has still to fetch
+	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch still has to fetch
 }
 
 // A pmhHarvest is what a harvest of metadata records brought.
@@ -22,7 +22,7 @@ type pmhHarvest struct {
 	changes []atompmh.Change
 	gaps    []*feedhistory.Gap
 
-	fetched []jsonChange  // of the changes and the queue, with --fetch and --json
+	fetched []jsonChange  // of the changes and the queue, with --fetch and --format json
 	queue   atompmh.Queue // what is still to be fetched
 	brought int           // with --fetch
 }
@@ -53,7 +53,7 @@ func (c *harvestCommand) atomPMH(w *world) error {
 			return err
 		}
 	}
-	(&page{w: w.stderr}).atomPMH(h)
+	w.harvestedPMH(h)
 	if !whole || len(h.queue) > 0 && c.Fetch {
 		return statusError(exitPartial)
 	}
@@ -62,7 +62,7 @@ func (c *harvestCommand) atomPMH(w *world) error {
 
 // harvester returns the consumer that the flags ask for.
 func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	client.Budget.Documents = c.MaxRequests
 	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.header(), Accept: c.Accept}
 	if c.Overlap != nil {
@@ -71,7 +71,7 @@ func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
 	return h
 }
 
-// collect takes the changes, and what is missing.
+// collect collects the changes and the gaps.
 func (h *pmhHarvest) collect(url string) error {
 	for change, err := range h.Changes() {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
@@ -94,7 +94,7 @@ func (h *pmhHarvest) collect(url string) error {
 func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
-	if c.JSON {
+	if c.inOne() {
 		_, whole := h.Mark()
 		j := jsonPMH{
 			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
@@ -103,7 +103,7 @@ func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 		if !c.Fetch {
 			j.Changes = each(h.changes, changeJSON)
 		}
-		err = printJSON(out, j)
+		err = printLine(out, j)
 		return errors.Join(err, out.Flush())
 	}
 	for _, change := range h.changes {
@@ -160,8 +160,9 @@ func changeJSON(c atompmh.Change) jsonChange {
 	return j
 }
 
-// atomPMH says what a harvest brought, and what is missing of it.
-func (p *page) atomPMH(h pmhHarvest) {
+// harvestedPMH says what a harvest brought, and what is missing of it.
+func (w *world) harvestedPMH(h pmhHarvest) {
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	kinds := map[atompmh.Kind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++
@@ -171,24 +172,24 @@ func (p *page) atomPMH(h pmhHarvest) {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
 	if n := kinds[atompmh.Other]; n > 0 {
-		what += fmt.Sprintf(" · %d without meaning", n)
+		what += fmt.Sprintf(" · %d of no known kind", n)
 	}
 	if h.brought > 0 {
 		what += fmt.Sprintf(" · %d fetched", h.brought)
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	if n := len(h.queue); n > 0 {
-		p.para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+		missing.Para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
 	}
 	switch _, whole := h.Mark(); {
 	case !whole:
-		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case h.All():
-		p.para("", "", "These are all records that there are.")
+		p.Para("", "", "These are all the records.")
 	default:
-		p.para("", "", "Everything is here that changed since the last harvest.")
+		p.Para("", "", "This is everything that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 }

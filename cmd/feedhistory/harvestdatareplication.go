@@ -26,11 +26,11 @@ type replicationRun struct {
 	out      *bufio.Writer
 	noted    datareplication.Cursor
 	count    int
-	entities []jsonEntity // with --json
+	entities []jsonEntity // with --format json
 }
 
-// dataReplication harvests entities. Where others note the state only of a whole
-// harvest, this one can go on after any entity.
+// dataReplication harvests entities. Unlike the other protocols, it can continue after
+// any entity, so it does not record the state of whole harvests only.
 func (c *harvestCommand) dataReplication(w *world) error {
 	var from replicationState
 	if err := c.readState(&from); err != nil {
@@ -47,13 +47,13 @@ func (c *harvestCommand) dataReplication(w *world) error {
 	case broken != nil && r.count == 0:
 		return c.replicationFailure(broken)
 	}
-	if c.JSON {
-		err = printJSON(r.out, r.json(broken))
+	if c.inOne() {
+		err = printLine(r.out, r.json(broken))
 	}
 	if err = errors.Join(err, r.note()); err != nil {
 		return err
 	}
-	(&page{w: w.stderr}).dataReplication(r, broken)
+	r.report(broken)
 	if broken != nil {
 		return statusError(exitPartial)
 	}
@@ -63,21 +63,21 @@ func (c *harvestCommand) dataReplication(w *world) error {
 // replicationClient returns the client that the flags ask for.
 func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
 	return &datareplication.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
 }
 
-// print prints what comes. The cursor is noted with each page, and after what it
-// stands for has been printed. The harvest may be broken off; err is the
-// command's own.
+// print prints the entities. It records the cursor after each page, when everything
+// before the cursor has been printed. broken is why the harvest was broken off; err is
+// an error of the command itself.
 func (r *replicationRun) print() (broken, err error) {
 	last := ""
 	for e, broken := range r.Entities() {
 		if broken != nil {
 			return broken, nil
 		}
-		if r.JSON {
+		if r.inOne() {
 			r.entities = append(r.entities, entityJSON(e))
 		} else if err = r.line(e, e.Page != last && r.count > 0); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
 	return err
 }
 
-// note notes how far everything has been printed.
+// note records how far everything has been printed.
 func (r *replicationRun) note() error {
 	if err := r.out.Flush(); err != nil {
 		return err
@@ -151,21 +151,22 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 	return j
 }
 
-// dataReplication says what a harvest brought, and why it was broken off.
-func (p *page) dataReplication(r *replicationRun, broken error) {
-	p.para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
+// report says what a harvest brought, and why it was broken off, if it was.
+func (r *replicationRun) report(broken error) {
+	p, missing := newPage(r.Asides()), newPage(r.Stderr)
+	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
-		p.para("", "", "Everything is here that came up to now.")
+		p.Para("", "", "This is everything until now.")
 	} else {
-		p.para("", "", "The harvest was broken off:")
+		p.Para("", "", "The harvest was broken off:")
 		name, what := replicationDetail(broken, r.URL)
-		p.para("  - ", "    ", name+": "+what)
+		missing.Para("  - ", "    ", name+": "+what)
 		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
-			p.para("    ", "    ", "what to do: "+todo)
+			missing.Para("    ", "    ", "what to do: "+todo)
 		}
 	}
 	if cursor := r.Cursor(); !cursor.IsZero() {
-		p.para("", "", "The next harvest begins after "+cursor.String()+".")
+		p.Para("", "", "The next harvest begins after "+cursor.String()+".")
 	}
 }
 
@@ -232,8 +233,8 @@ func pageOf(err error) string {
 	return ""
 }
 
-// replicationAdvice says what to do about an error of the protocol; "" if it is
-// none.
+// replicationAdvice says what to do about an error of the protocol; "" for other
+// errors.
 func replicationAdvice(err error) string {
 	var reach *datareplication.ReachError
 	var missing *datareplication.NotFoundError
@@ -246,15 +247,15 @@ func replicationAdvice(err error) string {
 	case errors.As(err, &reach):
 		return "begin again without the state, best with --snapshot"
 	case errors.As(err, &missing):
-		return "take content_id out of the state, to go on by time"
+		return "remove content_id from the state, to continue by time"
 	case errors.As(err, &cut):
-		return "harvest again, to go on from there"
+		return "harvest again, to continue from there"
 	case errors.As(err, &limit) && limit.Limit == "requests":
 		return "raise --max-requests"
 	case errors.As(err, &limit):
 		return "raise --max-entity"
 	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):
-		return "tell the server's operator, or use --lenient to get it all the same"
+		return "tell the server's operator, or use --lenient to accept it"
 	case breaksRules(err):
 		return "tell the server's operator"
 	}
@@ -269,9 +270,9 @@ func pageAdvice(page *datareplication.PageError) string {
 	case missing && page.Snapshot && page.From == "":
 		return "check the address that --snapshot has"
 	case missing && page.Snapshot:
-		return "harvest again, to begin with the snapshot that there is now, and give up what came of this one"
+		return "harvest again, to begin with the current snapshot, and discard what came from this one"
 	case missing:
-		return "try again later, or tell the server's operator that it is linked to but not there"
+		return "try again later, or tell the server's operator that a link to it leads nowhere"
 	}
 	return remedy(page.Err)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
-// fetchPMH prints what changed with the records themselves, and what could not
-// be fetched before. An interruption leaves the rest in the queue.
+// fetchPMH prints the changes with the records themselves, and records that could not
+// be fetched before. An interrupt leaves the rest in the queue.
 func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}
@@ -29,7 +29,7 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
 			h.brought++
 		}
-		if c.JSON {
+		if c.inOne() {
 			h.fetched = append(h.fetched, j)
 		} else {
 			err = errors.Join(err, printLine(out, j))
@@ -38,7 +38,7 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 			return err
 		}
 	}
-	if c.JSON {
+	if c.inOne() {
 		return errors.Join(out.Flush(), c.printPMH(w, *h))
 	}
 	return out.Flush()

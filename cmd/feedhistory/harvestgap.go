@@ -8,11 +8,11 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-// harvestGap says what is missing of a harvest.
+// harvestGap shows a gap of a harvest.
 func (p *page) harvestGap(g *feedhistory.Gap) {
-	p.para("  - ", "    ", withoutUser(g.URL))
-	p.para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
-	p.para("    ", "    ", "what to do: "+harvestAdvice(g))
+	p.Para("  - ", "    ", withoutUser(g.URL))
+	p.Para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
+	p.Para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 
 // harvestAdvice says what to do about a gap.
@@ -23,11 +23,11 @@ func harvestAdvice(g *feedhistory.Gap) string {
 	var limit *modifiedrange.BudgetError
 	switch {
 	case errors.As(g, &loss) && loss.Stuck:
-		return "tell the server's operator that it sends the same items whatever end the range has"
+		return "tell the server's operator that it sends the same items for every end of the range"
 	case errors.As(g, &loss):
-		return "tell the server's operator that it cuts through items modified at the same time"
+		return "tell the server's operator that it separates items modified at the same time"
 	case errors.As(g, &ignored):
-		return "use fetch, or tell the server's operator; try --dialect if you know which it understands"
+		return "use fetch, or tell the server's operator; try --dialect if you know which one it understands"
 	case errors.As(g, &stamp):
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:

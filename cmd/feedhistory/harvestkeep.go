@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// keep harvests into a mirror, which notes how far it has come.
+// keep harvests into a mirror, which records how far the harvest has come.
 func (c *harvestCommand) keep(w *world) error {
 	db := &database{DB: c.DB}
 	store, err := db.create(w)
@@ -19,6 +20,15 @@ func (c *harvestCommand) keep(w *world) error {
 		return err
 	}
 	defer store.Close()
+	if c.fields != nil { // the history server is not to show it to others
+		keys, err := db.keyring()
+		if err != nil {
+			return err
+		}
+		if err := keys.set(map[string]http.Header{c.URL: {}}); err != nil {
+			return err
+		}
+	}
 	m := &mirror.Mirror{Store: store}
 	var changes *mirror.Changes
 	switch c.Protocol {
@@ -41,13 +51,13 @@ func (c *harvestCommand) keep(w *world) error {
 	return c.kept(w, changes)
 }
 
-// never is when a feed is polled that is harvested: most have nothing that could
-// be polled.
+// never is the time of the next poll of a harvested feed: most collections have
+// nothing to poll.
 var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 func isHarvested(f *mirror.Feed) bool { return f.Next.Equal(never) }
 
-// unpolled has the feed left alone by sync.
+// unpolled keeps sync from polling the feed.
 func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error {
 	f, err := store.Feed(ctx, c.URL)
 	if err != nil || isHarvested(f) {
@@ -87,25 +97,25 @@ func (c *harvestCommand) resources() (of datareplication.Resources) {
 		if key := strings.TrimSpace(e.Header.Get(c.Key)); key != "" {
 			return key, nil
 		}
-		return "", errors.New("it has no " + c.Key + " to be known by; try another --key")
+		return "", errors.New("it has no header field " + c.Key + "; try another --key")
 	}
 	return of
 }
 
-// kept says what has come, on standard output as JSON and on standard error for
-// people.
+// kept reports what the harvest brought, on standard output as JSON and on standard
+// error as text.
 func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 	o := outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
-	changes.Next = time.Time{} // a harvest comes when it is asked for
+	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
 		if err := printLine(w.stdout, o.json(changes)); err != nil {
 			return err
 		}
 	}
-	p := &page{w: w.asides()}
-	p.line(clean(o.text(changes)))
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
+	p.Line(clean(o.text(changes)))
 	for _, g := range changes.Gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 	if status := o.status(); status != exitOK {
 		return statusError(status)

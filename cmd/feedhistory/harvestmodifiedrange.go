@@ -36,7 +36,7 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 			return err
 		}
 	}
-	(&page{w: w.stderr}).modifiedRange(h, sync, from.State)
+	w.harvestedRange(h, sync, from.State)
 	if !whole {
 		return statusError(exitPartial)
 	}
@@ -45,7 +45,7 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 
 func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 	client := &modifiedrange.Client{
-		HTTP: w.client(w.stderr), URL: c.URL, Header: c.header(),
+		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
 	}
 	if c.Overlap != nil {
@@ -62,7 +62,7 @@ func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 	return client
 }
 
-// rangeHistory merges the answers. If it is interrupted, what there is has a gap.
+// rangeHistory merges the answers. After an interrupt, the history has a gap.
 func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feedhistory.History, error) {
 	p := w.newProgress()
 	h, err := feedhistory.Merge(p.watch(sync.Documents()))
@@ -73,13 +73,13 @@ func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feed
 	return h, nil
 }
 
-// printRange writes what came: a line for each entry and each deletion, or one
+// printRange writes the changes: a line for each entry and each deletion, or one
 // object.
 func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
-	if c.JSON {
-		err = printJSON(out, c.rangeJSON(h, sync))
+	if c.inOne() {
+		err = printLine(out, c.rangeJSON(h, sync))
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
@@ -117,27 +117,28 @@ func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
 	return jsonTombstone{t.Ref, timeJSON(t.When.UTC())}
 }
 
-// modifiedRange says what a harvest brought, and what is missing of it.
-func (p *page) modifiedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+// harvestedRange says what a harvest brought, and what is missing of it.
+func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
 		count(sync.Requests(), "request", "requests"), sync.Dialect())
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	next, whole := sync.State()
 	switch {
 	case !whole:
-		p.para("", "", "Something is missing, so the next harvest begins where this one did:")
+		p.Para("", "", "Something is missing, so the next harvest begins where this one did:")
 	case from.Since.IsZero():
-		p.para("", "", "Everything is here that the collection had at the beginning of the harvest.")
+		p.Para("", "", "This is everything that the collection had when the harvest began.")
 	default:
-		p.para("", "", "Everything is here that was modified since "+timeJSON(from.Since)+".")
+		p.Para("", "", "This is everything that was modified since "+timeJSON(from.Since)+".")
 	}
 	if whole && !next.Since.IsZero() {
-		p.para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
+		p.Para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
 	}
 	for _, g := range h.Gaps {
-		p.harvestGap(g)
+		missing.harvestGap(g)
 	}
 }

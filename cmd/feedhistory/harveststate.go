@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A harvested collection is what the file of --state begins with: the state of
-// one means nothing to another. A protocol's own state embeds it.
+// A harvested collection is the beginning of the file of --state, because the state of
+// one collection means nothing for another. The state of each protocol embeds it.
 type harvested struct {
 	URL      string `json:"url"`
 	Protocol string `json:"protocol"`
@@ -20,8 +20,7 @@ type harvested struct {
 
 func (c *harvestCommand) harvested() harvested { return harvested{c.URL, c.Protocol} }
 
-// readState reads where to begin; it leaves state as it is if there is no file
-// yet.
+// readState reads where to begin. It does not change state if there is no file yet.
 func (c *harvestCommand) readState(state any) error {
 	if c.State == "" {
 		return nil
@@ -46,8 +45,8 @@ func (c *harvestCommand) readState(state any) error {
 	return nil
 }
 
-// writeState notes where the next harvest begins, in one step: a crash leaves
-// the old state or the new one.
+// writeState records where the next harvest begins. It is atomic: a crash leaves the
+// old state or the new one.
 func (c *harvestCommand) writeState(state any) error {
 	if c.State == "" {
 		return nil

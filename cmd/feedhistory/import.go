@@ -8,27 +8,27 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The verb import.
 type importCommand struct {
 	database
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
-	Replace bool     `help:"Put feeds that are imported in the place of those that are mirrored already."`
+	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *importCommand) Help() string {
-	return "Feeds come back as they were, with earlier versions of entries and all that is known of them: " +
-		"so a mirror moves from one database to another, and to PostgreSQL and back.\n\n" +
-		"A feed that is there already, just as it is to be imported, is left alone. So after an error, or an interruption, " +
-		"import the same once more: it goes on with the feed that it had come to."
+	return "Feeds come back as they were, with earlier versions of entries and everything that was known of them: " +
+		"this moves a mirror from one database to another, such as to PostgreSQL and back.\n\n" +
+		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
+		"run the same import again: it continues with the feed that it had reached."
 }
 
 // Run imports the feeds.
@@ -53,14 +53,14 @@ func (c *importCommand) Run(w *world) (err error) {
 	}
 	what := count(in.feeds, "feed", "feeds") + " · " + count(in.entries, "entry", "entries") + " imported"
 	if in.same > 0 {
-		what += fmt.Sprintf(" · %d there already", in.same)
+		what += fmt.Sprintf(" · %d already there", in.same)
 	}
-	p := &page{w: w.asides()}
-	p.para("", "", what)
-	return p.err
+	p := newPage(w.Asides())
+	p.Para("", "", what)
+	return p.Err
 }
 
-// An importing is an import under way.
+// An importing is an import in progress.
 type importing struct {
 	ctx     context.Context
 	store   mirror.Store
@@ -74,11 +74,11 @@ type importing struct {
 // An importedFeed is the feed that the lines are about.
 type importedFeed struct {
 	line    feedLine
-	skipped bool           // it is there already
-	stored  *mirror.Feed   // as it is stored until all of it has come
-	change  mirror.Change  // what is to be committed next
+	skipped bool           // the database already has it
+	stored  *mirror.Feed   // as it is stored until its last line has been read
+	change  mirror.Change  // to be committed next
 	size    int            // in bytes
-	lines   map[string]int // where each entry stands
+	lines   map[string]int // the line of each entry, by its id
 
 	entries, deleted, documents int64 // so far
 }
@@ -88,7 +88,7 @@ const importSource = "import"
 
 func isImporting(f *mirror.Feed) bool { return f.Source == importSource && f.Polls == 0 }
 
-// The most that is committed at once, and that a line may have.
+// The limits of a commit, in lines and bytes, and of a line, in bytes.
 const (
 	importBatch = 500
 	importBytes = 4 << 20
@@ -102,6 +102,7 @@ type lineError struct {
 	Err  error
 }
 
+// Error gives the file and the line.
 func (e *lineError) Error() string {
 	file := e.File
 	if file == "-" {
@@ -110,6 +111,7 @@ func (e *lineError) Error() string {
 	return fmt.Sprintf("%s: line %d: %v", file, e.Line, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *lineError) Unwrap() error { return e.Err }
 
 // file imports the lines of a file. A feed's lines end with the file.
@@ -140,10 +142,10 @@ func (in *importing) file(w *world, name string) error {
 	return nil
 }
 
-// failure says what to do about the feed that an error leaves unfinished.
+// failure says what to do after an error.
 func (in *importing) failure(err *lineError) error {
 	if problem := in.db.failure(err.Err); problem != err.Err { // the database's, and not the line's
-		return fmt.Errorf("%w; import the same once more to go on", problem)
+		return fmt.Errorf("%w; run the same import again to continue", problem)
 	}
 	return err
 }
@@ -158,7 +160,7 @@ func (in *importing) add(line []byte, n int) error {
 		return in.begin(line)
 	}
 	if in.feed == nil || in.feed.line.Feed != what.Feed {
-		return errors.New("there is no line about its feed before it; export --raw and fetch --raw write such")
+		return errors.New("there is no line about its feed before it; export --raw and fetch --raw write one")
 	}
 	if in.feed.skipped {
 		return nil
@@ -171,10 +173,10 @@ func (in *importing) add(line []byte, n int) error {
 	case "entry", "":
 		return in.entry(line, n)
 	}
-	return nil // of a later feedhistory
+	return nil // of a later version of feedhistory
 }
 
-// begin begins a feed. Until all of it has come, what is stored says so.
+// begin begins a feed. Until its last line has been read, the stored feed says so.
 func (in *importing) begin(line []byte) error {
 	if err := in.end(); err != nil {
 		return err
@@ -184,7 +186,7 @@ func (in *importing) begin(line []byte) error {
 		return fmt.Errorf("not a line about a feed: %w", err)
 	}
 	if f.line.State == nil || f.line.Feed == "" || f.line.State.URL != f.line.Feed {
-		return errors.New("the line about the feed has no state of it")
+		return errors.New("the line about the feed has no state")
 	}
 	in.feed = f
 	old, err := in.store.Feed(in.ctx, f.line.Feed)
@@ -199,19 +201,35 @@ func (in *importing) begin(line []byte) error {
 	case f.isSame(old):
 		in.same++
 		f.skipped = true
-		return nil
+		return in.markPrivate(f)
 	default:
-		return fmt.Errorf("%s is in %s already, and differs: --replace puts the imported feed in its place",
+		return fmt.Errorf("%s is already in %s, and differs: --replace replaces it",
 			withoutUser(old.URL), in.db.name())
+	}
+	if err := in.markPrivate(f); err != nil {
+		return err
 	}
 	f.stored = &mirror.Feed{
 		URL: f.line.Feed, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: importSource, Next: never,
-		Error: "its import has not ended: import the same once more",
+		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()
 }
 
-// isSame reports whether a feed is stored just as it is to be imported.
+// markPrivate has the history server not show a private feed to others. It is done
+// before anything of the feed is stored.
+func (in *importing) markPrivate(f *importedFeed) error {
+	if !f.line.Private {
+		return nil
+	}
+	keys, err := in.db.keyring()
+	if err != nil {
+		return err
+	}
+	return keys.set(map[string]http.Header{f.line.Feed: {}})
+}
+
+// isSame reports whether the stored feed equals the one to be imported.
 func (f *importedFeed) isSame(old *mirror.Feed) bool {
 	if old.Version != f.line.Version {
 		return false
@@ -260,7 +278,7 @@ func (in *importing) entry(line []byte, n int) error {
 	case l.ID == "":
 		return errors.New("the entry has no id")
 	case f.lines[l.ID] > 0:
-		return fmt.Errorf("the id %s stands in line %d already", l.ID, f.lines[l.ID])
+		return fmt.Errorf("line %d already has the id %s", f.lines[l.ID], l.ID)
 	}
 	f.lines[l.ID] = n
 	r, err := f.record(&l)
@@ -280,7 +298,7 @@ func (in *importing) entry(line []byte, n int) error {
 		f.deleted++
 	}
 	for _, v := range l.Versions {
-		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: v.Content.content()})
+		f.change.Versions = append(f.change.Versions, &mirror.Version{ID: l.ID, Copy: v.Copy.copy(), Content: mirror.Content(v.Content)})
 	}
 	return in.filled(len(line))
 }
@@ -291,7 +309,7 @@ func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 	if l.Mirror != nil {
 		r := l.record()
 		if l.Mirror.Content != nil && l.Raw == nil {
-			return nil, errors.New("what was published is not in its line (raw)")
+			return nil, errors.New("its line does not have what was published (raw)")
 		}
 		if !slices.Contains([]mirror.State{mirror.Live, mirror.Deleted, mirror.Absent, mirror.Unseen, mirror.Erased}, r.State) {
 			return nil, fmt.Errorf("%q is no state of an entry", r.State)
@@ -324,21 +342,7 @@ func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 	return r, nil
 }
 
-// entryOf is the entry that a record describes: as it was published, if it says
-// so.
-func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
-	if r.Raw == nil {
-		return r.Entry()
-	}
-	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
-	if err != nil {
-		return nil, err
-	}
-	e.ID, e.WeakID = r.ID, r.WeakID
-	return e, nil
-}
-
-// filled commits what has come, if that is enough.
+// filled commits what has been read, if that is enough for a commit.
 func (in *importing) filled(size int) error {
 	f := in.feed
 	if f.size += size; f.size < importBytes && len(f.change.Put)+len(f.change.Touch)+len(f.change.Documents) < importBatch {
@@ -355,7 +359,7 @@ func (in *importing) commit() error {
 	return err
 }
 
-// end ends a feed: with its last lines it becomes what it was.
+// end ends a feed, and stores its state.
 func (in *importing) end() error {
 	f := in.feed
 	in.feed = nil
@@ -368,7 +372,7 @@ func (in *importing) end() error {
 		got, want int64
 	}{{"entries", f.entries, state.Entries}, {"deleted entries", f.deleted, state.Deleted}, {"documents", f.documents, state.Documents}} {
 		if missing.got < missing.want {
-			return fmt.Errorf("%s: of %d %s only %d have come: the lines are not all here", withoutUser(state.URL), missing.want, missing.what, missing.got)
+			return fmt.Errorf("%s: lines are missing: of %d %s, only %d have been read", withoutUser(state.URL), missing.want, missing.what, missing.got)
 		}
 	}
 	state.Version = f.stored.Version

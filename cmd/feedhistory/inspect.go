@@ -11,8 +11,8 @@ import (
 // The verb inspect.
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
-	Base   string `placeholder:"URL" help:"What relative references in a file resolve against."`
-	JSON   bool   `name:"json" help:"Print one JSON object."`
+	Base   string `placeholder:"URL" help:"URL that relative references in a file resolve against."`
+	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
 
 	networkFlags
 	privateFlags
@@ -20,7 +20,7 @@ type inspectCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *inspectCommand) Help() string {
-	return "Of a damaged document, what could be read is shown, and what is wrong is said on standard error; the exit status is 1."
+	return "If the document is damaged, inspect shows what it could read, says on standard error what is wrong, and exits with 1."
 }
 
 // Run shows the document.
@@ -41,8 +41,8 @@ func (c *inspectCommand) Run(w *world) error {
 	case err == nil, errors.As(err, &usage):
 		return err
 	case doc != nil:
-		w.say(failure(c.Source, err).Error())
-		w.say("the document is damaged; what is shown was read before that")
+		w.Say(failure(c.Source, err).Error())
+		w.Say("the document is damaged; this is what comes before the damage")
 		return statusError(exitFailed)
 	}
 	return failure(c.Source, err)
@@ -50,39 +50,39 @@ func (c *inspectCommand) Run(w *world) error {
 
 func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
 	if c.JSON {
-		return printJSON(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
+		return printLine(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
 	}
-	p := &page{w: w.stdout}
+	p := newPage(w.stdout)
 	p.head(doc)
 	p.entries(doc.Entries)
 	p.deleted(doc.Deleted)
 	p.notes(doc.Notes)
-	return p.err
+	return p.Err
 }
 
-// head shows what a document says of itself.
+// head shows what a document says about itself.
 func (p *page) head(d *feedhistory.Document) {
 	title := d.Title
 	if clean(title) == "" {
 		title = "(no title)"
 	}
-	p.para("", "", title)
-	p.line("")
-	p.field("format", formatText(d.Format))
-	p.field("kind", kindText(d))
-	p.field("flags", flagText(d))
-	p.field("url", d.URL)
-	p.field("id", d.ID)
-	p.field("updated", timeText(d.Updated))
+	p.Para("", "", title)
+	p.Line("")
+	p.Field("format", formatText(d.Format))
+	p.Field("kind", kindText(d))
+	p.Field("flags", flagText(d))
+	p.Field("url", d.URL)
+	p.Field("id", d.ID)
+	p.Field("updated", timeText(d.Updated))
 	if older, ok := d.Older(); ok {
-		p.field("older", older.Href)
+		p.Field("older", older.Href)
 	}
 	if names := applicable(d); len(names) > 0 {
-		p.field("backfill", strings.Join(names, ", ")+": may have older entries (fetch --backfill)")
+		p.Field("backfill", strings.Join(names, ", ")+": may have older entries (fetch --backfill)")
 	}
 	if len(d.Links) > 0 {
-		p.line("")
-		p.line("  links")
+		p.Line("")
+		p.Line("  links")
 		p.links(d.Links)
 	}
 }
@@ -100,16 +100,16 @@ func (p *page) links(links feedhistory.Links) {
 		if l.Type != "" {
 			text += " (" + l.Type + ")"
 		}
-		p.para("    "+rel+"  ", strings.Repeat(" ", width+6), text)
+		p.Para("    "+rel+"  ", strings.Repeat(" ", width+6), text)
 	}
 }
 
-// entries shows each entry in as many lines as it needs to be known by.
+// entries shows what identifies each entry.
 func (p *page) entries(entries []*feedhistory.Entry) {
-	p.line("")
-	p.line("  " + count(len(entries), "entry", "entries"))
+	p.Line("")
+	p.Line("  " + count(len(entries), "entry", "entries"))
 	for _, e := range entries {
-		p.line("")
+		p.Line("")
 		p.entry(e)
 	}
 }
@@ -119,7 +119,7 @@ func (p *page) entry(e *feedhistory.Entry) {
 	if title == "" {
 		title = "(no title)"
 	}
-	p.line("    " + cut(title, columns-4))
+	p.Line("    " + cut(title, columns-4))
 	when := timeText(e.Updated)
 	switch {
 	case e.Updated.IsZero() && !e.Published.IsZero():
@@ -127,14 +127,14 @@ func (p *page) entry(e *feedhistory.Entry) {
 	case e.Updated.IsZero():
 		when = "(no time)"
 	}
-	p.line("      " + when)
-	p.para("      ", "      ", idText(e))
+	p.Line("      " + when)
+	p.Para("      ", "      ", idText(e))
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href != e.ID {
-		p.para("      ", "      ", link.Href)
+		p.Para("      ", "      ", link.Href)
 	}
 }
 
-// idText is an entry's id, with a word on one that the feed did not give.
+// idText is an entry's id, with a remark if the feed gave none.
 func idText(e *feedhistory.Entry) string {
 	if !e.WeakID {
 		return e.ID
@@ -149,25 +149,25 @@ func (p *page) deleted(deleted []feedhistory.Tombstone) {
 	if len(deleted) == 0 {
 		return
 	}
-	p.line("")
-	p.line("  " + count(len(deleted), "deleted entry", "deleted entries"))
+	p.Line("")
+	p.Line("  " + count(len(deleted), "deleted entry", "deleted entries"))
 	for _, t := range deleted {
-		p.para("    ", "      ", timeText(t.When)+" "+t.Ref)
+		p.Para("    ", "      ", timeText(t.When)+" "+t.Ref)
 	}
 }
 
-// notes shows where the document breaks a rule, and how it was read.
+// notes shows where the document breaks a rule, and how it was read then.
 func (p *page) notes(notes []feedhistory.Note) {
 	if len(notes) == 0 {
 		return
 	}
-	p.line("")
-	p.line("  " + count(len(notes), "note", "notes") + " on how it was read")
+	p.Line("")
+	p.Line("  " + count(len(notes), "note", "notes") + " on how it was read")
 	for _, n := range notes {
 		text := n.Message + " [" + n.Code + "]"
 		if n.Line > 0 {
 			text = place(n.Line, n.Column) + ": " + text
 		}
-		p.para("    ", "      ", text)
+		p.Para("    ", "      ", text)
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/term"
 )
 
-// One interrupt is enough, also while standard input is read or somebody is to type.
+// One interrupt is enough, also while the command waits for standard input.
 
-// grace is what a verb may take to come to a proper end after an interrupt: more
-// than polls and servers need.
+// grace is how long a verb may take to end properly after an interrupt: more than polls
+// and servers need.
 const grace = 30 * time.Second
 
 // A stdinReader reads standard input until the context ends.
 type stdinReader struct {
 	ctx   context.Context
 	in    io.Reader
-	waits func() // is called before the first read from a terminal
+	waits func() // called before the first read from a terminal
 
 	once   sync.Once
 	chunks chan chunk
@@ -54,8 +54,8 @@ func (r *stdinReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin begins to read. A read that waits cannot be ended: the goroutine ends with
-// the process.
+// begin begins to read. A read that waits cannot be interrupted: the goroutine ends
+// with the process.
 func (r *stdinReader) begin() {
 	if f, ok := r.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		r.waits()
@@ -91,8 +91,8 @@ func (w *stdoutWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// interrupted returns the exit status of a verb that an interrupt has ended before
-// it had done what it was to do: it says whether there is something to show.
+// interrupted returns the exit status of a verb that an interrupt ended early. It
+// depends on whether there is something to show.
 func (w *world) interrupted() int {
 	if out, ok := w.stdout.(*stdoutWriter); ok && out.written.Load() {
 		return exitPartial
@@ -100,10 +100,10 @@ func (w *world) interrupted() int {
 	return exitInterrupted
 }
 
-// errInterrupted is what an interrupt comes to where a verb says so itself.
+// errInterrupted is the error after an interrupt, in the words of this command.
 var errInterrupted = errors.New("interrupted")
 
-// isInterrupt reports whether an error is that of an interrupt.
+// isInterrupt reports whether an interrupt caused an error.
 func (w *world) isInterrupt(err error) bool {
 	return w.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted))
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"time"
 
@@ -11,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The shapes of the command's JSON. A value that the feed does not give is
-// absent; a list is always there, if only empty.
+// The shapes of the command's JSON. A value that the feed does not give is absent; a
+// list is present even if it is empty.
 type (
 	jsonDocument struct {
 		URL      string          `json:"url,omitempty"`
@@ -109,8 +107,8 @@ func gapJSON(g *feedhistory.Gap) jsonGap {
 	return jsonGap{g.URL, g.Reason.String(), message}
 }
 
-// timeJSON writes a time as RFC 3339 has it, with the zone and the fraction of
-// a second that it came with. Those that RFC 3339 cannot express are absent.
+// timeJSON writes a time by RFC 3339, with its zone and fraction of a second. A time
+// that RFC 3339 cannot express is absent.
 func timeJSON(t time.Time) string {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""
@@ -127,27 +125,8 @@ func each[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
-// printJSON writes a value, over several lines, for people may read it.
-func printJSON(w io.Writer, value any) error {
-	return encodeJSON(w, value, "  ")
-}
+// printLine writes a value as a line of JSON Lines, which is what --json prints.
+func printLine(w io.Writer, value any) error { return terminal.WriteJSON(w, value) }
 
-// printLine writes a value on one line.
-func printLine(w io.Writer, value any) error {
-	return encodeJSON(w, value, "")
-}
-
-func encodeJSON(w io.Writer, value any, indent string) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	_, err := w.Write(harmless(b.Bytes()))
-	return err
-}
-
-// harmless escapes the characters in JSON that could drive a terminal.
+// harmless escapes the characters in JSON that could control a terminal.
 func harmless(text []byte) []byte { return terminal.JSON(text) }

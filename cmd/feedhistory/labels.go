@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,17 +10,10 @@ import (
 
 func place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
 
-func formatText(f feedhistory.Format) string {
-	switch f {
-	case feedhistory.Atom:
-		return "Atom"
-	case feedhistory.RSS:
-		return "RSS"
-	case feedhistory.JSONFeed:
-		return "JSON Feed"
-	}
-	return f.String()
-}
+// formatNames are the names that people give to formats.
+var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS", feedhistory.JSONFeed: "JSON Feed"}
+
+func formatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], f.String()) }
 
 // kindText says what a document is within its feed.
 func kindText(d *feedhistory.Document) string {

@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // The verb list.
 type listCommand struct {
 	database
-	URL     string `arg:"" optional:"" name:"URL" help:"A feed to be shown in full, with what is missing of it and what to do."`
-	Due     bool   `help:"Only feeds that are due to be polled: whose time has come, or of which an earlier poll has left something unread."`
-	Partial bool   `help:"Only feeds of which something is known to be missing."`
-	JSON    bool   `name:"json" help:"Print a JSON object for each feed, one a line."`
+	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
+	Due     bool   `help:"Only feeds that are due to be polled, because their time has come or an earlier poll left something unread."`
+	Partial bool   `help:"Only feeds that are known to lack something."`
+	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *listCommand) Help() string {
-	return "The verdict is on the mirror as it stands: whole, it has every entry that the feed says it has, or that its server counted at the time shown; window, the feed " +
-		"shows its latest entries and does not say what came before; lossy, its pages may have let entries slip through; " +
-		"partial, something is known to be missing, with the number of gaps."
+	return "The verdict is about what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
+		"window: the latest entries, because the feed does not say what came before; lossy: all pages, between which entries may have slipped through; " +
+		"partial: something is known to be missing, with the number of gaps."
 }
 
 // Validate refuses what contradicts itself.
@@ -43,16 +44,16 @@ func (c *listCommand) Run(w *world) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
-	l := &listing{ctx: w.ctx, store: store, page: &page{w: out}, now: time.Now()}
+	l := &listing{ctx: w.ctx, store: store, page: newPage(out), now: time.Now()}
 	if c.URL != "" {
 		err = c.one(l)
 	} else {
 		err = c.all(l)
 	}
-	return errors.Join(c.failure(err), l.page.err, out.Flush())
+	return errors.Join(c.failure(err), l.page.Err, out.Flush())
 }
 
-// A listing is a list in the making.
+// A listing is the list that is being printed.
 type listing struct {
 	ctx   context.Context
 	store *openStore
@@ -71,7 +72,7 @@ func (c *listCommand) one(l *listing) error {
 	case err != nil:
 		return err
 	case c.JSON:
-		return printLine(l.page.w, feedJSON(f, newest[f.URL]))
+		return printLine(l.page.W, feedJSON(f, newest[f.URL]))
 	}
 	l.page.feed(f, newest[f.URL], l.now)
 	return nil
@@ -100,7 +101,7 @@ func (c *listCommand) all(l *listing) error {
 		return err
 	}
 	if l.feeds == 0 && !c.JSON {
-		l.page.line(c.none())
+		l.page.Line(c.none())
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (c *listCommand) none() string {
 	case c.Due:
 		return "No feed is due."
 	case c.Partial:
-		return "There is no feed of which something is known to be missing."
+		return "No feed is known to lack anything."
 	}
 	return "There is no feed in " + c.name() + " yet: feedhistory sync URL adds one."
 }
@@ -131,17 +132,17 @@ func (c *listCommand) add(l *listing, feeds []*mirror.Feed) error {
 
 func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error {
 	if c.JSON {
-		return printLine(l.page.w, feedJSON(f, newest))
+		return printLine(l.page.W, feedJSON(f, newest))
 	}
 	if l.feeds == 0 {
-		l.page.line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+		l.page.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
 	}
 	l.feeds++
-	l.page.line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
+	l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
 	if f.Failures > 0 {
-		l.page.para("  - ", "    ", failuresOf(f))
+		l.page.Para("  - ", "    ", failuresOf(f))
 	}
-	return l.page.err
+	return l.page.Err
 }
 
 // row is a line of the list. The URL comes last and whole, to be copied.
@@ -149,7 +150,7 @@ func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns when the newest entries of feeds are from, of those that have any.
+// newest returns the times of the newest entries of those feeds that have any.
 func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	var urls []string
 	for _, f := range feeds {
@@ -163,7 +164,7 @@ func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	return l.store.Newest(l.ctx, urls)
 }
 
-// verdictOf is a feed's verdict in a word, with the number of gaps.
+// verdictOf is a feed's verdict as a word, with the number of gaps.
 func verdictOf(f *mirror.Feed) string {
 	if f.Alias != "" {
 		return "alias"
@@ -193,7 +194,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	case f.Due(now):
 		return "due"
 	}
-	return span(f.Next.Sub(now))
+	return terminal.Span(f.Next.Sub(now))
 }
 
 // failuresOf says how a feed's last polls failed.
@@ -207,44 +208,44 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	if clean(title) == "" {
 		title = "(no title)"
 	}
-	p.para("", "", title)
-	p.line("")
-	p.field("feed", f.URL)
-	p.field("moved to", f.Address)
-	p.field("alias of", f.Alias)
-	p.field("kind", f.Kind.String())
-	p.field("source", f.Source)
-	p.field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
-	p.field("entries", entriesOf(f, newest))
+	p.Para("", "", title)
+	p.Line("")
+	p.Field("feed", f.URL)
+	p.Field("moved to", f.Address)
+	p.Field("alias of", f.Alias)
+	p.Field("kind", f.Kind.String())
+	p.Field("source", f.Source)
+	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
-		p.field("archives", fmt.Sprint(f.Documents))
+		p.Field("archives", fmt.Sprint(f.Documents))
 	}
-	p.field("changed", stamp(f.Changed, now))
-	p.field("polled", stamp(f.Polled, now))
+	p.Field("changed", stamp(f.Changed, now))
+	p.Field("polled", stamp(f.Polled, now))
 	switch next := nextOf(f, now); {
 	case f.Gone:
-		p.field("next poll", "none: the publisher has withdrawn the feed for good")
+		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
 	case isHarvested(f):
-		p.field("next poll", "none: feedhistory harvest keeps it current")
+		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
-		p.field("next poll", "none: the feed has become another one, which is polled in its place; what it had is kept")
+		p.Field("next poll", "none: the feed has become another one, which is polled instead; its entries are kept")
 	case next == "due":
-		p.field("next poll", "due")
+		p.Field("next poll", "due")
 	default:
-		p.field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), until(f.Next, now)))
+		p.Field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), terminal.Until(f.Next, now)))
 	}
 	if f.Failures > 0 {
-		p.field("failed", failuresOf(f))
+		p.Field("failed", failuresOf(f))
 	}
 	if f.Waits(now) {
-		p.field("wait", "its host asks to be left alone until "+timeText(f.Wait))
+		p.Field("wait", "its host asks for no requests until "+timeText(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
 		return
 	}
-	p.line("")
-	p.line("  " + count(len(gaps), "gap", "gaps"))
+	p.Line("")
+	p.Line("  " + count(len(gaps), "gap", "gaps"))
 	for _, g := range gaps {
 		p.gap(g)
 	}
@@ -254,15 +255,15 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "Every entry that the server counted on " + timeText(f.WholeAsOf()) + " is here, and what polls have brought since."
+		return "This is every entry that the server counted on " + timeText(f.WholeAsOf()) + ", and what polls have added since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
-		return "All that the server shows was read, but the feed does not declare it: entries may have slipped through."
+		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
 	case f.Known.URL == "":
 		return "The feed could not be read yet."
 	}
-	return "Something is missing, as is said below."
+	return "Something is missing:"
 }
 
 func entriesOf(f *mirror.Feed, newest time.Time) string {
@@ -281,18 +282,18 @@ func stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s ago)", timeText(t), span(now.Sub(t)))
+	return fmt.Sprintf("%s (%s ago)", timeText(t), terminal.Span(now.Sub(t)))
 }
 
 // jsonFeed is a feed of a mirror.
 type jsonFeed struct {
 	URL       string    `json:"url"`
-	Address   string    `json:"address,omitempty"` // where it is asked for, if elsewhere
+	Address   string    `json:"address,omitempty"` // where it is requested, if elsewhere
 	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
-	AsOf      string    `json:"as_of,omitempty"` // of when a whole is, that is so by a server's count
+	AsOf      string    `json:"as_of,omitempty"` // when a server's count proved it whole
 	Source    string    `json:"source,omitempty"`
 	Entries   int64     `json:"entries"`
 	Deleted   int64     `json:"deleted"`
@@ -301,7 +302,7 @@ type jsonFeed struct {
 	Changed   string    `json:"changed,omitempty"`
 	Polled    string    `json:"polled,omitempty"`
 	NextPoll  string    `json:"next_poll,omitempty"`
-	Wait      string    `json:"wait,omitempty"` // its host asks to be left alone until then
+	Wait      string    `json:"wait,omitempty"` // its host asks for no requests until then
 	Due       bool      `json:"due,omitempty"`
 	Gone      bool      `json:"gone,omitempty"`
 	Failures  int       `json:"failures,omitempty"`

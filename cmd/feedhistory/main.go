@@ -22,6 +22,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/build"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // The exit statuses.
@@ -36,7 +38,7 @@ const (
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
 
-Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything.`
+Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything to show.`
 
 // The command line.
 type commandLine struct {
@@ -44,38 +46,38 @@ type commandLine struct {
 
 	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
-	Check   checkCommand   `cmd:"" help:"Say what is wrong with a feed's history."`
+	Check   checkCommand   `cmd:"" help:"Report what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
-	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since last time."`
+	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since the last time."`
 	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
-	Serve   serveCommand   `cmd:"" help:"Serve published feeds over HTTP."`
-	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep all that they publish."`
-	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what is missing of each."`
-	Entries entriesCommand `cmd:"" help:"Show what the mirror holds."`
-	Entry   entryCommand   `cmd:"" help:"Show one of these as text."`
+	Serve   serveCommand   `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
+	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what each lacks."`
+	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
+	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
-	Import  importCommand  `cmd:"" help:"Read in what export --raw wrote."`
+	Import  importCommand  `cmd:"" help:"Import what export --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
-	Erase   eraseCommand   `cmd:"" help:"Take entries out of a mirror, and of what is published."`
+	Erase   eraseCommand   `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
-	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes verbs and flags."`
-	Help       helpCommand       `cmd:"" help:"Say how a verb is used."`
+	Completion completionCommand `cmd:"" help:"Print a script that completes verbs and flags in a shell."`
+	Help       helpCommand       `cmd:"" help:"Show how to use a verb."`
 	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
 	Man        manCommand        `cmd:"" hidden:""`
 
-	Conformance conformanceCommand `cmd:"" help:"Try readers and publishers, in any language, on RFC 5005."`
+	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
 }
 
 // The flags that every verb has.
 type globals struct {
-	Quiet   bool             `short:"q" help:"Say nothing on standard error but errors."`
+	Quiet   bool             `short:"q" help:"Print only errors, and what is missing, on standard error."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// The world that a verb runs in.
+// A world is what a verb runs in.
 type world struct {
 	*globals
 	*networkFlags // of the verb; zero if it makes no requests
@@ -83,38 +85,19 @@ type world struct {
 	ctx           context.Context
 	stdin         io.Reader
 	stdout        io.Writer
-	stderr        io.Writer
+	terminal.Voice
 }
 
-// asides is where reports go that are no errors.
-func (w *world) asides() io.Writer {
-	if w.Quiet {
-		return io.Discard
-	}
-	return w.stderr
-}
-
-// tell writes what is no error to standard error, unless that is to be quiet.
-func (w *world) tell(message string) {
-	if !w.Quiet {
-		w.say(message)
-	}
-}
-
-// say writes a message to standard error.
-func (w *world) say(message string) {
-	fmt.Fprintln(w.stderr, "feedhistory:", clean(message))
-}
-
-// A usageError is what the command cannot be asked.
+// A usageError is a mistake on the command line.
 type usageError string
 
+// Error returns the message.
 func (e usageError) Error() string { return string(e) }
 
-// A statusError ends the command with a status other than 1. What there is to
-// say has been said.
+// A statusError ends the command with its exit status. The command has said why.
 type statusError int
 
+// Error returns the status as text.
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
@@ -131,9 +114,10 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	w := &world{
-		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout}, stderr: stderr,
+		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout},
+		Voice: terminal.Voice{Command: "feedhistory", Stderr: stderr, Silent: &line.Quiet},
 	}
-	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.tell("reading from the terminal; Ctrl-D ends it") }}
+	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
 	ended := -1 // the status that --help or --version asked for
 	settings, err := readConfig()
 	if err != nil {
@@ -142,7 +126,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	parser := kong.Must(&line,
 		kong.Name("feedhistory"), kong.Description(description),
 		kong.Vars{
-			"version": version(), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
+			"version": build.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
 		kong.Resolvers(settings), kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
@@ -166,26 +150,26 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return w.status(call.Run(w), call)
 }
 
-// The verbs help and version are other words for flags; see asFlags.
+// The verbs help and version do the same as flags; see asFlags.
 type (
 	helpCommand struct {
-		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without it: the list of all."`
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without one, the list of all verbs."`
 	}
 	versionCommand struct{}
 )
 
-// asFlags puts flags into the place of the verbs help and version.
+// asFlags replaces the verbs help and version by the flags.
 func asFlags(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
 		return append(slices.Clone(args[1:]), "--help")
-	case len(args) == 1 && args[0] == "version":
-		return []string{"--version"}
+	case len(args) > 0 && args[0] == "version":
+		return append(slices.Clone(args[1:]), "--version")
 	}
 	return args
 }
 
-// status says what went wrong, if anything did, and returns the exit status.
+// status reports an error, if there is one, and returns the exit status.
 func (w *world) status(err error, call *kong.Context) int {
 	var status statusError
 	var usage usageError
@@ -198,9 +182,9 @@ func (w *world) status(err error, call *kong.Context) int {
 		return w.misused(err, call)
 	}
 	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
-		w.say("interrupted")
+		w.Say("interrupted")
 	} else {
-		w.say(text)
+		w.Say(text)
 	}
 	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
 		return w.interrupted()
@@ -208,18 +192,17 @@ func (w *world) status(err error, call *kong.Context) int {
 	return exitFailed
 }
 
-// misused says why the command line is not understood, and where to read how
-// it should be.
+// misused says what is wrong with the command line, and where to read more.
 func (w *world) misused(err error, call *kong.Context) int {
-	w.say(err.Error())
-	verb := ""
+	w.Say(err.Error())
+	verb := "feedhistory"
 	var parse *kong.ParseError
 	if call == nil && errors.As(err, &parse) {
 		call = parse.Context
 	}
 	if call != nil && call.Selected() != nil {
-		verb = " " + call.Selected().Name
+		verb = call.Selected().FullPath()
 	}
-	w.say("see feedhistory" + verb + " --help")
+	w.Say("see " + verb + " --help")
 	return exitUsage
 }

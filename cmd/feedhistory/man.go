@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The verb man prints the manual page; it is for whoever makes a package.
+// The verb man prints the manual page, for packages.
 type manCommand struct{}
 
 // Run prints the page.
@@ -73,8 +73,12 @@ func roffText(out *bufio.Writer, text string) {
 	}
 }
 
-// roff escapes text.
+// roff escapes text. The page is for everybody's computer, and so names no directory of
+// this one.
 func roff(text string) string {
+	if file := defaultDB(); file != "" {
+		text = strings.ReplaceAll(text, file, "~/.local/share/feedhistory/feeds.db")
+	}
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text

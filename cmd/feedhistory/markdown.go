@@ -27,7 +27,7 @@ import (
 // A markdownSite is a directory of such articles.
 type markdownSite struct {
 	files fs.FS
-	base  string    // what ids begin with that nothing else is known for
+	base  string    // the beginning of ids that have no other source
 	link  string    // pattern of an article's address; "" for none
 	id    string    // pattern of an article's id; "": the address
 	now   time.Time // articles dated later are left out, as generators do
@@ -69,7 +69,7 @@ func (s *markdownSite) records() (records []*publish.Record, err error) {
 			return nil
 		}
 		if other, ok := from[r.ID]; ok {
-			return fmt.Errorf("%s: it has the id of %s: %s", name, other, r.ID)
+			return fmt.Errorf("%s: it has the same id as %s: %s", name, other, r.ID)
 		}
 		from[r.ID] = name
 		records = append(records, r)
@@ -78,8 +78,8 @@ func (s *markdownSite) records() (records []*publish.Record, err error) {
 	return records, err
 }
 
-// isMarkdown reports whether a file is an article: _index.md is Hugo's for a
-// list of articles.
+// isMarkdown reports whether a file is an article. Hugo's _index.md is about a list of
+// articles.
 func isMarkdown(name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return (ext == ".md" || ext == ".markdown") && path.Base(name) != "_index"+path.Ext(name)
@@ -100,7 +100,7 @@ func (s *markdownSite) article(name string) (*publish.Record, error) {
 	if published.IsZero() {
 		published = at.date
 	}
-	shown, showErr := front.time(s.zone, "publishDate") // in Hugo an article may be dated otherwise than it is to be shown
+	shown, showErr := front.time(s.zone, "publishDate") // in Hugo, an article may appear at another time than its date
 	expires, expireErr := front.time(s.zone, "expiryDate", "unpublishdate", "expirydate")
 	switch {
 	case front == nil:
@@ -167,12 +167,12 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 	return r, nil
 }
 
-// markdown renders as Hugo and Jekyll do, more or less. The articles are the
-// site's own, so HTML in them stays.
+// markdown renders much as Hugo and Jekyll do. The articles are the site's own, so
+// their HTML is kept.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
 	goldmark.WithRendererOptions(html.WithUnsafe()))
 
-// address returns where an article stands on the site; "" if that is unknown.
+// address returns the address of an article on the site; "" if it is unknown.
 func (s *markdownSite) address(front frontMatter, at articlePlace) (string, error) {
 	link := front.text("canonical_url", "url", "permalink")
 	if !strings.Contains(link, "/") || strings.Contains(link, "/:") { // Jekyll's patterns, such as /:year/:title, and their names
@@ -192,7 +192,7 @@ func (s *markdownSite) address(front frontMatter, at articlePlace) (string, erro
 	return ref.String(), nil
 }
 
-// An articlePlace is what an article's file name says of it.
+// An articlePlace is what an article's file name tells about it.
 type articlePlace struct {
 	path string // without extension; of a directory's index, that of the directory
 	slug string // its last part, without a date at its start
@@ -220,22 +220,22 @@ func placeOf(name string, zone *time.Location) (at articlePlace) {
 // The names that a pattern may have in braces.
 var patternName = regexp.MustCompile(`\{[a-z]*\}`)
 
-// checkPattern refuses names that no pattern may have.
+// checkPattern refuses unknown names in a pattern.
 func checkPattern(flag, pattern string) error {
 	for _, name := range patternName.FindAllString(pattern, -1) {
 		if !slices.Contains([]string{"{path}", "{slug}", "{categories}", "{year}", "{month}", "{day}"}, name) {
-			return fmt.Errorf("%s: there is no %s, but {path}, {slug}, {categories}, {year}, {month} and {day}", flag, name)
+			return fmt.Errorf("%s: unknown %s; a pattern can have {path}, {slug}, {categories}, {year}, {month} and {day}", flag, name)
 		}
 	}
 	return nil
 }
 
-// expand fills in a pattern: the path as Hugo has it in addresses, slug and
-// categories as Jekyll has them, and the date in the site's zone.
+// expand fills in a pattern: the path as Hugo writes it in addresses, slug and
+// categories as Jekyll does, and the date in the site's zone.
 func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
 	undated := strings.NewReplacer("{path}", "", "{slug}", "", "{categories}", "").Replace(pattern)
 	if at.date.IsZero() && strings.Contains(undated, "{") {
-		return "", errors.New("it has no date, which is to be part of its address: " + pattern)
+		return "", errors.New("it has no date, and its address contains one: " + pattern)
 	}
 	date := at.date.In(s.zone)
 	path, slug, categories := hugoPath(at.path), jekyllSlug(at.slug), strings.ToLower(strings.Join(at.categories, "/"))
@@ -247,7 +247,7 @@ func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
 		"{month}", date.Format("01"), "{day}", date.Format("02")).Replace(pattern), nil
 }
 
-// hugoPath is a file's path as Hugo makes an address of it: in lower case, with
+// hugoPath is a file's path as Hugo writes it in an address: in lower case, with
 // hyphens for white space, and without most other marks.
 func hugoPath(name string) string {
 	var b strings.Builder
@@ -267,7 +267,7 @@ func hugoPath(name string) string {
 	return b.String()
 }
 
-// jekyllSlug is a title as Jekyll makes a part of an address of it.
+// jekyllSlug is a title as Jekyll writes it in an address.
 func jekyllSlug(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(title, "-"), "-")
 }

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// A moment is a time on the command line: as RFC 3339 has it, a date, or how
-// long ago it is, such as 7d or 48h. A date begins at midnight in UTC.
+// A moment is a time on the command line: a time by RFC 3339, a date, or how long ago
+// it is, such as 7d or 48h. A date begins at midnight in UTC.
 type moment struct{ time.Time }
 
 // Decode reads a moment from the command line.
@@ -44,38 +46,15 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
 }
 
-// span is a length of time for people: rounded, in the largest unit that it fills.
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	for _, unit := range []struct {
-		size, most time.Duration
-		name       string
-	}{{time.Second, time.Minute, "s"}, {time.Minute, time.Hour, "m"}, {time.Hour, day, "h"}, {day, 365 * day, "d"}} {
-		if rounded := max(d, 0).Round(unit.size); rounded < unit.most {
-			return fmt.Sprintf("%d%s", rounded/unit.size, unit.name)
-		}
-	}
-	const year = 365 * day
-	return fmt.Sprintf("%dy", d.Round(year)/year)
-}
-
-// ago is how long ago a time was, for a table.
+// ago is how long ago a time was, in a table.
 func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return span(now.Sub(t))
+	return terminal.Span(now.Sub(t))
 }
 
-// until says when a time comes.
-func until(t, now time.Time) string {
-	if !t.After(now) {
-		return "now"
-	}
-	return "in " + span(t.Sub(now))
-}
-
-// secondJSON is a time by our own clock, which is not noted more precisely.
+// secondJSON is a time by our own clock, which is recorded in whole seconds.
 func secondJSON(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -23,13 +23,3 @@ func TestParseMoment(t *testing.T) {
 		require.ErrorContains(t, err, "is not a time such as", text)
 	}
 }
-
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Hour: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59 * time.Minute: "59m",
-		time.Hour: "1h", 2*time.Hour - time.Second: "2h", 40 * time.Minute: "40m", 59*time.Minute + 40*time.Second: "1h",
-		23*time.Hour + 50*time.Minute: "1d", 47 * time.Hour: "2d", 364*24*time.Hour + 20*time.Hour: "1y", 400 * 24 * time.Hour: "1y",
-	} {
-		require.Equal(t, want, span(d), d)
-	}
-}

@@ -11,14 +11,14 @@ import (
 // The verb move.
 type moveCommand struct {
 	database
-	Old string `arg:"" name:"OLD" help:"The feed's address as the mirror has it."`
+	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
 	New string `arg:"" name:"NEW" help:"Its address from now on."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *moveCommand) Help() string {
-	return "All entries stay, with what is known of them. The next sync asks for the feed at its new address. " +
-		"Where a feed redirects to its new address for good, sync follows by itself."
+	return "All entries stay, with everything that is known of them. The next sync requests the feed at its new address. " +
+		"If the feed redirects there permanently, sync follows by itself."
 }
 
 // Run moves the feed.
@@ -40,12 +40,12 @@ func (c *moveCommand) Run(w *world) (err error) {
 		return usageError("OLD and NEW are the same address")
 	}
 	if _, err := store.Feed(w.ctx, to); err == nil {
-		return fmt.Errorf("%s is mirrored already; feedhistory rm removes one of the two", to)
+		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", to)
 	} else if !errors.Is(err, mirror.ErrNotFound) {
 		return c.failure(err)
 	}
 	if isImporting(f) {
-		return fmt.Errorf("%s: its import has not ended; import it again first", withoutUser(from))
+		return fmt.Errorf("%s: its import is not complete; run the import again first", withoutUser(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
@@ -55,7 +55,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 	}
 	keys, err := c.keyring()
 	if err == nil {
-		err = keys.replace(from, to) // they go with it only to the same origin
+		err = keys.move(from, to)
 	}
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 			return c.failure(err)
 		}
 	}
-	p := &page{w: w.asides()}
-	p.para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
-	return p.err
+	p := newPage(w.Asides())
+	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	return p.Err
 }

@@ -24,22 +24,23 @@ import (
 
 // The flags of the verbs that make requests.
 type networkFlags struct {
-	AllowPrivate     bool          `help:"Let loopback and private addresses through."`
+	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
 	UserAgent        string        `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
-	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
-	MaxDocumentBytes size          `default:"16MiB" placeholder:"SIZE" help:"Bytes of one document at most, decompressed (default: ${default})."`
-	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; none: not even the one that HTTPS_PROXY and HTTP_PROXY name."`
-	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in a PEM file, too."`
-	Verbose          bool          `short:"v" help:"Tell of each request on standard error."`
+	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	MaxDocumentBytes size          `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
+	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" also ignores HTTPS_PROXY and HTTP_PROXY."`
+	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
+	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
 	transport *http.Transport // nil: that of the library
 	proxies   []*url.URL
 }
 
-// network returns the flags, of the verb that has them.
+// network returns the flags of a verb that has them.
 func (f *networkFlags) network() *networkFlags { return f }
 
-// prepare reads what the flags name, and refuses what no client can be made of.
+// prepare reads the files and the environment that the flags name, and refuses values
+// that no client can use.
 func (f *networkFlags) prepare() error {
 	switch {
 	case f.Pace < 0:
@@ -62,8 +63,8 @@ func (f *networkFlags) prepare() error {
 // A proxyFunc returns the proxy for a request; nil: none.
 type proxyFunc func(*url.URL) (*url.URL, error)
 
-// proxyFunc returns the proxy that was asked for: by the flag, else by the
-// environment, as other programs at a terminal have it.
+// proxyFunc returns the proxy that the flag names, else the one of the environment, as
+// other programs do.
 func (f *networkFlags) proxyFunc() (proxyFunc, error) {
 	switch f.Proxy {
 	case "none":
@@ -75,7 +76,7 @@ func (f *networkFlags) proxyFunc() (proxyFunc, error) {
 				continue
 			}
 			if !isURL(proxy) {
-				proxy = "http://" + proxy // as other programs take it
+				proxy = "http://" + proxy // as other programs do
 			}
 			if _, err := f.addProxy(name, proxy); err != nil {
 				return nil, err
@@ -103,7 +104,7 @@ func (f *networkFlags) addProxy(name, proxy string) (*url.URL, error) {
 	return u, nil
 }
 
-// roots returns the certificate authorities to be trusted; nil: the system's.
+// roots returns the certificate authorities to trust; nil means the system's.
 func (f *networkFlags) roots() (*x509.CertPool, error) {
 	if f.CAFile == "" {
 		return nil, nil
@@ -126,8 +127,8 @@ func (f *networkFlags) roots() (*x509.CertPool, error) {
 }
 
 // newTransport returns a transport like that of the library. It refuses private
-// addresses itself; behind a proxy, which resolves names, those that are written
-// as numbers, and the proxy has to refuse the others.
+// addresses. A proxy resolves names itself, so behind a proxy it refuses only those
+// that are written as numbers, and the proxy has to refuse the others.
 func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
 	guarded := feedhistory.Dialer()
 	guarded.Timeout = 5 * time.Second
@@ -156,7 +157,7 @@ func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http
 	return t
 }
 
-// isProxy reports whether an address to be dialled is that of a proxy.
+// isProxy reports whether an address to dial is that of a proxy.
 func (f *networkFlags) isProxy(address string) bool {
 	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
 		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
@@ -164,7 +165,7 @@ func (f *networkFlags) isProxy(address string) bool {
 	})
 }
 
-// guard refuses a private address that is written as one.
+// guard refuses a private address that is written as a number, and localhost.
 func guard(dialer *net.Dialer, u *url.URL) error {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

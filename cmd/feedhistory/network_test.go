@@ -17,15 +17,15 @@ import (
 
 // get URL FILE puts what a URL answers into a file.
 func get(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: get URL FILE")
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] get URL FILE")
 	}
 	resp, err := http.Get(args[0])
 	ts.Check(err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	ts.Check(err)
-	if resp.StatusCode != http.StatusOK {
+	if neg != (resp.StatusCode != http.StatusOK) {
 		ts.Fatalf("%s: %s", args[0], resp.Status)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))

@@ -11,15 +11,15 @@ import (
 )
 
 // An output is what a verb writes its result to: standard output, or a file that
-// is there once it is complete.
+// appears only when it is complete.
 type output struct {
 	io.Writer
-	file *os.File // nil: standard output
+	file *os.File // nil means standard output
 	name string
-	info os.FileInfo // of the one that is there; nil: none is
+	info os.FileInfo // of the existing file; nil if there is none
 }
 
-// output opens the file that is to be made; without a name, standard output.
+// output opens the file to write; without a name, standard output.
 func (w *world) output(name string) (*output, error) {
 	if name == "" || name == "-" {
 		return &output{Writer: w.stdout}, nil
@@ -38,12 +38,12 @@ func (w *world) output(name string) (*output, error) {
 	part := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("--output: %s cannot be made: %w", name, path.Err)
+		return nil, fmt.Errorf("--output: %s cannot be created: %w", name, path.Err)
 	}
 	return &output{Writer: f, file: f, name: name, info: info}, err
 }
 
-// commit puts the file in its place.
+// commit moves the file to its place.
 func (o *output) commit() error {
 	if o.file == nil {
 		return nil

@@ -11,13 +11,13 @@ import (
 
 // The flags of verbs that publish into an object store.
 type storeFlags struct {
-	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the store, if it is not AWS's (default: AWS_ENDPOINT_URL)."`
+	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the URL of the store, if it is not AWS (default: AWS_ENDPOINT_URL)."`
 }
 
 // inStore reports whether documents go into an object store.
 func inStore(out string) bool { return strings.HasPrefix(out, "s3://") }
 
-// output returns what a verb's --out stands for: a directory, or an object store.
+// output returns the place that a verb's --out names: a directory or an object store.
 func (c *storeFlags) output(out string) (publish.Output, error) {
 	switch {
 	case inStore(out):

@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// The flag of the verbs that show much text.
+// The flag of verbs that may show much text.
 type pagerFlags struct {
-	NoPager bool `help:"Do not show the text in a pager, which is the program that PAGER names (default: less, if it is there)."`
+	NoPager bool `help:"Do not use a pager, which is the program that PAGER names (default: less, if it is installed)."`
 }
 
 // A pager shows what is written to it, page by page.
 type pager struct {
 	io.Writer
-	cmd  *exec.Cmd // nil: there is none
+	cmd  *exec.Cmd // nil if there is none
 	pipe io.WriteCloser
-	gone bool // somebody has seen enough
+	gone bool // the user has left it
 }
 
 // pager returns the user's pager where standard output is a terminal, else
@@ -42,7 +42,7 @@ func (f *pagerFlags) pager(w *world) *pager {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = os.Environ()
 	if _, ok := os.LookupEnv("LESS"); !ok {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // what fits on the screen is not held there
+		cmd.Env = append(cmd.Env, "LESS=FRX") // less ends at once if the text fits on the screen
 	}
 	pipe, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {
@@ -51,8 +51,8 @@ func (f *pagerFlags) pager(w *world) *pager {
 	return &pager{Writer: pipe, cmd: cmd, pipe: pipe}
 }
 
-// Write implements io.Writer. When the pager has been left there is nobody to
-// write for, which is no error of this program.
+// Write implements io.Writer. After the user has left the pager, it returns an error
+// that ends the output and that is not reported.
 func (p *pager) Write(b []byte) (int, error) {
 	if p.gone {
 		return 0, errPagerLeft
@@ -65,20 +65,20 @@ func (p *pager) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// errPagerLeft ends what writes to a pager that has been left.
+// errPagerLeft is the error of writing to a pager that the user has left.
 var errPagerLeft = errors.New("the pager has been left")
 
-// Close waits until the pager is left.
+// Close waits until the user leaves the pager.
 func (p *pager) Close() error {
 	if p.cmd == nil {
 		return nil
 	}
 	_ = p.pipe.Close()
-	_ = p.cmd.Wait() // its status says nothing of ours
+	_ = p.cmd.Wait() // its status says nothing about ours
 	return nil
 }
 
-// unlessLeft is an error, but for that of a pager that has been left.
+// unlessLeft returns an error unless it is errPagerLeft.
 func unlessLeft(err error) error {
 	if errors.Is(err, errPagerLeft) {
 		return nil

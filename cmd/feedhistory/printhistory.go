@@ -12,23 +12,19 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The formats of entries, for the verbs that write histories out.
+// The formats in which verbs print histories.
 
-// printHistory writes a history in a format. Raw lines have the entries as they
-// were published, too, and what there is to say of the feed, as import reads them.
-func printHistory(w io.Writer, r *backfill.Result, format string, raw bool) error {
+// printHistory writes a history in a format.
+func printHistory(w io.Writer, r *backfill.Result, format string) error {
 	switch format {
 	case "json":
-		return printJSON(w, recoveredJSON(r))
+		return printLine(w, recoveredJSON(r))
 	case "atom":
 		return feedhistory.WriteAtom(w, documentOf(r))
 	case "rss":
 		return feedhistory.WriteRSS(w, documentOf(r))
 	case "csv":
 		return printTable(w, recordsOf(r))
-	}
-	if raw {
-		return printRaw(w, r)
 	}
 	for record := range recordsOf(r) {
 		if err := printLine(w, record); err != nil {
@@ -127,8 +123,8 @@ func hrefOf(r *publish.Record, rel string) string {
 	return ""
 }
 
-// inert keeps a spreadsheet from taking a feed's text for a formula, by the
-// apostrophe that spreadsheets take for "this is text".
+// inert keeps a spreadsheet from taking a feed's text for a formula, by a leading
+// apostrophe, which marks text.
 func inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {
 		return "'" + cell

@@ -1,47 +1,39 @@
 package main
 
 import (
-	"bytes"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The flags of private feeds. What they say goes to the origin of the address that
-// is given, and nowhere else.
+// The flags for private feeds. What they have goes only to the origin of the address
+// that is given.
 type privateFlags struct {
 	credentials
-	Netrc bool `help:"Log in with what ~/.netrc, or the file that NETRC names, has for the host."`
+	Netrc bool `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
 }
 
-// private returns the flags, of the verb that has them.
+// private returns the flags of a verb that has them.
 func (f *privateFlags) private() *privateFlags { return f }
 
-// authorized returns a client for what the addresses name, with the credentials that
-// were given.
+// authorized returns a client for the addresses, with the credentials that the flags
+// give.
 func (w *world) authorized(addresses ...string) (*feedhistory.Client, error) {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	if w.privateFlags == nil {
 		return client, nil
 	}
 	return w.authorize(client, addresses)
 }
 
-// credentialFor returns what the flags have for an address; nil if that is nothing.
+// credentialFor returns what the flags have for an address; nil if they have nothing.
 func (f *privateFlags) credentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.read(); err != nil {
 		return nil, err
@@ -76,8 +68,8 @@ func credentialOf(address string, header http.Header) (*feedhistory.Credential, 
 	return c, nil
 }
 
-// authorize returns a client for the addresses, which must have one origin if there
-// is something to be told to it.
+// authorize returns a client for the addresses. If the flags give credentials, all
+// addresses must have one origin.
 func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string) (*feedhistory.Client, error) {
 	if err := f.check(); err != nil {
 		return nil, usageError(err.Error())
@@ -85,7 +77,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
 			if !iri.AreSameOrigin(addresses[0], other) {
-				return nil, usageError("--header, --user, --token-env: what they say goes to one origin, and these are two: " +
+				return nil, usageError("--header, --user, --token-env: credentials are for one origin, and these are two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}
 		}
@@ -137,8 +129,8 @@ func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// netrcEntry returns what a netrc file has for a host: the first entry with its
-// name, else the default one. Macros are passed over.
+// netrcEntry returns the entry of a netrc file for a host: the first with its name,
+// else the default one. It skips macros.
 func netrcEntry(text, host string) (login, password string, ok bool) {
 	var words []string
 	inMacro := false
@@ -180,160 +172,4 @@ func netrcEntry(text, host string) (login, password string, ok bool) {
 		}
 	}
 	return login, password, found
-}
-
-// The credentials of mirrored feeds are in a file next to the database, which only
-// its owner can read. They are not in the database: that is handed on, and served.
-
-// A keyring is that file.
-type keyring struct {
-	name  string
-	mu    sync.Mutex
-	feeds map[string]http.Header // by the feeds' URLs
-	netrc *privateFlags          // feeds without credentials have those of a netrc file; nil: they have none
-}
-
-// keyringName is where the credentials of a database's feeds are.
-func (d *database) keyringName() string {
-	if !d.isPostgres() {
-		return d.DB + ".credentials"
-	}
-	sum := sha256.Sum256([]byte(d.name()))
-	return filepath.Join(filepath.Dir(defaultDB()), "credentials-"+hex.EncodeToString(sum[:4]))
-}
-
-// keyring reads the credentials; there may be none.
-func (d *database) keyring() (*keyring, error) {
-	k := &keyring{name: d.keyringName(), feeds: map[string]http.Header{}}
-	text, err := os.ReadFile(k.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return k, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &k.feeds); err != nil {
-		return nil, errors.New(k.name + ": not a file of credentials") // the error might quote one
-	}
-	return k, nil
-}
-
-// set keeps the credentials of feeds; nil for those that have none any more.
-func (k *keyring) set(feeds map[string]http.Header) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	changed := false
-	for feed, header := range feeds {
-		before, ok := k.feeds[feed]
-		switch {
-		case header == nil && ok:
-			delete(k.feeds, feed)
-			changed = true
-		case header != nil && !sameHeader(before, header):
-			k.feeds[feed] = header
-			changed = true
-		}
-	}
-	if !changed {
-		return nil
-	}
-	text, err := json.MarshalIndent(k.feeds, "", "  ")
-	if err != nil {
-		return err
-	}
-	part := k.name + "." + rand.Text()[:8]
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(part, k.name)
-	}
-	if err != nil {
-		_ = os.Remove(part)
-	}
-	return err
-}
-
-func sameHeader(a, b http.Header) bool {
-	one, _ := json.Marshal(a)
-	other, _ := json.Marshal(b)
-	return bytes.Equal(one, other)
-}
-
-// clientFor returns what makes clients with the credentials of feeds.
-func (k *keyring) clientFor(client *feedhistory.Client) func(feed string) *feedhistory.Client {
-	var mu sync.Mutex
-	own := map[string]*feedhistory.Client{} // nil: none of its own
-	return func(feed string) *feedhistory.Client {
-		mu.Lock()
-		defer mu.Unlock()
-		c, ok := own[feed]
-		if !ok {
-			if credential := k.credential(feed); credential != nil {
-				c = client.Clone()
-				c.Policy.Credentials = []feedhistory.Credential{*credential}
-			}
-			own[feed] = c
-		}
-		return c
-	}
-}
-
-// credential returns the credential of a feed; nil if it has none.
-func (k *keyring) credential(feed string) (c *feedhistory.Credential) {
-	k.mu.Lock()
-	header := k.feeds[feed]
-	k.mu.Unlock()
-	if header != nil {
-		c, _ = credentialOf(feed, header)
-	} else if k.netrc != nil {
-		c, _ = k.netrc.credentialFor(feed) // the file was read before, for the feeds that were given
-	}
-	return c
-}
-
-// keep stores the credentials that the flags have for feeds, of one origin, and
-// returns all.
-func (f *privateFlags) keep(d *database, feeds []string) (*keyring, error) {
-	if _, err := f.authorize(&feedhistory.Client{}, feeds); err != nil {
-		return nil, err
-	}
-	k, err := d.keyring()
-	if err != nil {
-		return nil, err
-	}
-	if f.Netrc {
-		k.netrc = &privateFlags{Netrc: true}
-	}
-	flags := privateFlags{credentials: f.credentials}
-	given := map[string]http.Header{}
-	for _, feed := range feeds {
-		c, err := flags.credentialFor(feed)
-		if err != nil {
-			return nil, err
-		}
-		if c == nil {
-			continue
-		}
-		given[feed] = c.Header.Clone()
-		if c.Authorization != "" {
-			given[feed].Set("Authorization", c.Authorization)
-		}
-	}
-	return k, k.set(given)
-}
-
-// replace gives the credentials of a page to its feed, if that has the same origin.
-func (k *keyring) replace(page, feed string) error {
-	k.mu.Lock()
-	header := k.feeds[page]
-	k.mu.Unlock()
-	changes := map[string]http.Header{page: nil}
-	if header != nil && feed != "" && iri.AreSameOrigin(page, feed) {
-		changes[feed] = header
-	}
-	return k.set(changes)
 }

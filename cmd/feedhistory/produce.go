@@ -18,26 +18,26 @@ import (
 
 // The verb produce: the other side of harvest.
 type produceCommand struct {
-	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"What harvesters ask by: atom-pmh, datareplication or modified-range."`
-	Out       string        `placeholder:"DIR" help:"Directory of what is published; made if it is not there. Of modified-range there is none."`
-	Listen    string        `placeholder:"ADDRESS" help:"Serve it at the address until it is interrupted; port 0 means any free port."`
-	Base      string        `placeholder:"URL" help:"Where it is served (default: where it listens)."`
-	Title     string        `help:"Of atom-pmh and modified-range: the feed's title."`
-	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"Of atom-pmh: tell of deletions by an entry (the default), or by absence from one complete document."`
-	Settle    time.Duration `placeholder:"TIME" help:"Of atom-pmh: how long a change may take to be seen after it was stamped."`
-	Size      int           `placeholder:"N" help:"Entries of an archive, or items of an answer (default: 100)."`
-	PageSize  size          `default:"1MB" placeholder:"SIZE" help:"Of datareplication: the size of a page (default: ${default})."`
-	Snapshot  bool          `help:"Of datareplication: the lines are all resources that there are; publish a snapshot of them, where new harvesters begin."`
+	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out       string        `placeholder:"DIR" help:"Directory to publish in, which is created if necessary; not with modified-range."`
+	Listen    string        `placeholder:"ADDRESS" help:"Serve it at this address until interrupted; port 0 means any free port."`
+	Base      string        `placeholder:"URL" help:"URL where it is served (default: that of --listen)."`
+	Title     string        `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by absence from one complete document."`
+	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize  size          `default:"1MB" placeholder:"SIZE" help:"With datareplication: the size of a page (default: ${default})."`
+	Snapshot  bool          `help:"With datareplication: the lines are all the resources; publish a snapshot of them, with which new harvesters begin."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *produceCommand) Help() string {
-	return "Lines of JSON on standard input become what harvest reads; what harvest prints can be produced again.\n\n" +
+	return "This publishes lines of JSON from standard input for harvest to read. The lines that harvest prints are such lines.\n\n" +
 		`atom-pmh: {"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://…", "type": "text/html"}]}, ` +
-		`or {"kind": "deleted", "id": …, "time": …}: all records, or those that changed.` + "\n\n" +
-		`datareplication: {"id": "1", "operation": "PUT", "type": "text/plain", "body": "…"}, with "base64" for what is not text, ` +
-		`and perhaps "header": {"X-Key": "…"}: what is to be appended. To append the same lines once more does nothing.` + "\n\n" +
-		"modified-range: entries as publish reads them: the whole collection."
+		`or {"kind": "deleted", "id": …, "time": …}. Give all records, or those that changed.` + "\n\n" +
+		`datareplication: {"id": "1", "operation": "PUT", "type": "text/plain", "body": "…"}, with "base64" instead of "body" for what is not text, ` +
+		`and optionally "header": {"X-Key": "…"}. The entities are appended; appending the same lines again does nothing.` + "\n\n" +
+		"modified-range: entries as publish reads them. Give the whole collection."
 }
 
 // Validate refuses what contradicts itself.
@@ -46,15 +46,15 @@ func (c *produceCommand) Validate() error {
 	case c.Out == "" && c.Listen == "":
 		return errors.New("give --out, --listen or both")
 	case c.Out != "" && c.Protocol == modifiedRange:
-		return errors.New("--out: modified-range has no documents that could lie in a directory; --listen serves it")
+		return errors.New("--out: modified-range has no documents to put into a directory; --listen serves it")
 	case c.Base == "" && c.Listen == "" && c.Protocol == atomPMH:
-		return errors.New("--base is needed where nothing is served")
+		return errors.New("--base is required without --listen")
 	case c.Size < 0 || c.PageSize < 1 || c.Settle < 0:
 		return errors.New("--size, --page-size and --settle cannot be negative")
 	case c.Snapshot && c.Protocol != dataReplication:
-		return fmt.Errorf("--snapshot: %s does not know it", c.Protocol)
+		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
 	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != atomPMH:
-		return fmt.Errorf("--deletions, --settle: %s does not know them", c.Protocol)
+		return fmt.Errorf("--deletions, --settle: %s has no such flags", c.Protocol)
 	}
 	if base, err := url.Parse(c.Base); c.Base != "" && (err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http") {
 		return errors.New("--base: not the URL of a directory: " + c.Base)
@@ -62,7 +62,7 @@ func (c *produceCommand) Validate() error {
 	return nil
 }
 
-// Run publishes what comes, and serves it.
+// Run publishes the lines, and serves the result.
 func (c *produceCommand) Run(w *world) (err error) {
 	var listener net.Listener
 	if c.Listen != "" {
@@ -80,7 +80,7 @@ func (c *produceCommand) Run(w *world) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(c.Out)) }()
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, nil))
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	handler, waiting, err := c.produce(w, log)
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (c *produceCommand) Run(w *world) (err error) {
 	return waiting
 }
 
-// produce publishes what comes, and returns what serves it, and an error if not
-// all has been published.
+// produce publishes the lines. It returns what serves the result, and an error, waiting,
+// if something could not be published yet.
 func (c *produceCommand) produce(w *world, log *slog.Logger) (http.Handler, error, error) {
 	switch c.Protocol {
 	case atomPMH:
@@ -106,8 +106,8 @@ func (c *produceCommand) produce(w *world, log *slog.Logger) (http.Handler, erro
 	}
 }
 
-// jsonLines reads a value from each line. An error, which says in which line it
-// is, ends the sequence.
+// jsonLines reads a value from each line. An error ends the sequence, and names the
+// line.
 func jsonLines[T any](r io.Reader) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		in := bufio.NewReader(r)

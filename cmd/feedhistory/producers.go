@@ -34,7 +34,7 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 		items = append(items, item)
 	}
 	if len(items) == 0 && c.Deletions == "absence" {
-		return nil, nil, errors.New("there is no record: to publish none would delete all")
+		return nil, nil, errors.New("there is no record: publishing none would delete all")
 	}
 	p := &atompmh.Producer{
 		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Split: feedhistory.Split{Size: c.Size},
@@ -56,18 +56,17 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 	}
 	err = p.Update(w.ctx)
 	if only := onlyFuture(err); only != "" {
-		w.say(only)
+		w.Say(only)
 		waiting, err = statusError(exitPartial), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	w.say("the feed: " + p.URL())
+	w.Tell("the feed: " + p.URL())
 	return &publish.Handler{FS: rootFS(c.Out), Logger: log}, waiting, nil
 }
 
-// onlyFuture says which records wait for their time, if that is all that is
-// wrong.
+// onlyFuture says which records wait for their time, if nothing else is wrong.
 func onlyFuture(err error) string {
 	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
 		return ""
@@ -82,7 +81,7 @@ func itemOf(line jsonChange) (item atompmh.Item, err error) {
 		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
 	}
 	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
-		return item, fmt.Errorf("the record %q: %w", line.ID, err)
+		return item, fmt.Errorf("the record %q: time is not a time such as 2003-12-13T18:30:02Z: %q", line.ID, line.Time)
 	}
 	for _, r := range line.Representations {
 		item.Representations = append(item.Representations, atompmh.Representation(r))
@@ -90,8 +89,7 @@ func itemOf(line jsonChange) (item atompmh.Item, err error) {
 	return item, nil
 }
 
-// A jsonResource is an entity as harvest prints it, with what else its header
-// has.
+// A jsonResource is an entity as harvest prints it, with further header fields.
 type jsonResource struct {
 	jsonEntity
 	Header map[string]string `json:"header"`
@@ -140,10 +138,10 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 		return nil, err
 	}
 	if c.Base != "" {
-		w.say("the feed: " + c.Base)
+		w.Tell("the feed: " + c.Base)
 	}
 	if created, err := p.LastSnapshot(); err == nil && !created.IsZero() && c.Base != "" {
-		w.say("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
+		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
 	}
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
 }
@@ -168,7 +166,7 @@ func (c *produceCommand) produceRange(w *world, log *slog.Logger) (http.Handler,
 		items = append(items, item)
 	}
 	slices.SortStableFunc(items, func(a, b modifiedrange.Item) int { return b.Modified.Compare(a.Modified) })
-	w.say("the collection: " + c.Base)
+	w.Tell("the collection: " + c.Base)
 	return &modifiedrange.Handler{
 		Limit: c.Size, Head: &feedhistory.Document{ID: c.Base, Title: cmp.Or(c.Title, c.Base)}, Logger: log,
 		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {

@@ -13,26 +13,26 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A progress counts the documents of a walk, on a terminal for all to see.
+// A progress counts the documents of a walk, and shows the count on a terminal.
 type progress struct {
-	bar       *progressbar.ProgressBar // nil: not shown
+	bar       *progressbar.ProgressBar // nil if it is not shown
 	documents int
 	entries   int
 }
 
-// newProgress shows itself if there is a bar.
+// newProgress returns a progress, which is shown if there is a bar.
 func (w *world) newProgress() *progress {
 	return &progress{bar: w.newBar(-1, "looking for the feed")}
 }
 
-// newBar returns a bar if stderr is a terminal that no requests are told on,
-// else nil. With a negative length, only time is known to pass.
+// newBar returns a bar if stderr is a terminal, without --verbose and --quiet; else
+// nil. With a negative length it shows only that time passes.
 func (w *world) newBar(length int, description string) *progressbar.ProgressBar {
-	if w.Verbose || w.Quiet || !isTerminal(w.stderr) {
+	if w.Verbose || w.Quiet || !isTerminal(w.Stderr) {
 		return nil
 	}
 	bar := progressbar.NewOptions(length,
-		progressbar.OptionSetWriter(w.stderr), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetWriter(w.Stderr), progressbar.OptionSpinnerType(14),
 		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	_ = bar.RenderBlank() // the first document may take its time
@@ -47,7 +47,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// watch counts what a walk yields as it passes.
+// watch yields what a walk yields, and counts it.
 func (p *progress) watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for doc, err := range docs {
@@ -71,7 +71,7 @@ func (p *progress) add(doc *feedhistory.Document) {
 	}
 }
 
-// end takes the progress off the terminal.
+// end removes the progress from the terminal.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -39,7 +39,12 @@ func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *pseudoTe
 	if set != nil {
 		set(cmd)
 	}
-	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	return startTerminal(t, cmd, &pty.Winsize{Rows: 24, Cols: 80})
+}
+
+// startTerminal runs a program on a pseudo-terminal.
+func startTerminal(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *pseudoTerminal {
+	f, err := pty.StartWithSize(cmd, size)
 	require.NoError(t, err)
 	p := &pseudoTerminal{t: t, cmd: cmd, pty: f, ended: make(chan struct{})}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = f.Close() })

@@ -15,24 +15,24 @@ import (
 
 // The verb publish.
 type publishCommand struct {
-	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory of the feed's documents, made if it is not there; or an object store, with credentials from AWS's environment variables."`
-	Base          string `required:"" placeholder:"URL" help:"Where that directory is served."`
+	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which is created if necessary; or an object store, with credentials from AWS's environment variables."`
+	Base          string `required:"" placeholder:"URL" help:"URL where that directory is served."`
 	From          string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
-	Name          string `placeholder:"FILE" help:"The subscription document (default: feed.atom or feed.rss)."`
+	Name          string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
 	Format        string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
-	Size          int    `placeholder:"N" help:"Entries of an archive (default: 100)."`
-	By            string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Archives by year, month or day instead."`
+	Size          int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
+	By            string `enum:",year,month,day" default:"" placeholder:"PERIOD" help:"Make an archive for each year, month or day instead."`
 	Title         string `help:"The feed's title."`
 	Author        string `help:"The feed's author."`
 	ID            string `help:"The feed's id (default: the subscription document's URL)."`
 	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
-	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, likewise (default: its address)."`
-	Site          string `placeholder:"URL" help:"The site that the feed is of (default: what the source says; with --site-dir, where --base is)."`
-	SiteDir       string `placeholder:"DIR" help:"The site as it was built: publish nothing if a page that an entry links to is missing there."`
-	Timezone      string `placeholder:"ZONE" help:"Zone of times in Markdown that have none, and of dates in addresses, such as Europe/Vienna (default: UTC)."`
-	DryRun        bool   `help:"Say what would be published, and write nothing."`
-	Force         bool   `help:"Publish even if readers would see entries again, as --base or their ids are not what they were."`
-	DeleteMissing bool   `help:"Publish that entries are deleted which the source no longer has."`
+	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
+	Site          string `placeholder:"URL" help:"The website of the feed (default: what the source says; with --site-dir, the root of --base)."`
+	SiteDir       string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
+	Timezone      string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown that have none, such as Europe/Vienna (default: UTC)."`
+	DryRun        bool   `help:"Print the files that would be written, and write nothing."`
+	Force         bool   `help:"Publish even if readers would see entries again, because --base or ids have changed."`
+	DeleteMissing bool   `help:"Publish the deletion of entries that the source no longer has."`
 
 	storeFlags
 	networkFlags
@@ -40,8 +40,8 @@ type publishCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *publishCommand) Help() string {
-	return "Run it again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
-		"What was published before must be in the directory then."
+	return "Run this again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
+		"The directory must still contain what was published before."
 }
 
 // Validate refuses what contradicts itself.
@@ -96,10 +96,11 @@ func (c *publishCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	to := &page{w: w.stderr}
-	to.published(c, p, in, done)
+	c.published(w, p, in, done)
 	if dry != nil {
-		to.dry(c, dry)
+		if err := c.dry(w, dry); err != nil {
+			return err
+		}
 	}
 	if in.partial || len(done.Lost) > 0 {
 		return statusError(exitPartial)
@@ -122,19 +123,19 @@ func (c *publishCommand) publisher() *publish.Publisher {
 	return p
 }
 
-// failure says what is to be done about an error of the publisher's.
+// failure says what to do about an error of the publisher.
 func (c *publishCommand) failure(err error) error {
 	switch {
 	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
-		return errors.New(c.Out + ": another process is publishing there; try again when it has ended")
+		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
 	case errors.Is(err, publish.ErrForeign):
-		return fmt.Errorf("%s: %w; move it away, and give it as --from", c.Out, err)
+		return fmt.Errorf("%s: %w; move it elsewhere, and give it as --from", c.Out, err)
 	}
 	return err
 }
 
-// head describes the feed: as it is published, else as the source does; in both
-// cases the flags go before.
+// head describes the feed as it is published, else as the source describes it. Flags
+// have precedence.
 func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
 	head, err := publishedHead(p.Output, c.name())
 	if err != nil {
@@ -170,7 +171,8 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 }
 
 // published says what has been published, and where.
-func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, done *publish.Updated) {
+func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, done *publish.Updated) {
+	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", done.Deleted)
@@ -178,49 +180,50 @@ func (p *page) published(c *publishCommand, to *publish.Publisher, in *input, do
 	if done.Archives > 0 {
 		what += " · " + count(done.Archives, "archive", "archives") + " closed"
 	}
-	p.para("", "", what)
+	p.Para("", "", what)
 	if done.Dated > 0 {
-		p.para("  - ", "    ", count(done.Dated, "entry", "entries")+
-			" got the present time, for the source gives no time, or not a newer one with an edit")
+		p.Para("  - ", "    ", count(done.Dated, "entry", "entries")+
+			" got the current time, because the source gives no time, or no newer one for an edit")
 	}
 	if n, first := in.withTemplates(); n > 0 {
-		p.para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator's in their text, which readers will see as they stand "+
-			"(the first: "+first+"); publish what the generator makes of them: its own feed")
+		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator in their text, which readers will see unchanged "+
+			"(the first: "+first+"); publish the generator's own feed instead")
 	}
 	for _, reason := range []string{leftPlain, leftDraft, leftFuture, leftExpired} {
 		if n := in.left[reason]; n > 0 {
-			p.para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
+			p.Para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
 		}
 	}
 	dir := strings.TrimSuffix(c.Out, "/") + "/"
 	for _, name := range done.Restored {
-		p.para("  - ", "    ", dir+name+" was missing, and has been written again as it was")
+		p.Para("  - ", "    ", dir+name+" was missing, and has been restored")
 	}
 	for _, name := range done.Lost {
-		p.para("  - ", "    ", dir+name+" is missing, and the source does not have just what was in it: readers that begin "+
-			"now do not get at what is older; restore the file from a backup, or from where the site is deployed")
+		missing.Para("  - ", "    ", dir+name+" is missing, and the source does not have exactly what was in it: new readers "+
+			"cannot reach older entries; restore the file from a backup, or from the deployed site")
 	}
 	if done.Missing > 0 {
-		p.para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
+		p.Para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
 			" not in the source; --delete-missing would publish the deletion")
 	}
 	if done.New+done.Changed+done.Unchanged+done.Missing == 0 {
-		p.para("", "", "there is nothing to publish: a feed begins with its first entry")
+		p.Para("", "", "there is nothing to publish: a feed needs at least one entry")
 		return
 	}
-	p.para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
+	p.Para("", "", "the feed: "+to.URL()+" ("+dir+c.name()+")")
 }
 
-// dry says what would have been written.
-func (p *page) dry(c *publishCommand, d *dryRun) {
-	dir := strings.TrimSuffix(c.Out, "/") + "/"
+// dry lists the files that would have been written.
+func (c *publishCommand) dry(w *world, d *dryRun) error {
+	p := newPage(w.stdout)
 	for _, name := range d.written {
-		p.para("  - ", "    ", dir+name+" would be written")
+		p.Line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
-	p.para("", "", "a dry run: nothing was written")
+	w.Tell("a dry run: nothing was written")
+	return p.Err
 }
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
 
-// now is when articles that are dated later are not to be published yet.
+// now is the time after which articles are not published yet.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

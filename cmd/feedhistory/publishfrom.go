@@ -15,12 +15,12 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// An input is what a source has.
+// An input is the content of a source.
 type input struct {
 	entries []*feedhistory.Entry
 	deleted []feedhistory.Tombstone
-	head    *feedhistory.Document // that describes a feed; nil: the source is none
-	whole   bool                  // there is nothing more
+	head    *feedhistory.Document // describes the feed; nil if the source is no feed
+	whole   bool                  // the source has no other entries
 	partial bool                  // something is known to be missing
 	left    map[string]int        // articles left out, by reason
 }
@@ -67,7 +67,7 @@ func (in *input) add(r *publish.Record) error {
 	return nil
 }
 
-// isFeed tells a feed document from lines of JSON: a document is XML, or one
+// isFeed distinguishes a feed document from lines of JSON: a document is XML, or one
 // object over several lines or with JSON Feed's version.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
@@ -95,15 +95,15 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 	return in, nil
 }
 
-// loadFeed reads a feed document. Its references resolve against the URL that
-// it calls its own, or that of the feed to be.
+// loadFeed reads a feed document. Its references resolve against its own URL if it
+// names one, or else against that of the new feed.
 func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
 	base := c.publisher().URL()
-	parser := feedhistory.Parser{Strict: true} // what is to be published is to be whole
+	parser := feedhistory.Parser{Strict: true} // no part of a damaged document is published
 	doc, err := parser.Parse(bytes.NewReader(text), base)
 	if err != nil {
 		return nil, failure(c.From, err)
@@ -119,7 +119,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	if more {
-		return nil, failure(c.From, errors.New("the feed has older documents; give its address, so that they are read: "+older.Href))
+		return nil, failure(c.From, errors.New("the feed has older documents; give its address instead, so that they are read: "+older.Href))
 	}
 	return fromHistory(h), nil
 }
@@ -129,7 +129,7 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	if err := checkURL(c.From); err != nil {
 		return nil, err
 	}
-	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.stderr)}
+	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.Stderr)}
 	var r *backfill.Result
 	from, err := w.resolve(f.client, webAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)
@@ -138,11 +138,11 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	if err != nil {
 		return nil, failure(from, err)
 	}
-	(&page{w: w.asides()}).report(r.History)
+	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
 	return fromHistory(r.History), nil
 }
 
-// fromHistory hands on what is known to be missing, in the head.
+// fromHistory puts what is known to be missing into the head.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
@@ -153,8 +153,8 @@ func fromHistory(h *feedhistory.History) *input {
 	}
 }
 
-// publishedHead returns what describes the feed as it is published; nil if it
-// is not yet.
+// publishedHead returns the description of the feed as it is published; nil if it has
+// not been published yet.
 func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
 	f, err := files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

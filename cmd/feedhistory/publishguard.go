@@ -15,10 +15,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// What is looked at before anything is published, since it is there for good then.
+// The checks before anything is published, because that is permanent.
 
-// guard returns what refuses an update by which readers would see entries again
-// that they have; nil if there is nothing to look at.
+// guard returns a function that refuses an update which would show readers entries
+// again; nil if there is nothing to check.
 func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) error, error) {
 	head, err := publishedHead(p.Output, c.name())
 	if err != nil || head == nil || c.Force {
@@ -29,17 +29,17 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) erro
 	return func(u publish.Updated) error {
 		switch again := u.Changed + min(u.New, u.Missing); {
 		case moved && again > 0:
-			return fmt.Errorf("--base: the feed is published as %s, and as %s %s would get a new date or id, so that readers see them again; "+
-				"nothing is published: give the --base as before, or --force if you mean it", self.Href, p.URL(), count(again, "entry", "entries"))
+			return fmt.Errorf("--base: the feed is published as %s; as %s, %s would get a new date or id, and readers would see them again; "+
+				"nothing is published: give the same --base as before, or --force if you mean it", self.Href, p.URL(), count(again, "entry", "entries"))
 		case u.Renamed > 0:
-			return fmt.Errorf("%s would be published again, under another id and with a new date: their addresses are published already; "+
-				"nothing is published: give --entry-id (and --base) as before, or --force if you mean it", count(u.Renamed, "entry", "entries"))
+			return fmt.Errorf("%s would be published again with another id and a new date, although their addresses are already published; "+
+				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", count(u.Renamed, "entry", "entries"))
 		}
 		return nil
 	}, nil
 }
 
-// siteURL is where the site is that the entries are of.
+// siteURL is the address of the site that has the entries.
 func (c *publishCommand) siteURL() string {
 	if c.Site != "" {
 		return c.Site
@@ -50,7 +50,7 @@ func (c *publishCommand) siteURL() string {
 	return ""
 }
 
-// checkLinks refuses entries whose pages the built site does not have.
+// checkLinks refuses entries whose pages are missing in the built site.
 func (c *publishCommand) checkLinks(w *world, in *input) error {
 	if c.SiteDir == "" {
 		return nil
@@ -68,7 +68,7 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 		link, ok := e.Links.Rel(feedhistory.RelAlternate)
 		u, err := url.Parse(link.Href)
 		if !ok || err == nil && (!strings.EqualFold(u.Host, site.Host) || !strings.HasPrefix(u.Path+"/", strings.TrimSuffix(site.Path, "/")+"/")) {
-			continue // it is not of this site
+			continue // it is on another site
 		}
 		if checked++; err != nil || !hasPage(os.DirFS(c.SiteDir), strings.TrimPrefix(u.Path, strings.TrimSuffix(site.Path, "/"))) {
 			dead = append(dead, link.Href)
@@ -76,21 +76,21 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	}
 	switch {
 	case len(dead) > 0:
-		p := &page{w: w.stderr}
-		p.para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
+		p := newPage(w.Stderr)
+		p.Para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
 		for _, link := range dead {
-			p.line("  " + clean(link))
+			p.Line("  " + clean(link))
 		}
-		return fmt.Errorf("%s: is the site built, and --link as the site has it? An article without a page has to be left out of the source", c.SiteDir)
+		return fmt.Errorf("%s: is the site built, and does --link match its addresses? Leave articles without a page out of the source", c.SiteDir)
 	case checked == 0 && len(in.entries) > 0:
 		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site, or --link", site)
 	}
 	return nil
 }
 
-// hasPage reports whether a web server would find a page of a site: a file, a
-// directory's index or, as most do, a file without its .html. Names are as they
-// are, also where the file system takes upper and lower case for the same.
+// hasPage reports whether a web server would find a page of a site: a file, the index
+// of a directory or, as on most servers, a file without its .html. Upper and lower
+// case differ, even if the file system ignores case.
 func hasPage(site fs.FS, name string) bool {
 	dir := strings.HasSuffix(name, "/") || name == ""
 	name = strings.Trim(path.Clean("/"+name), "/")
@@ -114,8 +114,8 @@ var (
 	templates  = regexp.MustCompile(`\{\{(?:<|&lt;|%|-?\s*[a-z_]+[\s.|}])|\{%-?\s*\w`)
 )
 
-// withTemplates counts the entries in which there are tags of a site generator's
-// that nobody has replaced: short codes of Hugo's, and Liquid.
+// withTemplates counts the entries with tags of a site generator that nobody has
+// replaced: Hugo's short codes, and Liquid.
 func (in *input) withTemplates() (n int, first string) {
 	for _, e := range in.entries {
 		if templates.MatchString(codeBlocks.ReplaceAllString(e.Content().Body, "")) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -16,28 +17,30 @@ import (
 )
 
 // The lines that import reads. Each has a type: "feed", "gap", "document" or, as
-// where there is none, "entry". Those of one feed stand together, the feed's first.
+// where there is none, "entry". Those of one feed follow each other, the feed's first.
 type (
+	lineOf struct {
+		Type string `json:"type"`
+		Feed string `json:"feed"`
+	}
 	feedLine struct {
-		Type    string       `json:"type"`
-		Feed    string       `json:"feed"`
-		Version int64        `json:"version,omitempty"` // how often it has changed in the mirror
-		State   *mirror.Feed `json:"state"`             // without gaps: they have lines of their own
+		lineOf
+		Version int64        `json:"version,omitempty"` // how many times it has changed in the mirror
+		Private bool         `json:"private,omitempty"` // it was read with credentials, which no line has
+		State   *mirror.Feed `json:"state"`             // without gaps, which have their own lines
 	}
 	gapLine struct {
-		Type    string          `json:"type"`
-		Feed    string          `json:"feed"`
+		lineOf
 		Gap     *mirror.Gap     `json:"gap,omitempty"`
-		Pending *mirror.Pending `json:"pending,omitempty"` // a document that is still to be read
+		Pending *mirror.Pending `json:"pending,omitempty"` // a document that has not been read yet
 	}
 	documentLine struct {
-		Type     string      `json:"type"`
-		Feed     string      `json:"feed"`
+		lineOf
 		Document rawDocument `json:"document"`
 	}
 	entryLine struct {
 		publish.Record
-		Mirror   *rawRecord   `json:"mirror,omitempty"` // as it is mirrored; absent: it comes from elsewhere
+		Mirror   *rawRecord   `json:"mirror,omitempty"` // its state in the mirror; absent if it comes from elsewhere
 		Versions []rawVersion `json:"versions,omitempty"`
 	}
 )
@@ -80,7 +83,7 @@ type (
 		Change    int64        `json:"change,omitempty"`
 		Added     time.Time    `json:"added,omitzero"`
 		Changed   time.Time    `json:"changed,omitzero"`
-		Content   *rawContent  `json:"content,omitempty"` // absent: nothing but this is known of it
+		Content   *rawContent  `json:"content,omitempty"` // absent if nothing else is known of it
 	}
 	rawVersion struct {
 		Copy    rawCopy    `json:"copy"`
@@ -99,9 +102,8 @@ type (
 	}
 )
 
-// printRaw writes a history that was fetched, as if it had been mirrored by one
-// poll.
-func printRaw(w io.Writer, r *backfill.Result) error {
+// printRaw writes a fetched history as if one poll had mirrored it.
+func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	h := r.History
 	feed, now := feedOf(h), time.Now().UTC()
 	state := &mirror.Feed{
@@ -110,10 +112,10 @@ func printRaw(w io.Writer, r *backfill.Result) error {
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, mirror.HeadOf(h.Head)
 	}
-	err := printLine(w, feedLine{Type: "feed", Feed: feed, Version: 1, State: state})
+	err := printLine(w, feedLine{lineOf: lineOf{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
 		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: feed, Gap: &gap}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
 		record := publish.NewRecord(e)
@@ -137,11 +139,11 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// exportRaw writes all that a mirror knows of feeds, one after the other.
-func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+// exportRaw writes everything that a mirror knows about feeds, one after the other.
+func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], private map[string]http.Header) error {
 	for f, err := range feeds {
 		if err == nil {
-			err = exportRawFeed(ctx, w, store, f)
+			err = exportRawFeed(ctx, w, store, f, private[f.URL] != nil)
 		}
 		if err != nil {
 			return err
@@ -150,25 +152,25 @@ func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.
 	return nil
 }
 
-func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed) error {
+func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, private bool) error {
 	if isImporting(f) {
-		return fmt.Errorf("%s: its import has not ended; import it again", f.URL)
+		return fmt.Errorf("%s: its import is not complete; run the import again", f.URL)
 	}
 	w = withoutPasswords(w, f)
 	state := *f
 	state.Gaps, state.Pending = nil, nil
-	err := printLine(w, feedLine{Type: "feed", Feed: f.URL, Version: f.Version, State: &state})
+	err := printLine(w, feedLine{lineOf: lineOf{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
 	for _, p := range f.Pending {
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Pending: &p}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
 	}
 	for _, g := range f.Gaps {
-		err = firstOf(err, printLine(w, gapLine{Type: "gap", Feed: f.URL, Gap: &g}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
 	}
 	for d, e := range store.Documents(ctx, f.URL) {
 		if err = firstOf(err, e); err != nil {
 			return err
 		}
-		err = printLine(w, documentLine{Type: "document", Feed: f.URL, Document: newRawDocument(d)})
+		err = printLine(w, documentLine{lineOf: lineOf{"document", f.URL}, Document: newRawDocument(d)})
 	}
 	for _, q := range []mirror.Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
 		for r, e := range store.Entries(ctx, q) {
@@ -179,13 +181,13 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 		}
 	}
 	if now, e := store.Feed(ctx, f.URL); err == nil && (e != nil || now.Version != f.Version) {
-		return fmt.Errorf("%s: it has changed meanwhile, so that its lines do not belong together: do it again", f.URL)
+		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines do not belong together; export it again", f.URL)
 	}
 	return err
 }
 
-// withoutPasswords returns a writer that leaves out of lines the user and password
-// which a feed's addresses have.
+// withoutPasswords returns a writer that removes from lines the users and passwords in
+// a feed's addresses.
 func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	var pairs []string
 	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {
@@ -202,12 +204,13 @@ func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	return &replacer{w, strings.NewReplacer(pairs...)}
 }
 
-// A replacer writes lines, each by one call, with something replaced.
+// A replacer replaces text in lines, each of which is one call of Write.
 type replacer struct {
 	w  io.Writer
 	by *strings.Replacer
 }
 
+// Write implements io.Writer.
 func (r *replacer) Write(line []byte) (int, error) {
 	if _, err := r.by.WriteString(r.w, string(line)); err != nil {
 		return 0, err
@@ -218,7 +221,7 @@ func (r *replacer) Write(line []byte) (int, error) {
 func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mirror.Record) error {
 	line := entryLine{Record: publish.Record{ID: r.ID}, Mirror: newRawRecord(r)}
 	if r.Content.Format != 0 {
-		if e, err := r.Entry(); err == nil { // of one that is damaged, there is what is stored
+		if e, err := r.Entry(); err == nil { // for a damaged one, the line has only what is stored
 			line.Record = *publish.NewRecord(e)
 		}
 		line.Raw = &publish.RecordRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
@@ -228,7 +231,7 @@ func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mir
 		if err != nil {
 			return err
 		}
-		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), newRawContent(&v.Content)})
+		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), rawContent(v.Content)})
 	}
 	return printLine(w, line)
 }
@@ -253,35 +256,21 @@ func (c rawCopy) copy() mirror.Copy {
 	return mirror.Copy{At: c.At, Rank: mirror.Rank(c.Rank), Digest: c.Digest}
 }
 
-func newRawContent(c *mirror.Content) rawContent {
-	return rawContent{
-		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
-		Updated: c.Updated, Published: c.Published, Size: c.Size,
-	}
-}
-
-func (c *rawContent) content() mirror.Content {
-	return mirror.Content{
-		Format: c.Format, Data: c.Data, Base: c.Base, WeakID: c.WeakID, Title: c.Title, Link: c.Link,
-		Updated: c.Updated, Published: c.Published, Size: c.Size,
-	}
-}
-
-// newRawRecord leaves out of a record what its line has as raw.
+// newRawRecord leaves out of a record what its line has in raw.
 func newRawRecord(r *mirror.Record) *rawRecord {
 	raw := &rawRecord{
 		State: r.State, Copy: newRawCopy(r.Copy), Archived: r.Archived, Absence: r.Absence, First: r.First, Change: r.Change,
 		Tombstone: rawTombstone{r.Tombstone.When, rawRank(r.Tombstone.Rank)}, Added: utc(r.Added), Changed: utc(r.Changed),
 	}
 	if r.Content.Format != 0 {
-		content := newRawContent(&r.Content)
+		content := rawContent(r.Content)
 		content.Data, content.Base = "", ""
 		raw.Content = &content
 	}
 	return raw
 }
 
-// record is what newRawRecord was made of.
+// record is the inverse of newRawRecord.
 func (l *entryLine) record() *mirror.Record {
 	m := l.Mirror
 	r := &mirror.Record{
@@ -290,8 +279,22 @@ func (l *entryLine) record() *mirror.Record {
 		Added: m.Added, Changed: m.Changed,
 	}
 	if m.Content != nil && l.Raw != nil {
-		r.Content = m.Content.content()
+		r.Content = mirror.Content(*m.Content)
 		r.Content.Data, r.Content.Base = l.Raw.Data, l.Raw.Base
 	}
 	return r
+}
+
+// entryOf is the entry that a record describes: as it was published, if the record has
+// that.
+func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
+	if r.Raw == nil {
+		return r.Entry()
+	}
+	e, err := feedhistory.ReadEntry(r.Raw.Format, r.Raw.Data, r.Raw.Base)
+	if err != nil {
+		return nil, err
+	}
+	e.ID, e.WeakID = r.ID, r.WeakID
+	return e, nil
 }

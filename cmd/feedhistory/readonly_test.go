@@ -139,7 +139,7 @@ func TestReadWhileWritten(t *testing.T) {
 		still.file, still.info = file, info
 		if written {
 			require.NoError(t, os.WriteFile(file+"-wal", []byte("x"), 0o600))
-			require.ErrorContains(t, still.Close(), "it was written to meanwhile")
+			require.ErrorContains(t, still.Close(), "another process wrote to it meanwhile")
 			continue
 		}
 		require.NoError(t, still.Close())

@@ -7,38 +7,36 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// report says what a history is, and what is missing of it.
-func (p *page) report(h *feedhistory.History) {
-	p.outcome(h, h.Verdict(), verdictText(h.Verdict()))
-}
-
-// outcome is report with a verdict that may know more, and what that means.
-func (p *page) outcome(h *feedhistory.History, v feedhistory.Verdict, text string) {
+// report says what a history is, the verdict on it with its meaning, and what is
+// missing.
+func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning string) {
+	p := newPage(w.Asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
 		count(len(h.Entries), "entry", "entries"))
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
-	p.para("", "", what)
-	p.para("", "", fmt.Sprintf("verdict: %s. %s", v, text))
+	p.Para("", "", what)
+	p.Para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
+	missing := newPage(w.Stderr)
 	for _, g := range h.Gaps {
-		p.gap(g)
+		missing.gap(g)
 	}
 }
 
 func (p *page) gap(g *feedhistory.Gap) {
-	p.para("  - ", "    ", g.URL)
+	p.Para("  - ", "    ", g.URL)
 	if by, ok := strings.CutPrefix(g.From, "source:"); ok {
 		if by != "" {
-			p.para("    ", "    ", "asked for by "+by)
+			p.Para("    ", "    ", "requested by "+by)
 		}
 	} else if g.From != "" && g.From != g.URL {
-		p.para("    ", "    ", "linked from "+g.From)
+		p.Para("    ", "    ", "linked from "+g.From)
 	}
-	p.para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
+	p.Para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
 	if g.Document != nil {
-		p.para("    ", "    ", "what could be read of it is included: "+
+		p.Para("    ", "    ", "what could be read of it is included: "+
 			count(len(g.Document.Entries), "entry", "entries"))
 	}
-	p.para("    ", "    ", "what to do: "+advice(g))
+	p.Para("    ", "    ", "what to do: "+advice(g))
 }

@@ -8,15 +8,15 @@ import (
 // The verb rm.
 type rmCommand struct {
 	database
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with all that is known of them."`
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that is known of them."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *rmCommand) Help() string {
-	return "The entries are gone then; feedhistory export keeps a copy."
+	return "This removes their entries, too; feedhistory export makes a copy first."
 }
 
-// Run removes the feeds. Those that are not there do not keep the others.
+// Run removes the feeds. It reports those that the mirror does not have, and goes on.
 func (c *rmCommand) Run(w *world) error {
 	store, err := c.open(w)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *rmCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	p := &page{w: w.asides()}
+	p := newPage(w.Asides())
 	missing := false
 	for _, url := range c.URLs {
 		name := feedName(url)
@@ -36,17 +36,17 @@ func (c *rmCommand) Run(w *world) error {
 			err = errors.Join(store.Remove(w.ctx, name), keys.replace(name, ""))
 		}
 		if err = c.unknown(url, err); isUnknown(err) {
-			w.say(err.Error())
+			w.Say(err.Error())
 			missing = true
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		p.para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
 	}
 	if missing {
 		return statusError(exitFailed)
 	}
-	return p.err
+	return p.Err
 }

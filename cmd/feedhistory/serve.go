@@ -12,19 +12,19 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/httpserver"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // The verb serve.
 type serveCommand struct {
-	Dir    string        `arg:"" optional:"" name:"DIR" help:"The directory, as publish made it. Without one: the history server of the mirrored feeds."`
+	Dir    string        `arg:"" optional:"" name:"DIR" help:"A directory that publish made. Without one: the history server of the mirrored feeds."`
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep what still changes of a directory (default: ${default})."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep documents of a directory that still change (default: ${default})."`
 
 	database
 	historyFlags
@@ -34,21 +34,19 @@ type serveCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *serveCommand) Help() string {
-	return "A directory's documents are served until it is interrupted: with their media types, ETags, compression, " +
-		"and archives that caches may keep for good.\n\n" +
-		"The history server shows the feeds of a database as pages, publishes each again with its whole history, " +
-		"and polls them as they fall due. The database may be new: feeds are added on the first page. " +
-		"The token guards what changes anything. Reading needs none, as feed readers have none: " +
-		"where that is too much, put a server in front that asks for a password."
+	return "With DIR, this serves the documents of a directory until it is interrupted: with their media types, ETags, compression, " +
+		"and archives that caches may keep forever.\n\n" +
+		"Without DIR, the history server shows the feeds of a database as pages, republishes each with its whole history, " +
+		"and polls them when they are due. The database may be new: you can add feeds on the first page. " +
+		"The token guards what changes anything, and with --private reading, too."
 }
 
-// How long the steps of a request may take, so that nobody holds a connection
-// open for nothing.
+// How long the steps of a request may take, so that nobody can hold a connection open
+// without using it.
 const (
 	headerTimeout = 10 * time.Second
 	writeTimeout  = 10 * time.Minute
 	idleTimeout   = 2 * time.Minute
-	endTimeout    = 10 * time.Second // for what is under way when the server ends
 )
 
 // Run serves until the context ends.
@@ -64,67 +62,37 @@ func (c *serveCommand) Run(w *world) error {
 		return err
 	}
 	files := rootFS(c.Dir)
-	log := slog.New(slog.NewTextHandler(w.stderr, nil))
+	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
-	w.say("serving " + c.Dir + " at " + site)
+	w.Tell("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
-		w.say("the feed: " + site + name)
+		w.Tell("the feed: " + site + name)
 	}
 	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
 
 // listen listens where the flag says, or else at the usual place.
 func (c *serveCommand) listen(usual string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", cmp.Or(c.Listen, usual))
-	if err != nil {
-		return nil, errors.New("--listen: " + listenProblem(err))
-	}
-	return listener, nil
+	return httpserver.Listen("--listen", cmp.Or(c.Listen, usual))
 }
 
 // serve serves until the context ends.
 func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	server := &http.Server{
+	return httpserver.Serve(w.ctx, &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // answers without end have one then
+		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // it ends answers that would go on
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-w.ctx.Done():
-	}
-	w.say("ending")
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return server.Close()
-	}
-	return nil
-}
-
-func listenProblem(err error) string {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		return op.Addr.String() + ": " + op.Err.Error()
-	}
-	return err.Error()
+	}, listener, func() { w.Tell("ending") })
 }
 
 // address is where a listener can be reached from here.
-func address(l net.Listener) string {
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
-	}
-	return l.Addr().String()
-}
+func address(l net.Listener) string { return httpserver.Address(l) }
 
-// A rootFS is a directory that no name and no symbolic link leads out of. It is
-// looked up for each file, as a site's build may put another in its place.
+// A rootFS is a directory that no name and no symbolic link leads out of. It is opened
+// again for each file, because a site's build may replace it.
 type rootFS string
 
 // Open opens a file of the directory.
@@ -137,11 +105,10 @@ func (dir rootFS) Open(name string) (fs.File, error) {
 	return root.Open(filepath.FromSlash(name))
 }
 
-// mostLooked is how many files are looked at to find the feeds.
+// mostLooked is how many files are read to find the feeds.
 const mostLooked = 200
 
-// subscriptions returns the names of the feeds in a directory, but for those
-// that are archives of others.
+// subscriptions returns the names of the feeds in a directory, without archives.
 func subscriptions(files fs.FS) (names []string) {
 	looked := 0
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

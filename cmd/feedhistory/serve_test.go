@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,19 +31,4 @@ func reach(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody listens on %s", args[0])
-}
-
-func TestAddress(t *testing.T) {
-	for _, any := range []string{"127.0.0.1:0", ":0", "0.0.0.0:0"} {
-		l, err := net.Listen("tcp", any)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := net.Dial("tcp", address(l))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.Close()
-		_ = l.Close()
-	}
 }

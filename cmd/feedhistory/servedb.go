@@ -1,36 +1,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/web"
 )
 
 // The flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"The URL that the history server is reached by, the root of a host; it is part of what is published again (default: where it listens)."`
-	Published string   `placeholder:"DIR" help:"Where what is published again is kept, so that its addresses stay (default: next to the database)."`
-	Name      []string `placeholder:"HOST" help:"A further name that the history server is reached by. Requests that are addressed to other names are refused, but for localhost, this machine's own name, the host of --base and, with a token, IP addresses; may be repeated."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"What must be shown to change anything; whoever reaches the server can read (default: nothing if it listens on this machine only, else a random one, which is printed)."`
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, the root of a host; republished feeds contain it (default: that of --listen)."`
+	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database)."`
+	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). It refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that is required to change anything (default: none if the server listens on this machine only, otherwise a random one, which it prints)."`
+	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Feeds that need credentials are then shown, polled and republished; without --private they are not."`
 }
 
-// Validate refuses what readers could not reach.
+// Validate refuses a base that readers could not reach.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0):
-		return errors.New("--base, --name and --published are for the history server, which serves no directory")
+	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
+		return errors.New("--base, --name, --private and --published are for the history server, which serves no directory")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
@@ -46,7 +48,11 @@ func (c *serveCommand) serveHistory(w *world) error {
 		return err
 	}
 	defer store.Close()
-	public, err := c.public(w, store)
+	keys, err := c.keyring()
+	if err != nil {
+		return err
+	}
+	output, err := c.output(keys)
 	if err != nil {
 		return err
 	}
@@ -58,20 +64,19 @@ func (c *serveCommand) serveHistory(w *world) error {
 	if w.Verbose {
 		level = slog.LevelInfo
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
+	m := &mirror.Mirror{Store: store.Store, Client: w.client(w.Stderr)}
+	if c.Private {
+		m.ClientFor = keys.clientFor(m.Client)
+	} else {
+		m.Store = &publicStore{store.Store, store.Store, keys}
+	}
 	server := &web.Server{
-		Store: public, Mirror: &mirror.Mirror{Store: public, Client: w.client(w.stderr)},
-		Base: site, Token: c.Token, Names: c.Name, Output: publish.Dir{Path: c.publishedDir()}, Logger: log,
+		Store: m.Store, Mirror: m, Base: cmp.Or(c.Base, site), Token: c.Token, Private: c.Private, Names: c.Name, Output: output, Logger: log,
 	}
-	if c.Base != "" {
-		server.Base = c.Base
-	}
-	w.say("the feeds of " + c.name() + " at " + site)
-	if server.Token == "" && !web.IsLocal(listener.Addr().String()) {
-		server.Token = rand.Text()
-		w.say("others can reach it, and read; to change anything, the token is " + server.Token)
-	}
+	w.Tell("the feeds of " + c.name() + " at " + site)
+	c.tellAccess(w, server, listener, keys)
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() { _ = server.Run(ctx) }) // it has no error but the end of the context
@@ -80,7 +85,25 @@ func (c *serveCommand) serveHistory(w *world) error {
 	return w.serve(listener, server, log)
 }
 
-// publishedDir is where what is published again is kept.
+// tellAccess says who can read and change what, and makes a token if one is needed.
+func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener, keys *keyring) {
+	isLocal := web.IsLocal(listener.Addr().String())
+	switch {
+	case server.Token != "" || isLocal && !c.Private:
+	case c.Private:
+		server.Token = rand.Text()
+		w.Say("the token for reading and changes is " + server.Token)
+	default:
+		server.Token = rand.Text()
+		w.Say("others can reach this server and read; the token for changes is " + server.Token)
+	}
+	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
+		w.Tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
+			" not shown, as whoever reaches the server can read; --private shows it to those who have the token")
+	}
+}
+
+// publishedDir is the directory of what is republished.
 func (c *serveCommand) publishedDir() string {
 	switch {
 	case c.Published != "":

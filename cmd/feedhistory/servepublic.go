@@ -2,108 +2,135 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
+	"net/http"
+	"os"
+	"strings"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/web"
 )
 
-// A publicStore is a store without the feeds that only some may read: those that
-// have credentials. Who reaches the history server can read what it shows, and so
-// it neither shows nor publishes them, nor polls them: that is sync's.
+// What the history server shows of private feeds: nothing, unless reading needs its
+// token. It neither publishes nor polls them then: polls are for sync.
+
+// A publicStore is a store without the private feeds.
 type publicStore struct {
-	mirror.Store
-	private map[string]bool
+	mirror.Indexer
+	mirror.Calendar
+	keys *keyring
 }
 
-// public returns what the history server may show of a store.
-func (c *serveCommand) public(w *world, store *openStore) (mirror.Store, error) {
-	keys, err := c.keyring()
-	if err != nil || len(keys.feeds) == 0 {
-		return store.Store, err
-	}
-	public := &publicStore{Store: store.Store, private: map[string]bool{}}
-	for feed := range keys.feeds {
-		public.private[feed] = true
-	}
-	w.tell(count(len(keys.feeds), "feed that needs credentials is", "feeds that need credentials are") + " not shown: whoever reaches the server can read")
-	return public, nil
+// hides reports whether a feed is private. Where that cannot be found out, it is.
+func (s *publicStore) hides(feed string) bool {
+	private, err := s.keys.private()
+	_, ok := private[feed]
+	return ok || err != nil
 }
 
 // Feed implements mirror.Store.
 func (s *publicStore) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
-	if s.private[url] {
+	if s.hides(url) {
 		return nil, mirror.ErrNotFound
 	}
-	return s.Store.Feed(ctx, url)
+	return s.Indexer.Feed(ctx, url)
 }
 
 // Feeds implements mirror.Store.
 func (s *publicStore) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror.Feed, error] {
+	private, err := s.keys.private()
+	if err != nil {
+		return failing[*mirror.Feed](err)
+	}
 	limit := q.Limit
 	if q.Limit > 0 {
-		q.Limit += len(s.private)
+		q.Limit += len(private)
 	}
-	return visible(s.Store.Feeds(ctx, q), limit, func(f *mirror.Feed) bool { return !s.private[f.URL] })
+	return visible(s.Indexer.Feeds(ctx, q), limit, func(f *mirror.Feed) bool { return private[f.URL] == nil })
 }
 
 // Records implements mirror.Store.
 func (s *publicStore) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
-	if s.private[feed] {
+	if s.hides(feed) {
 		return map[string]*mirror.Record{}, nil
 	}
-	return s.Store.Records(ctx, feed, ids)
+	return s.Indexer.Records(ctx, feed, ids)
 }
 
 // Document implements mirror.Store.
 func (s *publicStore) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
-	if s.private[feed] {
+	if s.hides(feed) {
 		return nil, mirror.ErrNotFound
 	}
-	return s.Store.Document(ctx, feed, url)
+	return s.Indexer.Document(ctx, feed, url)
 }
 
 // Documents implements mirror.Store.
 func (s *publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
-	if s.private[feed] {
-		return func(func(*mirror.Document, error) bool) {}
+	if s.hides(feed) {
+		return nothing[*mirror.Document]
 	}
-	return s.Store.Documents(ctx, feed)
+	return s.Indexer.Documents(ctx, feed)
 }
 
 // Versions implements mirror.Store.
 func (s *publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
-	if s.private[feed] {
-		return func(func(*mirror.Version, error) bool) {}
+	if s.hides(feed) {
+		return nothing[*mirror.Version]
 	}
-	return s.Store.Versions(ctx, feed, id)
+	return s.Indexer.Versions(ctx, feed, id)
 }
 
 // Entries implements mirror.Store.
 func (s *publicStore) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if s.private[q.Feed] {
-		return func(func(*mirror.Record, error) bool) {}
+	private, err := s.keys.private()
+	switch {
+	case err != nil:
+		return failing[*mirror.Record](err)
+	case private[q.Feed] != nil:
+		return nothing[*mirror.Record]
+	case q.Feed != "" || len(private) == 0:
+		return s.Indexer.Entries(ctx, q)
 	}
 	limit := q.Limit
-	if q.Feed == "" {
-		q.Limit = 0 // how many are left out is not known
+	q.Limit = 0 // how many are left out is not known
+	return visible(s.Indexer.Entries(ctx, q), limit, func(r *mirror.Record) bool { return private[r.Feed] == nil })
+}
+
+// Months implements mirror.Calendar.
+func (s *publicStore) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
+	if s.hides(q.Feed) {
+		return nil, nil
 	}
-	return visible(s.Store.Entries(ctx, q), limit, func(r *mirror.Record) bool { return !s.private[r.Feed] })
+	return s.Calendar.Months(ctx, q)
 }
 
 // Commit implements mirror.Store: a feed that is not shown cannot be added again.
 func (s *publicStore) Commit(ctx context.Context, c *mirror.Change) error {
-	if s.private[c.Feed.URL] {
+	if s.hides(c.Feed.URL) {
 		return mirror.ErrConflict
 	}
-	return s.Store.Commit(ctx, c)
+	return s.Indexer.Commit(ctx, c)
 }
 
 // Remove implements mirror.Store.
 func (s *publicStore) Remove(ctx context.Context, url string) error {
-	if s.private[url] {
+	if s.hides(url) {
 		return mirror.ErrNotFound
 	}
-	return s.Store.Remove(ctx, url)
+	return s.Indexer.Remove(ctx, url)
+}
+
+func nothing[T any](func(T, error) bool) {}
+
+func failing[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
 }
 
 // visible yields what may be seen of a sequence, up to a limit; zero: all.
@@ -122,4 +149,96 @@ func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) bool) i
 			}
 		}
 	}
+}
+
+// A dividedOutput keeps what is published of private feeds apart, so that a server
+// whose reading needs no token never has it.
+type dividedOutput struct {
+	publish.Output                // of the others
+	private        publish.Output // nil: nothing is there
+	keys           *keyring
+}
+
+// of returns the part that a name belongs to. Names begin with a directory for the
+// server's address and the short name of the feed.
+func (d *dividedOutput) of(op, name string) (publish.Output, error) {
+	_, rest, _ := strings.Cut(name, "/")
+	short, _, _ := strings.Cut(rest, "/")
+	private, err := d.keys.private()
+	switch {
+	case err != nil:
+		return nil, err
+	case !hasShort(private, short):
+		return d.Output, nil
+	case d.private == nil:
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return d.private, nil
+}
+
+// hasShort reports whether a name is the short name of one of the feeds, or was at
+// first: the beginning of it.
+func hasShort(feeds map[string]http.Header, short string) bool {
+	for feed := range feeds {
+		if short != "" && strings.HasPrefix(web.ShortName(feed), short) {
+			return true
+		}
+	}
+	return false
+}
+
+// Open implements fs.FS.
+func (d *dividedOutput) Open(name string) (fs.File, error) {
+	out, err := d.of("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return out.Open(name)
+}
+
+// Put implements publish.Output.
+func (d *dividedOutput) Put(name string, data []byte) error {
+	out, err := d.of("put", name)
+	if err != nil {
+		return err
+	}
+	return out.Put(name, data)
+}
+
+// Remove implements publish.Output.
+func (d *dividedOutput) Remove(name string) error {
+	out, err := d.of("remove", name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return out.Remove(name)
+}
+
+// Lock implements publish.Output.
+func (d *dividedOutput) Lock() (unlock func() error, err error) {
+	first, err := d.Output.Lock()
+	if err != nil || d.private == nil {
+		return first, err
+	}
+	second, err := d.private.Lock()
+	if err != nil {
+		return nil, errors.Join(err, first())
+	}
+	return func() error { return errors.Join(second(), first()) }, nil
+}
+
+// output returns where the history server keeps what it publishes again.
+func (c *serveCommand) output(keys *keyring) (publish.Output, error) {
+	out := &dividedOutput{Output: publish.Dir{Path: c.publishedDir()}, keys: keys}
+	if c.Private {
+		dir := c.publishedDir() + ".private"
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		out.private = publish.Dir{Path: dir}
+	}
+	return out, nil
 }

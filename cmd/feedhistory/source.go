@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/netip"
@@ -23,8 +24,8 @@ func isURL(arg string) bool {
 }
 
 // webAddress returns the URL that people mean by example.org/feed or
-// feed://example.org/; anything else is returned as it is. Without a scheme it is
-// https, but for this machine itself.
+// feed://example.org/, and anything else unchanged. The scheme is https if there is
+// none, or http for this machine itself.
 func webAddress(arg string) string {
 	address := strings.TrimSpace(arg)
 	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
@@ -46,8 +47,8 @@ func webAddress(arg string) string {
 	return arg
 }
 
-// isHost reports whether text begins with the name of a host: one that ends with
-// a public top-level domain, or is this machine's, or an address with numbers.
+// isHost reports whether text begins with a host: a name under a public top-level
+// domain, localhost, or an IP address.
 func isHost(text string) bool {
 	host := hostOf(text)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
@@ -75,8 +76,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// sourceAddress returns the URL that people mean by an argument which may be a
-// file's name, too: if there is such a file, it is that.
+// sourceAddress returns the URL that people mean by an argument that may also be the
+// name of a file: if the file exists, it is that.
 func sourceAddress(arg string) string {
 	if address := webAddress(arg); address != arg {
 		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
@@ -86,11 +87,11 @@ func sourceAddress(arg string) string {
 	return arg
 }
 
-// checkURL refuses URLs that no feed can be fetched from.
+// checkURL refuses URLs from which no feed can be fetched.
 func checkURL(arg string) error {
 	arg = webAddress(arg)
 	if !isURL(arg) {
-		return usageError(arg + " is not a URL: it should begin with https:// or http://")
+		return usageError(arg + " is not a URL: a URL begins with https:// or http://")
 	}
 	u, err := iri.ParseLeniently(arg)
 	var why *url.Error
@@ -98,15 +99,15 @@ func checkURL(arg string) error {
 	case errors.As(err, &why):
 		return usageError(arg + " is not a URL: " + why.Err.Error())
 	case u.Scheme != "http" && u.Scheme != "https":
-		return usageError("only https and http URLs are fetched, not " + u.Scheme)
+		return usageError(fmt.Sprintf("%s: unsupported scheme %q: use https or http", withoutUser(arg), u.Scheme))
 	case u.Hostname() == "":
 		return usageError(arg + " is not a URL: it has no host")
 	}
 	return nil
 }
 
-// document reads the one document that an argument names: a URL, a file, or
-// standard input. With an error comes what could be read, or nil.
+// document reads the document that an argument names: a URL, a file, or standard
+// input. Together with an error it returns what could be read, or nil.
 func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 	arg = sourceAddress(arg)
 	if isURL(arg) {
@@ -127,7 +128,7 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return feedhistory.Parser{Limits: w.client(w.stderr).Limits}.Parse(in, base)
+	return feedhistory.Parser{Limits: w.client(w.Stderr).Limits}.Parse(in, base)
 }
 
 func (w *world) open(arg string) (io.ReadCloser, error) {
@@ -136,7 +137,7 @@ func (w *world) open(arg string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New(arg + ": there is no such file (and a URL would begin with https:// or http://)")
+		return nil, errors.New(arg + ": there is no such file (a URL begins with https:// or http://)")
 	}
 	if err != nil {
 		return nil, err

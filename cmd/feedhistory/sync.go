@@ -10,23 +10,24 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/opml"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // The verb sync.
 type syncCommand struct {
 	database
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to poll; the database has them from then on. Without any: those of the database that are due, or that an earlier sync has not read to the end."`
-	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Poll the feeds of a subscription list, too; - is standard input (repeatable)."`
-	All        bool          `help:"Poll all feeds of the database, also those that are not due; not those that are gone, or whose host asks to be left alone."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll. Without any: the feeds of the database that are due, or that an earlier sync did not finish."`
+	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also poll the feeds of a subscription list; - is standard input (repeatable)."`
+	All        bool          `help:"Poll all feeds of the database, even if they are not due, but not those that are gone, or whose host asks for no requests."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
-	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
-	Parallel   int           `default:"8" placeholder:"N" help:"Feeds to poll at the same time, each of another host (default: ${default})."`
-	Revalidate bool          `help:"Ask for every archive document anew, to see whether it has been changed."`
-	JSON       bool          `name:"json" help:"Print a JSON object for each feed, one a line."`
+	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
+	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
+	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
+	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
-	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Bytes of a feed to store at most, earlier versions included (default: ${default})."`
-	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Entries of a feed to store at most (default: ${default})."`
+	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
+	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
 
 	budgetFlags
 	backfillFlags
@@ -37,16 +38,16 @@ type syncCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *syncCommand) Help() string {
-	return "The first poll reads a feed's whole history, later ones what is new and whatever an earlier one could not get. " +
-		"It may be ended at any time: what was read is kept, and the next sync goes on there, whether the feed is due or not; " +
-		"likewise when --max-documents or --max-bytes end a poll, after which --every waits five minutes, or --interval if that is less. " +
-		"The feeds of one host are polled one after the other, a second apart, or --pace if that is more. " +
-		"A host that asks to be left alone (Retry-After) is, also by a later sync.\n\n" +
-		"The exit status is 1 if a poll failed, else 3 if something is known to be missing of a feed that was polled, else 0. " +
+	return "The first poll reads a feed's whole history; later ones read what is new and what earlier ones could not retrieve. " +
+		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
+		"The same holds when --max-documents or --max-bytes end a poll; --every then waits five minutes, or --interval if that is less. " +
+		"Sync polls the feeds of one host one after the other, one second apart, or --pace if that is more. " +
+		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
+		"The exit status is 1 if a poll failed, otherwise 3 if a polled feed is known to lack something, otherwise 0. " +
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses what no poll can keep to.
+// Validate refuses limits that allow for nothing, and flags that exclude each other.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:
@@ -60,7 +61,7 @@ func (c *syncCommand) Validate() error {
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
-		return errors.New("--all is for the feeds of the database, so give no others")
+		return errors.New("--all is for the feeds of the database: give no others")
 	}
 	return errors.Join(c.check(), c.backfillFlags.Validate())
 }
@@ -106,13 +107,13 @@ func (c *syncCommand) Run(w *world) error {
 
 // newSyncing returns a sync that polls as the flags say.
 func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
-	client := w.client(w.stderr)
+	client := w.client(w.Stderr)
 	client.Budget = c.budget()
 	counted := &countedStore{Indexer: store}
 	s := &syncing{
 		backfill: c.backfill(client), every: c.Every,
 		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: &page{w: w.asides()}, errors: &page{w: w.stderr},
+			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: newPage(w.Asides()), errors: newPage(w.Stderr),
 			db: &c.database, counted: counted, told: map[string]int{},
 		},
 	}
@@ -126,16 +127,16 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	return s
 }
 
-// results is where text for people goes: with --json that is no result.
+// results is where text for people goes: with --json it is no result.
 func (c *syncCommand) results(w *world) *page {
 	if c.JSON {
-		return &page{w: w.asides()}
+		return newPage(w.Asides())
 	}
-	return &page{w: w.stdout}
+	return newPage(w.stdout)
 }
 
-// given returns the addresses of the arguments and the lists, as they are named
-// in the store.
+// given returns the addresses of the arguments and the lists, by their names in the
+// store.
 func (c *syncCommand) given(w *world) (urls []string, err error) {
 	for _, url := range c.URLs {
 		if err := checkURL(url); err != nil {
@@ -150,7 +151,7 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 		}
 		for _, feed := range feeds {
 			if err := checkURL(feed.URL); err != nil {
-				w.say(fmt.Sprintf("%s: left out: %v", file, err))
+				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
 				continue
 			}
 			urls = append(urls, feedName(feed.URL))
@@ -162,7 +163,7 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 	return urls, nil
 }
 
-// named are the addresses of the arguments, as they are named in the store.
+// named are the addresses of the arguments, by their names in the store.
 func (c *syncCommand) named() map[string]bool {
 	named := map[string]bool{}
 	for _, url := range c.URLs {
@@ -191,8 +192,8 @@ func feedName(arg string) string {
 	return webAddress(arg)
 }
 
-// fill has the feeds wait that are to be polled at once. With --every, those that
-// are due are looked for later.
+// fill queues the feeds that are to be polled at once. With --every, the poller finds
+// those that are due later.
 func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
 	if c.Every {
 		return nil
@@ -223,11 +224,11 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		if err != nil {
 			return c.failure(err)
 		}
-		hint := "--all polls them all the same"
+		hint := "--all polls them nevertheless"
 		if f.Waits(now) {
-			hint = "its host asks to be left alone until then"
+			hint = "its host asks for no requests until then"
 		}
-		w.say("no feed is due; the next is " + f.URL + " " + until(f.Next, now) + "; " + hint)
+		w.Tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
 	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")

@@ -10,17 +10,17 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A syncing is a sync under way.
+// A syncing is a sync in progress.
 type syncing struct {
 	poller   *mirror.Poller
-	backfill *backfill.Backfill // nil: what feeds do not declare is left alone
+	backfill *backfill.Backfill // nil if only what feeds declare is read
 	report   *syncReport
 	strays   strays
-	every    bool // go on with whatever is due
+	every    bool // continue with the feeds that fall due
 }
 
-// run polls the feeds that wait, and with every those that fall due, until the
-// context ends. The error is the store's, or the output's.
+// run polls the queued feeds, and with every those that fall due, until the context
+// ends. The error is that of the store or of the output.
 func (s *syncing) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -44,13 +44,13 @@ func (s *syncing) run(ctx context.Context) error {
 // An outputError is one of standard output.
 type outputError struct{ error }
 
-// An outcome is what a poll came to.
+// An outcome is the result of a poll.
 type outcome struct {
 	mirror.Polled
 	kind   outcomeKind
 	forget bool      // the feed was never read, so that its address may be wrong
-	until  time.Time // when the host that asks to be left alone may be asked again
-	stray  bool      // the address never was a feed's, and is forgotten
+	until  time.Time // when the host accepts requests again
+	stray  bool      // the address was never that of a feed, and is forgotten
 }
 
 type outcomeKind uint8
@@ -58,11 +58,11 @@ type outcomeKind uint8
 const (
 	polled      outcomeKind = iota
 	failed                  // there is no subscription document
-	busy                    // another mirror is at work on the feed
-	interrupted             // before its end
-	broken                  // by the store
+	busy                    // another process is polling the feed
+	interrupted             // before it ended
+	broken                  // by an error of the store
 	removed                 // another process has removed the feed before its turn came
-	waiting                 // the host asks to be left alone: nothing was requested
+	waiting                 // the host asks for no requests: there was none
 )
 
 func outcomeOf(p mirror.Polled) outcome {
@@ -85,8 +85,8 @@ func outcomeOf(p mirror.Polled) outcome {
 	return o
 }
 
-// subscribe has the store have all feeds that are given, before any is polled:
-// a sync that is interrupted forgets none.
+// subscribe adds all given feeds to the store before any is polled, so that a sync that
+// is interrupted forgets none.
 func (s *syncing) subscribe(ctx context.Context, given []string) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, url := range given {
@@ -101,16 +101,16 @@ func (s *syncing) subscribe(ctx context.Context, given []string) error {
 	return nil
 }
 
-// subscribe has the store have a feed, and reports whether it had not before.
+// subscribe adds a feed to the store, and reports whether it is new.
 func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool, err error) {
 	err = store.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: url, Verdict: feedhistory.Partial}})
-	if errors.Is(err, mirror.ErrConflict) { // it is there already
+	if errors.Is(err, mirror.ErrConflict) { // the store has it
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// end takes what a poll came to. The error is the output's, or the store's.
+// end processes the result of a poll. The error is that of the output or of the store.
 func (s *syncing) end(ctx context.Context, o outcome) error {
 	feeds, stray := s.strays.of(o.URL)
 	if o.stray = stray; !stray {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -85,7 +86,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stderr: &stderr, stdout: &stderr}, &indexedStore{store, web})
+	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
 	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
@@ -205,7 +206,7 @@ func TestSyncInterrupted(t *testing.T) {
 		require.NoError(t, s.run(ctx))
 		s.report.end(s.poller.Waiting())
 		require.Len(t, web.asked, 2)
-		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync goes on there\n")
+		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync continues there\n")
 		require.Contains(t, stderr.String(), "1 feed was not polled")
 		require.Equal(t, exitPartial, exitStatus(s.report.status()))
 	})
@@ -315,7 +316,7 @@ func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
 		require.NoError(t, s.run(t.Context()))
-		require.Contains(t, stderr.String(), "http://a.example/: another process is at work on it")
+		require.Contains(t, stderr.String(), "http://a.example/: another process is polling it")
 		require.NoError(t, s.report.status())
 	})
 }

@@ -19,23 +19,23 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A syncReport tells of a sync: a line for each feed as it is polled, a bar
-// meanwhile on a terminal, and what it all came to.
+// A syncReport reports on a sync: a line for each poll, a bar on a terminal, and a
+// summary.
 type syncReport struct {
 	mu      sync.Mutex
 	json    bool
 	stdout  io.Writer
 	page    *page // results
-	asides  *page // and what it all came to
+	asides  *page // the summary
 	errors  *page
 	db      *database
 	every   bool
-	feeds   int                      // to be polled, unless it goes on for ever
+	feeds   int                      // to be polled; not used with every
 	bar     *progressbar.ProgressBar // nil: not shown
 	stop    chan struct{}            // ends its drawing
 	counted *countedStore
-	told    map[string]int // the exit status that each feed's last poll stands for
-	last    string         // the trouble that was told last
+	told    map[string]int // the exit status of each feed's last poll
+	last    string         // the trouble that was reported last
 
 	polls, added, changed, deleted int
 	ended                          int // polls that came to their end
@@ -78,7 +78,7 @@ func (r *syncReport) describe() {
 		count(int(r.counted.entries.Load()), "entry", "entries")))
 }
 
-// tell tells what a poll came to. The error is that of the output.
+// tell reports the result of a poll. The error is that of the output.
 func (r *syncReport) tell(o outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,25 +119,25 @@ func (r *syncReport) tell(o outcome) error {
 		return nil
 	}
 	r.page.outcomeOfPoll(o, c)
-	return r.page.err
+	return r.page.Err
 }
 
-// trouble tells of a store that cannot be read, once.
+// trouble reports that the store cannot be read, once.
 func (r *syncReport) trouble(err error) {
 	if text := r.db.failure(err).Error(); text != r.last {
 		r.last = text
-		r.errors.line(clean(text + "; trying again every minute"))
+		r.errors.Line(clean(text + "; trying again every minute"))
 	}
 }
 
-// end tells what the sync came to, and that so many more feeds were not polled.
+// end prints the summary, given how many feeds were not polled.
 func (r *syncReport) end(left int) {
 	if r.bar != nil {
 		close(r.stop)
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
-		r.asides.para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.asides.Para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
 		r.told[""] = exitPartial
 	}
 	if r.polls < 2 {
@@ -157,21 +157,21 @@ func (r *syncReport) end(left int) {
 		text += fmt.Sprintf(" · %d failed", failures)
 	}
 	if partial > 0 {
-		text += " · something is missing of " + count(partial, "feed", "feeds")
+		text += " · " + count(partial, "feed lacks", "feeds lack") + " something"
 	}
-	r.asides.para("", "", text)
+	r.asides.Para("", "", text)
 }
 
-// found tells which feed takes the place of a page.
+// found reports which feed replaces a page.
 func (r *syncReport) found(page string, feeds feedhistory.Links) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bar != nil {
 		_ = r.bar.Clear()
 	}
-	r.asides.line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	r.asides.Line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
 	for _, other := range feeds[1:] {
-		r.asides.line("  " + clean(otherFeed(other)))
+		r.asides.Line("  " + clean(otherFeed(other)))
 	}
 }
 
@@ -183,7 +183,7 @@ func (r *syncReport) hasTold(feed string) bool {
 	return told
 }
 
-// status is the exit status that the last polls come to.
+// status is the exit status that follows from the last polls.
 func (r *syncReport) status() error {
 	worst := exitOK
 	for _, status := range r.told {
@@ -198,8 +198,8 @@ func (r *syncReport) status() error {
 	return nil
 }
 
-// status is the exit status that a poll stands for. A feed that was read once,
-// and withdrawn since, is not a failure.
+// status is the exit status for a poll. A feed that was read once and has been
+// withdrawn since is not a failure.
 func (o *outcome) status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
@@ -229,16 +229,16 @@ func changesText(added, changed, deleted int) string {
 
 // outcomeOfPoll shows what a poll came to.
 func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
-	p.line(clean(o.text(c)))
+	p.Line(clean(o.text(c)))
 	switch c.Moved {
 	case "":
 	case c.URL:
-		p.para("  ", "  ", "it is back at the address that was subscribed to")
+		p.Para("  ", "  ", "it is back at the address that was subscribed to")
 	default:
-		p.para("  ", "  ", "it has moved for good: "+c.Moved)
+		p.Para("  ", "  ", "it has moved for good: "+c.Moved)
 	}
 	if c.Altered > 0 {
-		p.para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
+		p.Para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
 			" been altered, though archives should never change; what is new there has been added")
 	}
 	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
@@ -246,7 +246,7 @@ func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 	}
 }
 
-// text says in a line what a poll came to.
+// text is the result of a poll as a line.
 func (o *outcome) text(c *mirror.Changes) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
@@ -256,21 +256,21 @@ func (o *outcome) text(c *mirror.Changes) string {
 	switch o.kind {
 	case polled:
 		if c.Alias != "" {
-			return o.URL + ": it has become " + c.Alias + ", which is polled in its place; what it had is kept"
+			return o.URL + ": it has become " + c.Alias + ", which is polled instead; its entries are kept"
 		}
 		if c.More {
-			result += " · the budget is spent; the next sync goes on there"
+			result += " · the budget is spent; the next sync continues there"
 		}
 		return result
 	case interrupted:
 		if c.Next.After(time.Now()) { // nothing has come of it
 			return result + " · interrupted"
 		}
-		return result + " · interrupted; the next sync goes on there"
+		return result + " · interrupted; the next sync continues there"
 	case waiting:
-		return fmt.Sprintf("%s: its host asks to be left alone until %s", o.URL, timeText(o.until))
+		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, timeText(o.until))
 	case busy:
-		return o.URL + ": another process is at work on it"
+		return o.URL + ": another process is polling it"
 	case broken:
 		return o.URL + ": " + o.Err.Error()
 	}
@@ -279,12 +279,12 @@ func (o *outcome) text(c *mirror.Changes) string {
 		text += " (what could be read: " + changes + ")"
 	}
 	if o.forget && !o.stray && isWrongAddress(o.Changes.Failure) {
-		text += "; feedhistory rm forgets it"
+		text += "; feedhistory rm removes it"
 	}
 	return text
 }
 
-// isWrongAddress reports whether it is the address that seems to be at fault.
+// isWrongAddress reports whether the address seems to be wrong.
 func isWrongAddress(err error) bool {
 	status, _ := errors.AsType[*feedhistory.StatusError](err)
 	parse, _ := errors.AsType[*feedhistory.ParseError](err)
@@ -293,21 +293,21 @@ func isWrongAddress(err error) bool {
 		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
 }
 
-// gapsShown is how many gaps of a feed are shown before one is asked for all.
+// gapsShown is how many gaps of a feed are shown; list shows all.
 const gapsShown = 3
 
 // missing shows the first gaps of a feed.
 func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 	for i, g := range gaps {
 		if i == gapsShown && len(gaps) > gapsShown+1 {
-			p.para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
+			p.Para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
 			return
 		}
 		p.gap(g)
 	}
 }
 
-// jsonSync is what a poll came to.
+// jsonSync is the result of a poll.
 type jsonSync struct {
 	URL       string    `json:"url"`
 	Kind      string    `json:"kind"`
@@ -317,14 +317,14 @@ type jsonSync struct {
 	Changed   int       `json:"changed"`
 	Deleted   int       `json:"deleted"`
 	Documents int       `json:"documents"`
-	Altered   int       `json:"altered,omitempty"` // archive documents that should not have been
+	Altered   int       `json:"altered,omitempty"` // archive documents that changed, although they must not
 	Gaps      []jsonGap `json:"gaps"`
 	NextPoll  string    `json:"next_poll,omitempty"`
 	Moved     string    `json:"moved,omitempty"`
 	Alias     string    `json:"alias,omitempty"` // the mirrored feed that it has become
-	Wait      string    `json:"wait,omitempty"`  // its host asks to be left alone until then: there was no request
+	Wait      string    `json:"wait,omitempty"`  // its host asks for no requests until then: there was none
 	Gone      bool      `json:"gone,omitempty"`
-	Busy      bool      `json:"busy,omitempty"` // another mirror is at work on the feed
+	Busy      bool      `json:"busy,omitempty"` // another process is polling the feed
 	Error     string    `json:"error,omitempty"`
 }
 
@@ -346,7 +346,7 @@ func (o *outcome) json(c *mirror.Changes) jsonSync {
 	return j
 }
 
-// A countedStore counts what is committed while a poll is under way.
+// A countedStore counts what is committed during polls.
 type countedStore struct {
 	mirror.Indexer
 	documents, entries atomic.Int64

@@ -11,19 +11,19 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// strays are the addresses that were named at the command line and were not in the
-// database before. One that never was a feed's leaves no trace there; where it is a
-// page's, the page's feed takes its place.
+// strays are the addresses that the command line named and the database did not have
+// before. If one turns out not to be that of a feed, it is removed again; if it is that
+// of a page, the page's feed replaces it.
 type strays struct {
 	named map[string]bool // at the command line
-	keys  *keyring        // the feeds' credentials; nil: there are none
+	keys  *keyring        // the feeds' credentials; nil if there are none
 
 	mu    sync.Mutex
-	fresh map[string]bool              // and not in the database before: whether its page is to be looked at for feeds
-	found map[string]feedhistory.Links // the feeds of what is not a feed
+	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
+	found map[string]feedhistory.Links // addresses that are not those of feeds, with the feeds of their pages
 }
 
-// add notes that an address has come into the database.
+// add records that an address is new in the database.
 func (s *strays) add(url string, asPage bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *strays) add(url string, asPage bool) {
 	s.fresh[url] = asPage
 }
 
-// look finds out whether a poll has failed because there never was a feed, and, if
-// there is a page, which feeds it has.
+// look finds out whether a poll failed because there never was a feed and, if there is
+// a page, which feeds it has.
 func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure error) {
 	s.mu.Lock()
 	asPage, fresh := s.fresh[url]
@@ -54,8 +54,8 @@ func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure
 	s.found[url] = feeds
 }
 
-// of returns what look has found: whether an address is not a feed's, and the feeds
-// of the page that is there.
+// of returns what look has found: whether an address is not that of a feed, and the
+// feeds of its page.
 func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	return feeds, stray
 }
 
-// ownClient is the client that a mirror has for a feed alone; nil: none.
+// ownClient is the client that a mirror has for one feed; nil if there is none.
 func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 	if m.ClientFor == nil {
 		return nil
@@ -71,15 +71,15 @@ func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 	return m.ClientFor(feed)
 }
 
-// isNoFeed reports whether what an address answers is that there is no feed.
+// isNoFeed reports whether an error says that an address is not that of a feed.
 func isNoFeed(err error) bool {
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	return ok && parse.Reason == feedhistory.ReasonNotFeed ||
 		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// forget removes an address that is not a feed's from the store, and has the feed
-// of its page polled instead. The error is the store's.
+// forget removes an address that is not that of a feed from the store, and queues the
+// feed of its page instead. The error is that of the store.
 func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
 	ctx = context.WithoutCancel(ctx)
 	store := s.poller.Mirror.Store

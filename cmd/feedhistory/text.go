@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -11,8 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// columns is the width that output for people is made for.
-const columns = 80
+const columns = terminal.Columns
 
 // clean makes text of unknown origin fit for a terminal and for one line.
 func clean(s string) string { return terminal.Clean(s) }
@@ -33,57 +31,15 @@ func cut(s string, width int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
-// A page is text for people in the making. It remembers the first error.
-type page struct {
-	w   io.Writer
-	err error
+// A page is text for people in the making.
+type page struct{ terminal.Page }
+
+func newPage(w io.Writer) *page {
+	return &page{terminal.Page{W: w, Width: uniseg.StringWidth}}
 }
 
-func (p *page) line(text string) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(text, " "))
-	}
-}
-
-// para writes text in as many lines as it takes, after a first and a further
-// indent. A word that is too long for a line, such as a URL, stays whole.
-func (p *page) para(first, further, text string) {
-	line := first
-	width := uniseg.StringWidth(first)
-	for i, word := range strings.Fields(clean(text)) {
-		n := uniseg.StringWidth(word)
-		if i > 0 && width+1+n > columns {
-			p.line(line)
-			line, width = further+word, uniseg.StringWidth(further)+n
-			continue
-		}
-		if i > 0 {
-			line, width = line+" ", width+1
-		}
-		line, width = line+word, width+n
-	}
-	p.line(line)
-}
-
-// field writes a label and its value; nothing if there is no value.
-func (p *page) field(label, value string) {
-	if value != "" {
-		p.para(fmt.Sprintf("  %-9s ", label), strings.Repeat(" ", 12), value)
-	}
-}
-
-// timeText writes a time for people: to the second, in UTC.
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05Z")
-}
+// timeText writes a time for people.
+func timeText(t time.Time) string { return terminal.Time(t) }
 
 // count writes a number with its noun.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+func count(n int, one, many string) string { return terminal.Count(n, one, many) }

@@ -4,20 +4,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// tlsProblem says what is wrong with a server's TLS, and what to do; nothing if the
-// error is none of that.
+// tlsProblem says what is wrong with a server's TLS, and what to do; nothing for other
+// errors.
 func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		what = "its certificate is of an authority that this computer does not know"
+		what = "its certificate comes from an authority that this computer does not know"
 		if e.Cert != nil && e.Cert.Issuer.CommonName != "" {
 			what += ": " + clean(e.Cert.Issuer.CommonName)
 		}
-		return what, "if you trust that, give the authority's certificate with --ca-file"
+		return what, "if you trust the authority, give its certificate with --ca-file"
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		names := e.Certificate.DNSNames
@@ -38,8 +39,8 @@ func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate cannot be verified: " + e.Err.Error(), "tell the publisher"
 	}
-	if e, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the server refuses the TLS connection: " + e.Error(), "check the address; it may ask for a newer or an older TLS than this program speaks"
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert, whose type crypto/tls keeps to itself
+		return "the server refuses the TLS connection: " + e.Err.Error(), "check the address; the server may require another version of TLS than this program supports"
 	}
 	return "", ""
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The program does what it says, and the package's README shows its functions
-// and what really crosses the wire.
+// and its real requests and answers.
 func TestRun(t *testing.T) {
 	var out, exchange strings.Builder
 	require.NoError(t, run(t.Context(), &out, &exchange))

@@ -22,7 +22,7 @@ Client.Poll: has changed since: false
 	require.Error(t, run(t.Context(), &out, client, home+"/nowhere"))
 }
 
-// A program may go on with what it did to gofeed's items.
+// A program can use the items as it used gofeed's.
 func TestSameItems(t *testing.T) {
 	client, home, stop := site.Start()
 	defer stop()

@@ -40,7 +40,8 @@ archived whole
 	require.Error(t, show(t.Context(), strings.NewReader("\n"), &out, client, home+"/nowhere", 2))
 }
 
-// An archive repeats an entry, corrects one that was shown, and has one deleted.
+// edited is a feed whose archive repeats an entry, corrects one that was shown,
+// and deletes one.
 const edited = `
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0"><link rel="prev-archive" href="/2.atom"/>
@@ -67,20 +68,21 @@ func TestEdited(t *testing.T) {
 	require.Equal(t, "2003-12-04  Four\n2003-12-03  Three\n2003-12-06  Drei\n2003-12-01  One\n2003-11-30  Zero\narchived whole\n", out.String())
 }
 
-// What nobody wants to see is not requested, but for one document.
+// Documents that nobody wants to see are not requested, except one.
 func TestLazy(t *testing.T) {
 	feed := feedtest.Serve(t, edited)
 	require.NoError(t, show(t.Context(), strings.NewReader(""), io.Discard, client(), feed.URL+"/feed.atom", 1))
 	require.LessOrEqual(t, len(feed.Requests()), 2)
 }
 
-// A reader who is stopped has what was read, and knows that it is not all.
+// A reader that is stopped has what was read, and knows that it is not
+// everything.
 func TestStopped(t *testing.T) {
 	feed := feedtest.Serve(t, edited)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, press := io.Pipe()
 	go func() {
-		_, _ = press.Write([]byte("\n")) // read once the first page is shown
+		_, _ = press.Write([]byte("\n")) // is read after the first page is shown
 		cancel()
 		_ = press.Close()
 	}()

@@ -28,7 +28,7 @@ func site(t *testing.T, dir string) (p *publish.Publisher, base string) {
 	return p, base
 }
 
-// read returns the titles that a reader sees, and whether these are all.
+// read returns the titles that a reader sees, and the verdict.
 func read(t *testing.T, p *publish.Publisher) (titles []string, verdict feedhistory.Verdict) {
 	t.Helper()
 	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
@@ -57,7 +57,7 @@ func TestUpdate(t *testing.T) {
 	expect(posts, publish.Updated{Unchanged: 3}, "One", "Three", "Two")
 
 	edited := slices.Clone(posts)
-	edited[0].Title = "Uno" // it is in an archive, and nobody says when it was edited
+	edited[0].Title = "Uno" // it is in an archive, and the time of the edit is unknown
 	expect(edited, publish.Updated{Unchanged: 2, Changed: 1, Dated: 1, Archives: 1}, "Three", "Two", "Uno")
 	expect(edited, publish.Updated{Unchanged: 3}, "Three", "Two", "Uno")
 	edited[1].Title, edited[1].Edited = "Due", time.Now().Add(time.Second).UTC()
@@ -66,7 +66,7 @@ func TestUpdate(t *testing.T) {
 	expect(edited[:2], publish.Updated{Unchanged: 2, Deleted: 1}, "Due", "Uno")
 }
 
-// An archive that is lost is written again, or missed aloud.
+// A lost archive is written again, or reported.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	p, base := site(t, dir)
@@ -92,7 +92,7 @@ func TestLost(t *testing.T) {
 	require.ErrorContains(t, err, names[0])
 }
 
-// many are posts of ten years.
+// many returns posts of ten years.
 func many() (all []Post) {
 	for i := range 120 {
 		all = append(all, Post{

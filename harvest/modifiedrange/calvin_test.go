@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-var update = flag.Bool("update", false, "write the transcripts anew")
+var update = flag.Bool("update", false, "write the transcripts again")
 
 // TestCalvin is the proposal's own example, request by request: a server
 // returns at most three items at a time, Calvin syncs with it, and Hobbes

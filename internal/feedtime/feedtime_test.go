@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTimes reads the dates of testdata/dates.txt: each line has a date
-// as it is written, and what it means, "-" for nothing, with the doubt about its
-// zone.
+// TestTimes reads the dates of testdata/dates.txt. Each line has a date as
+// written, and its meaning, "-" for none, with the doubt about its zone.
 func TestTimes(t *testing.T) {
 	data, err := os.ReadFile("testdata/dates.txt")
 	require.NoError(t, err)
@@ -39,7 +38,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What is read without time.Parse is read as time.Parse reads it.
+// Dates that are read without time.Parse have the same result as with
+// time.Parse.
 func TestParseLocal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := time.Unix(rapid.Int64Range(-1<<36, 1<<37).Draw(t, "second"), 0).UTC().Format("Mon, 02 Jan 2006 15:04:05")
@@ -67,7 +67,7 @@ func TestParseLocal(t *testing.T) {
 	}
 }
 
-// Each date costs little, whether it can be read or not.
+// Each date costs little, whether it is valid or not.
 func TestCost(t *testing.T) {
 	unusual := []string{
 		"2003-12-13", "Saturday, December 13, 2003", "13.12.2003 18:30", "13 Dec 2003 18:30 MEZ",

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// gofeedTime has gofeed read a date.
+// gofeedTime reads a date with gofeed.
 func gofeedTime(s string) (time.Time, bool) {
 	if strings.ContainsAny(s, "<>&") {
 		return time.Time{}, false
@@ -24,7 +24,7 @@ func gofeedTime(s string) (time.Time, bool) {
 	return *feed.Items[0].PublishedParsed, true
 }
 
-// Whatever gofeed reads is read as gofeed reads it; where not, this says why.
+// Whatever gofeed reads has the same result here; the exceptions have a reason.
 func TestTimesAsGofeed(t *testing.T) {
 	better := map[string]string{
 		"6/1/2 15:04":                   "the year is 0: its 6 is no field",
@@ -46,12 +46,12 @@ func TestTimesAsGofeed(t *testing.T) {
 			if !strings.Contains(layout, "MST") {
 				offset = rapid.IntRange(-14*4, 14*4).Draw(t, "quarters") * 15 * 60
 			}
-			year := rapid.IntRange(1970, 2049).Draw(t, "year") // in two digits the same for both
+			year := rapid.IntRange(1970, 2049).Draw(t, "year") // two digits mean the same in both
 			when := time.Unix(rapid.Int64Range(0, 365*24*3600).Draw(t, "second"), 0).UTC()
 			when = time.Date(year, when.Month(), when.Day(), when.Hour(), when.Minute(), when.Second(), 0, time.FixedZone(zone, offset))
 			text := when.Format(layout)
 			want, ok := gofeedTime(text)
-			if !ok { // Go takes GMT+01 of GMT+01:00 for a name
+			if !ok { // Go takes the GMT+01 of GMT+01:00 for a name
 				require.Contains(t, text, "GMT")
 				return
 			}

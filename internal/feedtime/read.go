@@ -1,5 +1,5 @@
-// Package feedtime reads the dates that feeds have: RFC 3339 and its relatives,
-// RFC 822 with the zones that people write, and what else is seen in the wild.
+// Package feedtime reads the dates in feeds: RFC 3339 and similar formats, RFC
+// 822 with the zones that people write, and other formats that feeds have.
 package feedtime
 
 import (
@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// The layouts that nearly every RSS feed uses; parse knows the rest.
+// The layouts of nearly every RSS feed; readDate handles the others.
 const (
 	layoutRSS     = "Mon, 2 Jan 2006 15:04:05"
 	layoutNumeric = layoutRSS + " -0700"
 )
 
-// Read reads a date of any feed format, and reports whether it could. A zone
-// that is named is returned, as its meaning may be in doubt. Whatever the text
-// is, it takes no longer than a date of the same length, and nothing is read that
-// is longer than any date.
+// Read reads a date of any feed format; ok is false if it is invalid. A named
+// zone is returned, because its meaning may be doubtful. Invalid text takes no
+// more time than a valid date of the same length, and text that is longer than
+// any date is not read.
 func Read(s string) (t time.Time, z Zone, ok bool) {
 	if s = strings.Trim(s, " \t\r\n"); s == "" {
 		return t, z, false
@@ -32,8 +32,8 @@ func Read(s string) (t time.Time, z Zone, ok bool) {
 	return readDate(s)
 }
 
-// parseRSSTime reads the RFC 822 dates that RSS generators write. The zone is
-// taken off first: time.Parse would make up an offset of zero for EST.
+// parseRSSTime reads the RFC 822 dates that RSS generators write. It removes
+// the zone first, because time.Parse would give EST the offset zero.
 func parseRSSTime(s string) (time.Time, bool) {
 	i := strings.LastIndexByte(s, ' ')
 	if i < 0 {
@@ -44,7 +44,7 @@ func parseRSSTime(s string) (time.Time, bool) {
 	case !ok:
 	case zone == "GMT":
 		return t, true
-	case zone == "+0000": // which is of the local zone, if that is there: see time.Parse
+	case zone == "+0000": // time.Parse may return the local zone
 		if _, offset := t.Local().Zone(); offset == 0 {
 			return t.Local(), true
 		}
@@ -58,7 +58,7 @@ func parseRSSTime(s string) (time.Time, bool) {
 		s = local + " -0400"
 	case "EST", "CDT":
 		s = local + " -0500"
-	case "MDT": // and CST, which China has as well
+	case "MDT": // and CST, which is also China's
 		s = local + " -0600"
 	case "MST", "PDT":
 		s = local + " -0700"
@@ -69,8 +69,8 @@ func parseRSSTime(s string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// parseLocal reads layoutRSS, where it is written as there and the day has two
-// digits, in a tenth of the time that time.Parse takes.
+// parseLocal reads a date in layoutRSS, if the day has two digits, ten times as
+// fast as time.Parse.
 func parseLocal(s string) (t time.Time, ok bool) {
 	const form, days, months = "xxx, 00 xxx 0000 00:00:00", "MonTueWedThuFriSatSun", "JanFebMarAprMayJunJulAugSepOctNovDec"
 	if len(s) != len(form) {

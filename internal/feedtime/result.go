@@ -2,7 +2,7 @@ package feedtime
 
 import "time"
 
-// result puts the parts together.
+// result combines the parts.
 func (d *dateText) result() (t time.Time, z Zone, ok bool) {
 	c := d.clock
 	if d.count == 3 && d.month > 0 { // 02 Jan 2006 15 -0700
@@ -18,7 +18,8 @@ func (d *dateText) result() (t time.Time, z Zone, ok bool) {
 	if z = d.zone; d.korean && !d.zoned {
 		z.offset = 9 * 3600
 	}
-	// A leap second is the first of the next minute, and 24:00 of the next day.
+	// A leap second is the first second of the next minute, 24:00 the beginning
+	// of the next day.
 	t = time.Date(year, time.Month(month), day, c.hour24(), c.minute, c.second, c.nano, z.Location())
 	midnight := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	if midnight.Day() != day || int(midnight.Month()) != month { // 31 February, or 0000-00-00
@@ -27,7 +28,7 @@ func (d *dateText) result() (t time.Time, z Zone, ok bool) {
 	return t, z, true
 }
 
-// valid reports whether there is such a time.
+// valid reports whether the time exists.
 func (c clock) valid() bool {
 	switch {
 	case c.hour == 24:
@@ -38,7 +39,7 @@ func (c clock) valid() bool {
 	return c.hour < 24 && c.minute < 60 && c.second <= 60
 }
 
-// hour24 is the hour from midnight.
+// hour24 returns the hour since midnight.
 func (c clock) hour24() int {
 	switch {
 	case c.half == 'a' && c.hour == 12:
@@ -49,7 +50,7 @@ func (c clock) hour24() int {
 	return c.hour
 }
 
-// date returns the date that the numbers are.
+// date returns the date that the numbers mean.
 func (d *dateText) date() (year, month, day int, ok bool) {
 	a, b, c := d.numbers[0], d.numbers[1], d.numbers[2]
 	switch {
@@ -78,13 +79,13 @@ func (d *dateText) date() (year, month, day int, ok bool) {
 	case b.separator == '.': // 13.12.03
 		return c.year(), b.value, a.value, c.digits == 2
 	}
-	// 03-12-13, but 03/12/13 only with a time as gofeed knows it.
+	// 03-12-13 is a date, but 03/12/13 only with a time that gofeed supports.
 	known := b.separator == '-' || d.clock.set && !d.clock.seconds && !d.zoned
 	return a.year(), b.value, c.value, known && a.digits == 2
 }
 
-// order tells the month from the day, where the year stands behind them. With
-// slashes it is the month that comes first if the time looks American.
+// order decides which number is the month, if the year comes after them. With
+// slashes, the month comes first if the time looks American.
 func (d *dateText) order(first, second int, separator byte) (month, day int) {
 	american := separator == '/' && (d.clock.half != 0 || d.zone.Name != "" && d.clock.seconds)
 	switch {
@@ -94,7 +95,7 @@ func (d *dateText) order(first, second int, separator byte) (month, day int) {
 	return second, first
 }
 
-// year is the year that the number means (RFC 2822 §4.3).
+// year returns the year that a number means (RFC 2822 §4.3).
 func (n dateNumber) year() int {
 	switch {
 	case n.digits == 3:

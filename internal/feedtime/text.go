@@ -5,53 +5,54 @@ import (
 	"time"
 )
 
-// A dateText is a date that is being read, in one pass over its text: RFC 822
-// and RFC 2822 with their obsolete forms, W3CDTF and ISO 8601, asctime, and what
-// else feeds have. There is no list of layouts to try, as most dates would try
-// all of it.
+// A dateText is a date being read, in one pass over its text: RFC 822 and RFC
+// 2822 with their obsolete forms, W3CDTF and ISO 8601, asctime, and other forms
+// in feeds. There is no list of layouts to try, because most dates would try
+// all of them.
 type dateText struct {
 	text string
-	at   int // where reading stands
+	at   int // the offset of what is read next
 
-	numbers  [3]dateNumber // of the date, in their order
-	count    int           // of them
-	month    int           // by its name; 0: there was none
-	separate byte          // the last that was neither space nor part of something
-	afterT   bool          // the T of ISO 8601 stands right before
-	inNumber bool          // a number of the date does
+	numbers  [3]dateNumber // of the date, in order
+	count    int           // their number
+	month    int           // by its name; zero if there was none
+	separate byte          // the last character that was neither a space nor part of anything
+	afterT   bool          // the previous character is the T of ISO 8601
+	inNumber bool          // the previous character belongs to a number of the date
 
 	clock  clock
 	zone   Zone
 	zoned  bool
-	korean bool // written as in Korea, where it is nine hours later
+	korean bool // written in the Korean way; Korean time is nine hours ahead
 }
 
-// A dateNumber is a number of the date.
+// A dateNumber is a number in a date.
 type dateNumber struct {
 	value, digits int
-	separator     byte // before it; 0 for white space
+	separator     byte // the character before it; zero for white space
 }
 
 // A clock is a time of day.
 type clock struct {
 	hour, minute, second, nano int
 
-	set     bool // there is one
-	seconds bool // it has seconds
+	set     bool // whether there is a time
+	seconds bool // whether it has seconds
 	half    byte // 'a' for a.m., 'p' for p.m.
 }
 
-// maxDate is how long a date may be, with the comments that JavaScript writes.
+// maxDate is the maximum length of a date, with the comments that JavaScript
+// writes.
 const maxDate = 100
 
-// readDate reads a date in any of the formats that feeds have. Without a zone it
-// is UTC.
+// readDate reads a date in any of the formats in feeds. Without a zone it is in
+// UTC.
 func readDate(text string) (t time.Time, z Zone, ok bool) {
 	if len(text) > maxDate {
 		return t, z, false
 	}
 	d := dateText{text: text}
-	for d.at < len(text) && !(d.clock.set && d.zoned && d.dated()) { // after the zone come comments
+	for d.at < len(text) && !(d.clock.set && d.zoned && d.dated()) { // comments may follow the zone
 		if !d.token() {
 			return t, z, false
 		}
@@ -59,7 +60,7 @@ func readDate(text string) (t time.Time, z Zone, ok bool) {
 	return d.result()
 }
 
-// dated reports whether there is a whole date.
+// dated reports whether the date is complete.
 func (d *dateText) dated() bool { return d.count == 3 || d.month > 0 && d.count == 2 }
 
 // token reads the next part of the date.
@@ -100,7 +101,7 @@ func (d *dateText) digits() (value, digits int) {
 	return value, digits
 }
 
-// next reports whether c stands next, and then a digit if it is to.
+// next reports whether c comes next, followed by a digit if digit is set.
 func (d *dateText) next(c byte, digit bool) bool {
 	if d.at >= len(d.text) || d.text[d.at] != c {
 		return false
@@ -108,7 +109,7 @@ func (d *dateText) next(c byte, digit bool) bool {
 	return !digit || d.at+1 < len(d.text) && isDigit(d.text[d.at+1])
 }
 
-// number reads a number, which may be one of the date, or begin a time.
+// number reads a number, which may belong to the date or begin a time.
 func (d *dateText) number() bool {
 	value, digits := d.digits()
 	afterT := d.afterT
@@ -136,7 +137,7 @@ func (d *dateText) add(value, digits int) {
 	d.separate, d.inNumber = 0, true
 }
 
-// compactDate takes YYYYMMDD, YYYYDDD, or the former with a time, apart.
+// compactDate splits YYYYMMDD, YYYYDDD, or the former with a time.
 func (d *dateText) compactDate(value, digits int) bool {
 	switch digits {
 	case 14, 12:
@@ -160,8 +161,7 @@ func (d *dateText) compactDate(value, digits int) bool {
 	return true
 }
 
-// time reads what follows the hour. Where there is a time already, it was a
-// midnight that means nothing.
+// time reads what follows the hour. An earlier time was a meaningless midnight.
 func (d *dateText) time(hour int) bool {
 	if c := d.clock; c.set && c.hour+c.minute+c.second+c.nano > 0 {
 		return false
@@ -199,7 +199,7 @@ func (d *dateText) fraction() {
 	}
 }
 
-// compactTime takes hh, hhmm or hhmmss apart.
+// compactTime splits hh, hhmm or hhmmss.
 func (d *dateText) compactTime(value, digits int) bool {
 	switch digits {
 	case 1, 2:
@@ -216,7 +216,7 @@ func (d *dateText) compactTime(value, digits int) bool {
 	return true
 }
 
-// beginsOffset reports whether the sign here is that of a zone.
+// beginsOffset reports whether the sign here begins a zone.
 func (d *dateText) beginsOffset() bool {
 	rest := d.text[d.at:]
 	switch {
@@ -230,8 +230,8 @@ func (d *dateText) beginsOffset() bool {
 	return rest[0] == '+' || len(rest) == len("-0700") && !d.inNumber || len(rest) == len("-07:00") && rest[3] == ':'
 }
 
-// offset reads a zone's distance from UTC: +h, +hh, +hmm, +hhmm, +hh:mm, and
-// with seconds.
+// offset reads the offset of a zone from UTC: +h, +hh, +hmm, +hhmm, +hh:mm, and
+// these with seconds.
 func (d *dateText) offset() bool {
 	negative := d.text[d.at] == '-'
 	d.at++
@@ -250,7 +250,7 @@ func (d *dateText) offset() bool {
 		}
 	case 3, 4:
 		hours, minutes = value/100, value%100
-	case 5: // a digit too many
+	case 5: // one digit too many
 		hours, minutes = value/1000, value/10%100
 	case 6:
 		hours, minutes, seconds = value/1e4, value/100%100, value%100
@@ -261,5 +261,5 @@ func (d *dateText) offset() bool {
 	if negative {
 		d.zone.offset *= -1
 	}
-	return hours <= 24 && minutes <= 60 && seconds <= 60 && !d.next(':', false) // as Go has it
+	return hours <= 24 && minutes <= 60 && seconds <= 60 && !d.next(':', false) // the same limits as in Go
 }

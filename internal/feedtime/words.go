@@ -2,9 +2,9 @@ package feedtime
 
 import "strings"
 
-// monthNames are the months' names in English, which may be cut short, and then
-// in Dutch, French, German, Greek, Hungarian, Italian, Portuguese and Spanish, as
-// far as those differ.
+// monthNames are the names of the months in English, which may be abbreviated,
+// and then those in Dutch, French, German, Greek, Hungarian, Italian,
+// Portuguese and Spanish that differ.
 var monthNames = [...][]string{
 	{"january", "januari", "janvier", "janv", "januar", "jänner", "ιαν", "január", "gennaio", "gen", "janeiro", "enero", "ene"},
 	{"february", "februari", "février", "fevrier", "févr", "fevr", "fév", "fev", "februar", "φεβ", "február", "februári",
@@ -21,7 +21,7 @@ var monthNames = [...][]string{
 	{"december", "décembre", "decembre", "déc", "dezember", "dez", "δεκ", "dicembre", "dic", "dezembro", "diciembre"},
 }
 
-// monthOf returns the month that a word names, 0 for none.
+// monthOf returns the month that a word names, zero for none.
 func monthOf(lower string) int {
 	for i, names := range monthNames {
 		if len(lower) >= 3 && strings.HasPrefix(names[0], lower) {
@@ -56,7 +56,7 @@ func (d *dateText) word() bool {
 	d.inNumber = false
 	month := 0
 	switch {
-	case start == 0 && (d.next(',', false) || strings.HasPrefix(d.text[d.at:], ".,")), has(weekdays, lower): // of whatever language
+	case start == 0 && (d.next(',', false) || strings.HasPrefix(d.text[d.at:], ".,")), has(weekdays, lower): // in any language
 	case lower == "t" && d.count > 0 && !d.clock.set && d.at < len(d.text) && isDigit(d.text[d.at]):
 		d.afterT = true
 	case d.halfDay(lower), d.cjk(lower):
@@ -74,7 +74,7 @@ func (d *dateText) word() bool {
 	return true
 }
 
-// halfDay reads am, p.m. and their like. In Korea they come before the time.
+// halfDay reads am, p.m. and similar words. In Korea they come before the time.
 func (d *dateText) halfDay(lower string) bool {
 	half := lower[0]
 	switch lower {
@@ -98,7 +98,7 @@ func (d *dateText) halfDay(lower string) bool {
 	return true
 }
 
-// cjk reads the words after a year, a month and a day.
+// cjk reads the characters after a year, a month and a day.
 func (d *dateText) cjk(word string) bool {
 	switch word {
 	case "년", "월", "일":
@@ -110,7 +110,7 @@ func (d *dateText) cjk(word string) bool {
 	return false
 }
 
-// zoneName reads the name of a Zone, and the offset that may follow.
+// zoneName reads the name of a Zone, and the offset that may follow it.
 func (d *dateText) zoneName(word, lower string) bool {
 	if d.zoned || !d.clock.set && !d.dated() {
 		return d.zoned

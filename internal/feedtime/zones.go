@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A Zone is what the name of a time zone means.
+// A Zone is the meaning of a time zone's name.
 type Zone struct {
-	Name  string // as it is written; "" where an offset is
+	Name  string // as written; "" for an offset
 	Doubt Doubt
 
 	offset int // seconds east of UTC
 }
 
-// A Doubt says how sure a zone's meaning is.
+// A Doubt says how certain the meaning of a zone is.
 type Doubt uint8
 
 // The doubts about a zone.
@@ -21,11 +21,11 @@ type Doubt uint8
 const (
 	Sure      Doubt = iota
 	Ambiguous       // the most usual of several meanings
-	Unknown         // no meaning is known, and UTC is taken (RFC 2822 §4.3)
+	Unknown         // no known meaning, so UTC is used (RFC 2822 §4.3)
 )
 
-// zoneNames are the zones of RFC 822 §5.1, and others that feeds have, in
-// minutes east of UTC.
+// zoneNames are the zones of RFC 822 §5.1 and others in feeds, in minutes east
+// of UTC.
 var zoneNames = map[string]int{
 	"z": 0, "ut": 0, "utc": 0, "gmt": 0, "uct": 0, "wet": 0,
 	"est": -5 * 60, "edt": -4 * 60, "cst": -6 * 60, "cdt": -5 * 60,
@@ -53,11 +53,12 @@ var zoneNames = map[string]int{
 	"et": -5 * 60, "ct": -6 * 60, "mt": -7 * 60, "pt": -8 * 60, "at": -4 * 60,
 }
 
-// ambiguousZones have other meanings elsewhere: China's, Bangladesh's,
-// Ireland's and Israel's, Arabia's … or do not tell standard time from summer's.
+// ambiguousZones have other meanings elsewhere (in China, Bangladesh, Ireland,
+// Israel, Arabia …), or do not distinguish standard time from summer time.
 const ambiguousZones = " cst bst ist ast gst sst bdt et ct mt pt at "
 
-// namedZone returns what the name of a zone means; false if it looks like none.
+// namedZone returns the zone that a name means; ok is false if it does not look
+// like one.
 func namedZone(name, lower string) (Zone, bool) {
 	z := Zone{Name: name}
 	lower = strings.TrimPrefix(lower, "etc/")
@@ -68,8 +69,8 @@ func namedZone(name, lower string) (Zone, bool) {
 		}
 		return z, true
 	}
-	// RFC 822 has the letters of the military with the wrong sign, so that
-	// nobody knows what they mean. What is not in capitals is no name but a word.
+	// RFC 822 has the military letters with the wrong sign, so nobody knows
+	// what they mean. A word in lower case is not a name.
 	z.Doubt = Unknown
 	for i := range len(name) {
 		if c := name[i]; (c < 'A' || c > 'Z') && !strings.Contains(name, "/") {
@@ -79,7 +80,7 @@ func namedZone(name, lower string) (Zone, bool) {
 	return z, len(name) != 2 && len(name) <= 5 || strings.Contains(name, "/")
 }
 
-// Location returns where clocks show the zone's time.
+// Location returns a location with the offset of the zone.
 func (z Zone) Location() *time.Location {
 	if z.offset == 0 {
 		return time.UTC

@@ -1,4 +1,5 @@
-// Package opml reads and writes subscription lists: OPML, as far as feeds go.
+// Package opml reads and writes subscription lists in OPML, as far as feeds are
+// concerned.
 package opml
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// What a subscription list may cost to read.
+// The limits for reading a subscription list.
 const (
 	mostBytes = 16 << 20
 	mostDepth = 256
@@ -21,21 +22,20 @@ const (
 
 // An Outline is a feed in a subscription list.
 type Outline struct {
-	Text string // its title, as plain characters; "" if none is given
+	Text string // the title as plain text; "" if there is none
 	URL  string
-	Site string // the website's address; "" if none is given
+	Site string // the address of the website; "" if there is none
 }
 
-// Read returns the feeds of an OPML document, however deep they are nested,
-// each address once. What is no feed, such as a folder or a link to another
-// list, is passed over.
+// Read returns the feeds of an OPML document, at any depth, each address once.
+// It skips other outlines, such as folders and links to other lists.
 func Read(r io.Reader) ([]Outline, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > mostBytes {
-		return nil, fmt.Errorf("larger than the %d MiB that a list of feeds may have", mostBytes>>20)
+		return nil, fmt.Errorf("larger than %d MiB, the limit for a list of feeds", mostBytes>>20)
 	}
 	text, _, err := xmlscan.Decode(string(data), "")
 	if err != nil {
@@ -59,7 +59,8 @@ func Read(r io.Reader) ([]Outline, error) {
 	return feeds, s.Err()
 }
 
-// readOutline reads an outline's attributes, whose names have come in any case.
+// readOutline reads the attributes of an outline, whose names may be in any
+// case.
 func readOutline(s *xmlscan.Scanner) Outline {
 	values := map[string]string{}
 	for _, a := range s.Attrs() {
@@ -81,7 +82,7 @@ type Writer struct {
 	enc *xml.Encoder
 }
 
-// NewWriter begins a list that was made at a time.
+// NewWriter begins a list with the time of its creation.
 func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	o := &Writer{out: out, enc: xml.NewEncoder(out)}
@@ -96,8 +97,8 @@ func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 		o.enc.EncodeToken(head.End()), o.enc.EncodeToken(start("body")))
 }
 
-// Add writes a feed. An outline must have a text: if it has none, that is the
-// URL.
+// Add writes a feed. An outline must have a text, so if it has none, the URL is
+// used.
 func (o *Writer) Add(feed Outline) error {
 	text := strings.Join(strings.Fields(feed.Text), " ")
 	if text == "" {
@@ -117,7 +118,7 @@ func (o *Writer) Close() error {
 	return errors.Join(err, end, o.out.Flush())
 }
 
-// start returns a start tag with attributes, names and values in turn.
+// start returns a start tag with attributes, given as name, value, …
 func start(name string, attrs ...string) xml.StartElement {
 	element := xml.StartElement{Name: xml.Name{Local: name}}
 	for i := 0; i+1 < len(attrs); i += 2 {

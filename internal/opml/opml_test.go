@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// utf16 encodes text as UTF-16, little-endian, with its mark.
+// utf16 encodes text in UTF-16, little-endian, with a byte order mark.
 func utf16(text string) string {
 	out := []byte{0xff, 0xfe}
 	for _, r := range text {
@@ -55,7 +55,7 @@ func TestReadRefuses(t *testing.T) {
 		{"another document", "<html><body/></html>", "not OPML: its root element is html"},
 		{"broken off", `<opml><body><outline text="One" xmlUrl="http://example.org/1"/>`, "line 1, column"},
 		{"too deep", "<opml>" + strings.Repeat("<outline>", mostDepth), "depth"},
-		{"too large", "<opml>" + strings.Repeat(" ", mostBytes), "larger than the 16 MiB"},
+		{"too large", "<opml>" + strings.Repeat(" ", mostBytes), "larger than 16 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(test.text))
@@ -64,7 +64,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// What is written is read back.
+// What is written can be read back.
 func TestWrite(t *testing.T) {
 	text := rapid.StringMatching(`[ -~äöü€\n<&"']{1,20}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -131,6 +131,6 @@ func FuzzRead(f *testing.F) {
 		}
 		again, err := Read(bytes.NewReader(writeOPML(t, feeds)))
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(again), len(feeds)) // characters that XML does not have become one
+		require.LessOrEqual(t, len(again), len(feeds)) // characters that XML does not allow are all replaced by the same one
 	})
 }

@@ -20,20 +20,21 @@ import (
 	"time"
 )
 
-// A Miniflux is a model of that reader, as its API is from version 2.2.16 on.
+// A Miniflux is a model of that reader's API, from version 2.2.16 on.
 type Miniflux struct {
 	URL     string
-	Token   string // "": "secret"
-	Version string // "": 2.3.3
+	Token   string // "" means "secret"
+	Version string // "" means 2.3.3
 
-	// Fault says what goes wrong with the n-th request, counted from 1; nil: nothing.
+	// Fault returns what goes wrong with the n-th request, counted from 1, nil
+	// for nothing.
 	Fault func(n int, r *http.Request) *Fault
 
 	mu       sync.Mutex
 	server   *httptest.Server
 	feeds    []*feed
 	entries  []*Entry
-	buried   map[string]bool // feed and hash of what 2.3 has deleted
+	buried   map[string]bool // the feed and hash of entries deleted in 2.3
 	requests int
 }
 
@@ -44,7 +45,7 @@ type feed struct {
 	Title   string `json:"title"`
 }
 
-// An Entry is one that the model has.
+// An Entry is an entry in the model.
 type Entry struct {
 	ID          int64     `json:"id"`
 	FeedID      int64     `json:"feed_id"`
@@ -59,12 +60,12 @@ type Entry struct {
 	PublishedAt time.Time `json:"published_at"`
 }
 
-// A Fault is what goes wrong with a request.
+// A Fault is something that goes wrong with a request.
 type Fault struct {
-	Status     int           // what is answered; zero: the answer is lost
+	Status     int           // the status of the answer; zero: the answer is lost
 	Message    string        // error_message
-	RetryAfter string        // that header
-	Late       bool          // the request has its effect all the same
+	RetryAfter string        // the header of that name
+	Late       bool          // the request has its effect nevertheless
 	Wait       time.Duration // before anything happens
 }
 
@@ -90,7 +91,7 @@ func (m *Miniflux) Close() {
 	m.server.Close()
 }
 
-// Subscribe has the user subscribe to a feed, and returns its number.
+// Subscribe subscribes the user to a feed, and returns its number.
 func (m *Miniflux) Subscribe(url string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +107,7 @@ func (m *Miniflux) Unsubscribe(id int64) {
 	m.feeds = slices.DeleteFunc(m.feeds, func(f *feed) bool { return f.ID == id })
 }
 
-// Poll adds an entry as Miniflux does when it finds it in a feed: its hash is the
+// Poll adds an entry as if Miniflux had found it in a feed: its hash is the
 // SHA-256 of its id.
 func (m *Miniflux) Poll(feed int64, id string, e Entry) {
 	m.mu.Lock()
@@ -136,22 +137,22 @@ func (m *Miniflux) Entries() (entries []Entry) {
 	return entries
 }
 
-// Break sets Fault while the model is being asked.
+// Break sets Fault while the model is in use.
 func (m *Miniflux) Break(fault func(n int, r *http.Request) *Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Fault = fault
 }
 
-// Requests is how many requests there have been.
+// Requests returns the number of requests so far.
 func (m *Miniflux) Requests() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.requests
 }
 
-// Delete deletes an entry as the cleaning does. Before 2.3 a shell is left, which
-// is not listed; from then on its hash is remembered.
+// Delete deletes an entry as the cleanup does. Before 2.3 a shell remains,
+// which is not listed; from then on the hash is remembered.
 func (m *Miniflux) Delete(url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +197,7 @@ func (m *Miniflux) handler() http.Handler {
 }
 
 func (m *Miniflux) serve(w http.ResponseWriter, r *http.Request, mux http.Handler, fault *Fault) {
-	body, _ := io.ReadAll(r.Body) // only then the server notices that the client has gone
+	body, _ := io.ReadAll(r.Body) // only after this does the server notice that the client has gone
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if fault != nil {
 		select {

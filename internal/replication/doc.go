@@ -1,6 +1,5 @@
-// Package replication reads what the data replication protocol puts on the
-// wire: the header of a page, and its entities, one after another. Both the
-// consumer and the checks stand on it.
+// Package replication reads the data replication protocol: the header of a
+// page, and its entities one after another. The consumer and the checks use it.
 package replication
 
 import (
@@ -12,11 +11,11 @@ import (
 )
 
 // Fetcher returns a fetcher with the settings of a Client, for pages of up to
-// so many bytes: those that a Client allows for are documents. Once it is no
+// most bytes, because the limits of a Client are for documents. When it is no
 // longer needed, done closes its connections.
 func Fetcher(c *feedhistory.Client, most int64) (f *feedhistory.Client, done func()) {
 	f, done = plain.Client(c)
 	f.Limits.Bytes = most
-	f.Timeouts.Body = cmp.Or(f.Timeouts.Body, time.Hour) // as long as it is not idle
+	f.Timeouts.Body = cmp.Or(f.Timeouts.Body, time.Hour) // unless the connection is idle
 	return f, done
 }

@@ -15,13 +15,13 @@ import (
 const (
 	FieldType      = "Content-Type"
 	FieldModified  = "Last-Modified"
-	FieldID        = "Content-Id" // as net/textproto has it
+	FieldID        = "Content-Id" // in the form of net/textproto
 	FieldOperation = "Operation-Type"
 	FieldLink      = "Link"
 )
 
-// ParseTime reads a stamp as it is in Last-Modified, leniently: a day may have
-// one digit, a year two, and the zone may be UTC or an offset.
+// ParseTime reads the stamp in a Last-Modified leniently: a day may have one
+// digit, a year two, and the zone may be UTC or an offset.
 func ParseTime(s string) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if t, err := http.ParseTime(s); err == nil {
@@ -41,19 +41,18 @@ func ParseTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time", Clip(s))
 }
 
-// known reports whether the zone is one that means something everywhere.
-// time.Parse takes any other abbreviation for UTC, silently.
+// known reports whether the zone means the same everywhere. time.Parse silently
+// treats any other abbreviation as UTC.
 func known(t time.Time) bool {
 	name, offset := t.Zone()
 	return offset != 0 || name == "" || name == "UTC" || name == "GMT" || name == "Z"
 }
 
-// mostBoundary is how long a boundary may be. RFC 2046 has 70.
+// mostBoundary is the maximum length of a boundary; that of RFC 2046 is 70.
 const mostBoundary = 200
 
-// Boundary returns the boundary of a multipart type, of whichever subtype.
-// Those are read as well that should be in quotes but are not, or are in
-// typographic ones.
+// Boundary returns the boundary of a multipart type with any subtype. It also
+// reads boundaries that lack the required quotes, or have typographic ones.
 func Boundary(contentType string) (string, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -62,11 +61,11 @@ func Boundary(contentType string) (string, error) {
 	b := params["boundary"]
 	switch {
 	case !strings.HasPrefix(strings.ToLower(kind), "multipart/"):
-		return "", fmt.Errorf("the media type is %q, but not a multipart one", Clip(contentType))
+		return "", fmt.Errorf("the media type %q is not multipart", Clip(contentType))
 	case b == "":
 		return "", fmt.Errorf("the media type %q has no boundary", Clip(contentType))
 	case len(b) > mostBoundary:
-		return "", fmt.Errorf("the boundary has %d bytes; the most are %d", len(b), mostBoundary)
+		return "", fmt.Errorf("the boundary has %d bytes; the maximum is %d", len(b), mostBoundary)
 	case strings.ContainsAny(b, "\r\n"):
 		return "", fmt.Errorf("the boundary %q has line breaks", Clip(b))
 	}
@@ -88,7 +87,7 @@ func lenientType(s string) (kind string, params map[string]string) {
 	return strings.TrimSpace(kind), params
 }
 
-// lenientValue reads a parameter's value up to the semicolon after it.
+// lenientValue reads a parameter's value up to the next semicolon.
 func lenientValue(s string) (value, rest string) {
 	for _, quotes := range [...][2]string{{`"`, `"`}, {"“", "”"}} {
 		if inner, ok := strings.CutPrefix(s, quotes[0]); ok {
@@ -102,9 +101,9 @@ func lenientValue(s string) (value, rest string) {
 	return strings.Trim(value, " \t\"“”"), rest
 }
 
-// Links returns the targets of the links in a header by their relations, the
-// first of each. Several may stand in a line, a relation may be a list, and
-// a target may lack its angle brackets.
+// Links returns the targets of the links in a header by relation, the first one
+// of each. A line may have several links, a relation may be a list, and a
+// target may lack its angle brackets.
 func Links(h http.Header) map[string]string {
 	const most = 1000
 	links := map[string]string{}
@@ -126,7 +125,7 @@ func Links(h http.Header) map[string]string {
 	return links
 }
 
-// bracketed puts the angle brackets around the first target of a line.
+// bracketed adds the missing angle brackets to the first target of a line.
 func bracketed(line string) string {
 	line = strings.TrimLeft(line, " \t,")
 	if i := strings.IndexByte(line, ';'); i >= 0 && line[0] != '<' {
@@ -135,8 +134,8 @@ func bracketed(line string) string {
 	return line
 }
 
-// Operation returns the operation that an entity's header names: PUT, DELETE
-// or PATCH; another word as it stands, in capitals; "" if there is none.
+// Operation returns the operation in an entity's header: PUT, DELETE or PATCH;
+// any other word unchanged, in capitals; "" if there is none.
 func Operation(h textproto.MIMEHeader) string {
 	s := strings.TrimSpace(h.Get(FieldOperation))
 	if name, value, ok := strings.Cut(s, "="); ok && strings.EqualFold(strings.TrimSpace(name), "http-equiv") {
@@ -145,7 +144,7 @@ func Operation(h textproto.MIMEHeader) string {
 	return strings.ToUpper(strings.Trim(s, "\" \t"))
 }
 
-// Clip shortens what a stranger sent, for a message.
+// Clip shortens foreign text for a message.
 func Clip(s string) string {
 	const most = 200
 	if len(s) > most {

@@ -11,20 +11,20 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Page is what the header of a page says, and its entities.
+// A Page is the header of a page, with its entities.
 type Page struct {
-	Requested string // the URL that was asked for
-	URL       string // where it was found, after redirects
+	Requested string // the requested URL
+	URL       string // the URL after redirects
 	Status    int
 	Header    http.Header
 
-	Self, Prev, Next string    // absolute; "" if there is none
-	Modified         time.Time // zero if there is none that can be read
+	Self, Prev, Next string    // absolute URLs; "" if there is none
+	Modified         time.Time // zero if missing or invalid
 
 	body io.ReadCloser
 }
 
-// Open requests a page by GET or HEAD. It must be closed.
+// Open requests a page by GET or HEAD. Close the page.
 func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*Page, error) {
 	resp, err := f.Do(ctx, method, address, "multipart/*, */*;q=0.1")
 	if err != nil {
@@ -46,8 +46,8 @@ func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*
 	return p, nil
 }
 
-// resolve makes a link absolute. A fragment is no part of what a page is
-// known by.
+// resolve makes a link absolute, without its fragment, which does not identify
+// a page.
 func resolve(base, ref string) (string, error) {
 	b, err := url.Parse(base)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *Page) Close() error { return p.body.Close() }
 // (datareplication#feed-1).
 func (p *Page) IsEmpty() bool { return p.Status == http.StatusNoContent }
 
-// Key is what a page is known by: the URL it gives itself, or where it was
-// found.
+// Key returns the URL that identifies a page: the one that it gives itself, or
+// else the one where it was found.
 func (p *Page) Key() string {
 	if p.Self != "" {
 		return p.Self
@@ -77,10 +77,10 @@ func (p *Page) Key() string {
 	return p.URL
 }
 
-// Is reports whether a page goes by a URL.
+// Is reports whether a URL identifies the page.
 func (p *Page) Is(address string) bool {
 	return address == p.Self || address == p.URL || address == p.Requested
 }
 
-// Body returns the page as it is sent.
+// Body returns the page as it was sent.
 func (p *Page) Body() io.Reader { return p.body }

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// ErrTooLarge says that the body of an entity has more bytes than allowed.
+// ErrTooLarge says that the body of an entity is larger than allowed.
 var ErrTooLarge = errors.New("the body of an entity is too large")
 
-// ErrLength says that an entity has another length than its header says: what
-// looks like the delimiter after it may be part of the body, or the body has
-// been changed on the way.
+// ErrLength says that the length of an entity is not the one in its header:
+// what looks like the delimiter after it may belong to the body, or the body
+// was changed on the way.
 var ErrLength = errors.New("the body of an entity is not as long as its Content-Length says")
 
-// A Part is an entity as it is sent.
+// A Part is an entity as it was sent.
 type Part struct {
 	Header textproto.MIMEHeader
 	Body   []byte
 }
 
-// Check reports whether the body is as long as the header says, if it does.
+// Check returns an error if the header has a length that is not the body's.
 func (p Part) Check() error {
 	for _, s := range p.Header.Values("Content-Length") {
 		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err != nil || n != uint64(len(p.Body)) {
@@ -35,16 +35,17 @@ func (p Part) Check() error {
 	return nil
 }
 
-// Parts reads the parts of a multipart body one after another, of which it
-// holds one at a time.
+// Parts reads the parts of a multipart body one after another. It keeps one at
+// a time in memory.
 type Parts struct {
 	parts  *multipart.Reader
 	source *proof
-	most   int64 // bytes of a part's body
+	most   int64 // maximum bytes of a part's body
 	buf    bytes.Buffer
 }
 
-// NewParts returns the parts of a body, each of which may have so many bytes.
+// NewParts returns the parts of a body, each of which may have up to most
+// bytes.
 func NewParts(body io.Reader, boundary string, most int64) *Parts {
 	source := &proof{r: body, last: []byte("--" + boundary + "--")}
 	return &Parts{parts: multipart.NewReader(source, boundary), source: source, most: most}
@@ -52,8 +53,8 @@ func NewParts(body io.Reader, boundary string, most int64) *Parts {
 
 // Next returns the next part, once it is whole. The error is io.EOF after the
 // delimiter that ends the last part, and only there; io.ErrUnexpectedEOF if the
-// body ends without it; what reading the body failed with; ErrTooLarge; or one
-// that says what is malformed.
+// body ends without it; the error of reading the body; ErrTooLarge; or one that
+// says what is malformed.
 func (p *Parts) Next() (Part, error) {
 	part, err := p.parts.NextRawPart()
 	if err == io.EOF {
@@ -73,8 +74,8 @@ func (p *Parts) Next() (Part, error) {
 	return Part{part.Header, bytes.Clone(p.buf.Bytes())}, nil
 }
 
-// failure is why there is no part. Of a body that is cut short, or cannot be
-// read, this says more than what the multipart reader makes of its last line.
+// failure returns why there is no part. If the body is cut short, or cannot be
+// read, that says more than the multipart reader's error about the last line.
 func (p *Parts) failure(err error) error {
 	switch source := p.source.err; {
 	case source == nil || source == io.EOF && !errors.Is(err, io.EOF):
@@ -86,16 +87,16 @@ func (p *Parts) failure(err error) error {
 	}
 }
 
-// A proof lets mime/multipart see the end of a body only where it is proven.
-// Left alone, that takes a body cut off after a delimiter for a whole one, and
-// half a delimiter for the end of the part before it. So unless the body ends in
-// the last delimiter, there is a byte that completes nothing, and then
-// io.ErrUnexpectedEOF rather than io.EOF.
+// A proof lets mime/multipart see the end of a body only if it is proved. By
+// itself, mime/multipart takes a body that is cut off after a delimiter for a
+// whole one, and half a delimiter for the end of the previous part. So unless
+// the body ends with the last delimiter, a proof returns a byte that completes
+// nothing, and then io.ErrUnexpectedEOF instead of io.EOF.
 type proof struct {
 	r    io.Reader
 	last []byte // the delimiter that proves the end
-	tail []byte // what came last, long enough for the delimiter with blanks after it
-	err  error  // what ends the body
+	tail []byte // the last bytes, enough for the delimiter with blanks after it
+	err  error  // the error that ends the body
 }
 
 // Read implements io.Reader.
@@ -114,7 +115,7 @@ func (p *proof) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-// note keeps what came last.
+// note keeps the last bytes.
 func (p *proof) note(b []byte) {
 	const blanks = 64
 	most := len(p.last) + blanks

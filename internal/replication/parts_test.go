@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What makes it hard to tell where a body ends: hyphens, the boundary's
-// beginning, empty bodies, blanks after a delimiter.
+// These bodies make it hard to tell where a body ends: hyphens, the beginning
+// of the boundary, empty bodies, blanks after a delimiter.
 var bodies = []string{"one", "", "--", "\r\n--", "\r\n--b-", "\r\n--boundary2\r\n", "--boundary", "\r\n\r\n", "x\r\n-", "last--"}
 
 func multipartOf(nl, blanks, ending string) string {
@@ -28,8 +28,8 @@ func multipartOf(nl, blanks, ending string) string {
 	return b.String() + "--boundary--" + ending
 }
 
-// TestEveryCut cuts a body off after each byte. What comes of it is whole, and
-// the end is not taken for one unless it is proven.
+// TestEveryCut cuts a body off after each byte. The parts that come are whole,
+// and the end counts only if it is proved.
 func TestEveryCut(t *testing.T) {
 	for _, text := range []string{multipartOf("\r\n", "", "\r\n"), multipartOf("\r\n", " \t", "  "), multipartOf("\n", "", ""), multipartOf("\r\n", "", "\r\nepilogue")} {
 		whole, err := read(strings.NewReader(text), 100)
@@ -74,13 +74,13 @@ func TestPartsErrors(t *testing.T) {
 	got, err := read(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(multipartOf("\r\n", "", "")))), 10)
 	require.ErrorIs(t, err, iotest.ErrTimeout)
 	require.Empty(t, got)
-	got, err = read(strings.NewReader("--boundary--"), 10) // no entities at all
+	got, err = read(strings.NewReader("--boundary--"), 10) // no entities
 	require.Equal(t, io.EOF, err)
 	require.Empty(t, got)
 }
 
-// FuzzParts: whatever a body is, reading it ends, and what comes of a part of
-// it came of the whole.
+// FuzzParts checks that reading any body ends, and that the parts of a cut body
+// are parts of the whole.
 func FuzzParts(f *testing.F) {
 	f.Add(multipartOf("\r\n", "", "\r\n"), 40)
 	f.Add(multipartOf("\n", " ", ""), 99)
@@ -97,8 +97,8 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// FuzzHeader: whatever a header is, reading it ends, and what is written as it
-// was read is read the same.
+// FuzzHeader checks that reading any header ends, and that a value written as
+// it was read is read the same again.
 func FuzzHeader(f *testing.F) {
 	f.Add("multipart/mixed; boundary=“rdm-bny”", "https://example.com/feed/hash;rel=self, <x>; rel=\"next up\"", "Mon, 7 Nov 2023 03:10:00 GMT")
 	f.Add("multipart/mixed; boundary=a:b; x", "<a,b;c>;rel=prev;title=\"\\\"\"", "2023-11-07T03:10:00Z")

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes text fit for one line: white space is one space, and no control or
-// direction-turning character is left.
+// Clean makes text fit for one line: white space becomes one space, and control
+// characters and those that change the direction of text are removed.
 func Clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -26,15 +26,15 @@ func Clean(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// turns reports whether a character changes the direction of those around it,
-// by which one text can be made to look like another.
+// turns reports whether a character changes the direction of the text around
+// it, which can make one text look like another.
 func turns(r rune) bool {
 	return r == 0x61c || r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// JSON escapes the characters in JSON that could drive a terminal and that
-// encoding/json leaves alone: DEL, C1 controls, and those that turn the
-// direction of text. They occur in strings only, so the value is the same.
+// JSON escapes those characters in JSON that could control a terminal and that
+// encoding/json does not escape: DEL, C1 controls, and those that change the
+// direction of text. They occur only in strings, so the value stays the same.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, drives) {
 		return text

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// IsOfComments reports whether a link of a page seems to lead to a feed of
-// comments rather than of articles.
+// IsOfComments reports whether a link on a page seems to lead to a feed of
+// comments instead of articles.
 func IsOfComments(title, href string) bool {
 	title = strings.ToLower(title)
 	for _, word := range []string{"comment", "kommentar", "comentario", "comentário", "commenti", "reacties", "комментари", "コメント", "评论"} {
@@ -22,10 +22,10 @@ func IsOfComments(title, href string) bool {
 	})
 }
 
-// A FeedName is what a page calls a feed, without the names of formats.
+// A FeedName is the name of a feed on a page, without the names of formats.
 type FeedName struct{ title, address string }
 
-// NameOf returns the name of the feed that a link of a page leads to.
+// NameOf returns the name of the feed that a link on a page leads to.
 func NameOf(title, href string) FeedName {
 	host, path := "", href
 	if u, err := url.Parse(href); err == nil {
@@ -35,12 +35,13 @@ func NameOf(title, href string) FeedName {
 }
 
 // Matches reports whether two links seem to lead to the same feed in different
-// formats: their addresses are alike, and so are their titles if both have one.
+// formats: their addresses are equal, and so are their titles if both have one.
 func (n FeedName) Matches(other FeedName) bool {
 	return n.address == other.address && (n.title == other.title || n.title == "" || other.title == "")
 }
 
-// formatWords are those in which the formats of one feed differ.
+// formatWords are the words in which the links to the formats of one feed
+// differ.
 var formatWords = []string{
 	"atom", "rss", "rss1", "rss2", "rdf", "json", "xml", "feed", "index", "alt", "format", "type",
 	"0", "1", "2", "3", "10", "20", "90", "91", "92", "03",

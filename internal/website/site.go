@@ -1,5 +1,5 @@
 // Package website serves a text file as a website, with the faults that real
-// ones have.
+// websites have.
 //
 // The file is a txtar archive. Each of its files whose name begins with a
 // slash is a resource:
@@ -12,31 +12,32 @@
 //	-- /feed.atom?page=2 --
 //	Status: 404
 //
-// A request gets the resource of its path and query; if there is none, that of
-// its path alone, like a server that ignores the query; else a 404. The name
-// "/feed.atom#2" stands for what "/feed.atom" has become at its second request
-// and stays from there on, "/feed.atom@2" for what it is from the second poll on,
-// however often a poll asks for it.
+// A request gets the resource with its path and query. If there is none, it
+// gets the resource with its path alone, as from a server that ignores the
+// query, or else a 404. The name "/feed.atom#2" means "/feed.atom" from its
+// second request on, "/feed.atom@2" means it from the second poll on, however
+// often it is requested.
 //
-// A resource may begin with header fields, up to an empty line. These are not
-// sent, but say how to answer:
+// A resource may begin with header fields, up to an empty line. The following
+// ones are not sent, but control the answer:
 //
 //	Status: 404      the status code; "none": the connection closes instead
 //	X-Gzip: true     the body is sent as gzip
-//	X-Validate: true the answer has an ETag, and is 304 where that is asked for
+//	X-Validate: true the answer has an ETag, and is 304 if the request has it
 //
-// The Content-Type is that of the name's extension if the header has none,
-// else Atom's. In header fields and bodies these have a meaning:
+// If the header has no Content-Type, the extension of the name decides; any
+// other extension means Atom. In header fields and bodies, these texts are
+// replaced:
 //
-//	{{site}}           the website's URL, without a slash at its end
+//	{{site}}           the website's URL, without a final slash
 //	{{host}}           its host and port
-//	{{other}}          the same website's URL at another origin
+//	{{other}}          the URL of the same website at another origin
 //	{{count}}          how often the resource has been requested, from 1
-//	{{repeat 9 text}}  the text, nine times; a %d in it is which, from 1
+//	{{repeat 9 text}}  the text, nine times; %d is the number of the repetition
 //	{{cut}}            the connection closes here, which looks like a normal
-//	                   end: there is no Content-Length
+//	                   end, because there is no Content-Length
 //	{{abort}}          the connection closes here, although the Content-Length
-//	                   has announced all of the body
+//	                   is that of the whole body
 package website
 
 import (
@@ -58,30 +59,30 @@ import (
 
 // A Site is a website made from a text file.
 type Site struct {
-	URL   string // without a slash at its end
-	Other string // the same at another origin
+	URL   string // without a final slash
+	Other string // the same website at another origin
 
 	mu        sync.Mutex
-	resources map[string][]resource // by name; the later states later
-	counts    map[string]int        // requests, by name
+	resources map[string][]resource // by name, later states last
+	counts    map[string]int        // number of requests, by name
 	requests  []*Request
 	poll      int
 	servers   []*http.Server
 }
 
-// A Request is one that the site got.
+// A Request is a request that the site got.
 type Request struct {
 	Method string
 	URL    string // absolute
 	Header http.Header
 	Poll   int
-	Status int // of the answer; 0 where there was none
+	Status int // the status of the answer; zero if there was none
 }
 
-// A resource is one state of a resource.
+// A resource is one state of a resource of the site.
 type resource struct {
-	from   int  // which request is the first to see it
-	polls  bool // or rather which poll
+	from   int  // the first request that gets it
+	polls  bool // whether from is a poll instead
 	header [][2]string
 	body   string
 }
@@ -101,7 +102,7 @@ func New(text string) (*Site, error) {
 		if m[2] != "" {
 			n, err := strconv.Atoi(m[3])
 			if err != nil {
-				return nil, fmt.Errorf("%s: a number should follow %s", f.Name, m[2])
+				return nil, fmt.Errorf("%s: %s must be followed by a number", f.Name, m[2])
 			}
 			r.from = n
 		}
@@ -111,8 +112,8 @@ func New(text string) (*Site, error) {
 	return s, nil
 }
 
-// Listen serves the website on the loopback interface, at two ports that are
-// free, until it is closed.
+// Listen serves the website at two free ports of the loopback interface until
+// it is closed.
 func (s *Site) Listen() error {
 	var listeners [2]net.Listener
 	for i, url := range []*string{&s.URL, &s.Other} {
@@ -125,7 +126,7 @@ func (s *Site) Listen() error {
 		}
 		listeners[i], *url = listener, "http://"+listener.Addr().String()
 	}
-	for _, listener := range listeners { // once both addresses are known: documents name them
+	for _, listener := range listeners { // when both addresses are known, because documents contain them
 		server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 		s.servers = append(s.servers, server)
 		go func() { _ = server.Serve(listener) }()
@@ -143,7 +144,8 @@ func (s *Site) Close() error {
 	return err
 }
 
-// Poll begins the next poll, and returns its number. The first has begun.
+// Poll begins the next poll, and returns its number. The first one has already
+// begun.
 func (s *Site) Poll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,7 @@ func (s *Site) Poll() int {
 	return s.poll
 }
 
-// Reset makes the website what it was before any request.
+// Reset restores the state before any request.
 func (s *Site) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +162,7 @@ func (s *Site) Reset() {
 
 var field = regexp.MustCompile(`^([A-Za-z][A-Za-z-]*): *(.*?)\r?\n?$`)
 
-// splitHeader takes the header fields off a resource.
+// splitHeader separates the header fields from the body of a resource.
 func splitHeader(data string) (header [][2]string, body string) {
 	body = data
 	for line := range strings.Lines(data) {
@@ -188,8 +190,8 @@ func (s *Site) Requests() []Request {
 	return requests
 }
 
-// Path shortens the site's own URLs to what the archive calls them, with
-// {{other}} before those of its other origin.
+// Path shortens the site's own URLs to the names in the archive, with {{other}}
+// in front if they are at the other origin.
 func (s *Site) Path(url string) string {
 	if rest, ok := strings.CutPrefix(url, s.URL); ok {
 		return rest
@@ -203,8 +205,7 @@ func (s *Site) Path(url string) string {
 	return url
 }
 
-// Expand replaces what has a meaning in a text, other than {{cut}} and
-// {{abort}}.
+// Expand replaces the special texts, except {{cut}} and {{abort}}.
 func (s *Site) Expand(text string) string { return s.expand(text, 0) }
 
 var repeat = regexp.MustCompile(`(?s)\{\{repeat ([0-9]+) (.*?)\}\}`)
@@ -262,7 +263,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	answered(status)
 	before, _, cut := strings.Cut(body, "{{cut}}")
 	if cut {
-		w.Header().Set("Transfer-Encoding", "identity") // ends with the connection
+		w.Header().Set("Transfer-Encoding", "identity") // the body ends with the connection
 		body = before
 	}
 	before, after, aborted := strings.Cut(body, "{{abort}}")
@@ -287,7 +288,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 var missing = resource{header: [][2]string{{"Status", "404"}, {"Content-Type", "text/plain"}}, body: "not found\n"}
 
 // find records a request, and returns the resource that it gets, how often that
-// has been requested, and what is to be told of the answer.
+// has been requested, and a function to report the status of the answer.
 func (s *Site) find(req *http.Request) (r resource, count int, answered func(status int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

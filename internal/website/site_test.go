@@ -11,7 +11,7 @@ import (
 )
 
 // A website changes from poll to poll, answers conditional requests, and can be
-// what it was before any request.
+// reset.
 func TestPolls(t *testing.T) {
 	s, err := website.New("-- /a --\nX-Validate: true\n\nfirst {{host}}\n-- /a@3 --\nthird\n-- /b --\nStatus: none\n")
 	require.NoError(t, err)

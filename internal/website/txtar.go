@@ -2,17 +2,17 @@ package website
 
 import "strings"
 
-// An Archive is a text file that holds others, in Go's txtar format: a
+// An Archive is a text file that contains other files, in Go's txtar format: a
 // comment, then files, each after a line "-- name --".
 type Archive struct {
 	Comment string
 	Files   []File
 }
 
-// A File is one file of an Archive.
+// A File is a file in an Archive.
 type File struct{ Name, Data string }
 
-// Parse reads an archive. Every text is one.
+// Parse reads an archive. Every text is a valid one.
 func Parse(text string) *Archive {
 	a := new(Archive)
 	data := &a.Comment
@@ -39,7 +39,7 @@ func (a *Archive) File(name string) (data string, ok bool) {
 	return "", false
 }
 
-// Set gives the file with the given name other contents, or adds it.
+// Set sets the contents of the file with the given name, or adds the file.
 func (a *Archive) Set(name, data string) {
 	for i := range a.Files {
 		if a.Files[i].Name == name {

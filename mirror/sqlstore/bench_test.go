@@ -20,13 +20,13 @@ func eachDatabase(b *testing.B, run func(b *testing.B, s *sqlstore.Store)) {
 	b.Run("postgresql", func(b *testing.B) { run(b, newPostgreSQL(b).open(b)) })
 }
 
-// A writer commits documents of entries, which have random words as often as
-// words are in a language.
+// A writer commits documents of entries, with random words that are as frequent
+// as in a language.
 type writer struct {
 	random     *rand.Rand
 	vocabulary []string
 	often      *rand.Zipf
-	next       int // entry
+	next       int // the next entry
 }
 
 func newWriter() *writer {
@@ -43,7 +43,7 @@ func newWriter() *writer {
 }
 
 // change returns a change with new entries of a kilobyte each, half an hour
-// apart, the newest first.
+// apart, newest first.
 func (w *writer) change(f *mirror.Feed, entries int) *mirror.Change {
 	c := &mirror.Change{Feed: f, Keep: 10}
 	url := fmt.Sprintf("%s/%d", f.URL, f.Version)
@@ -82,8 +82,8 @@ func (w *writer) fill(b *testing.B, s *sqlstore.Store, url string, entries int) 
 	return f
 }
 
-// BenchmarkCommit is a first mirror as the store sees it: per document of 50
-// new entries, one look for what is known, and one commit.
+// BenchmarkCommit does what a first mirror does to the store: for each document
+// of 50 new entries, one query for the known ones, and one commit.
 func BenchmarkCommit(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
 		w := newWriter()
@@ -122,7 +122,7 @@ func BenchmarkIndex(b *testing.B) {
 	})
 }
 
-// BenchmarkLarge asks a store of one feed with 100,000 entries.
+// BenchmarkLarge queries a store that has one feed with 100,000 entries.
 func BenchmarkLarge(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
 		w := newWriter()
@@ -160,7 +160,7 @@ func BenchmarkLarge(b *testing.B) {
 	})
 }
 
-// BenchmarkFeeds asks a store of 10,000 feeds, of which 100 are due.
+// BenchmarkFeeds queries a store of 10,000 feeds, of which 100 are due.
 func BenchmarkFeeds(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
 		w := newWriter()

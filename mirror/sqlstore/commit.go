@@ -67,7 +67,8 @@ func (t transaction) upsert(u upsert, values []any) error {
 	return t.insert("entries", u.columns, u.row, u.conflict, values)
 }
 
-// replace stores entries with contents, and has what they replace become versions.
+// replace stores entries with contents, and makes versions of those that they
+// replace.
 func (t transaction) replace(feed int64, ids any, keep int, values []any) error {
 	if len(values) == 0 {
 		return nil
@@ -81,14 +82,13 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 	if err := t.upsert(t.put, values); err != nil {
 		return err
 	}
-	// A row that waits in the queue already is locked, so that nobody indexes what
-	// it replaces.
+	// This also locks a row that is in the queue already, so that nobody
+	// indexes the replaced text.
 	return t.exec("INSERT INTO unindexed SELECT key"+t.of("?")+
 		" WHERE true ORDER BY key ON CONFLICT (key) DO UPDATE SET key = excluded.key", ids, feed)
 }
 
-// prune drops the versions of entries that are the current one, and those that
-// are too many.
+// prune drops versions that equal the current one, and those that exceed keep.
 func (t transaction) prune(feed int64, ids any, keep int) error {
 	of := "DELETE FROM versions WHERE feed = ? AND id" + t.in
 	if err := t.exec(of+` AND digest = (SELECT e.digest FROM entries e

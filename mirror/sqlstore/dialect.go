@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Dialect says which database it is.
+// A Dialect is a kind of database.
 type Dialect string
 
 // The dialects.
@@ -20,22 +20,22 @@ const (
 	PostgreSQL Dialect = "postgresql" // 15 or newer
 )
 
-// A dialect is what the statements do not agree in.
+// A dialect has what differs between the databases' statements.
 type dialect struct {
-	migrations string    // the directory
-	one        bool      // there is one writer at a time
-	in         string    // after a column: is one of a list, the parameter
-	known      [2]string // from the entries with one of a list of IDs, the parameter, in the feed that stands between
-	locked     string    // after a query: with the rows locked
-	found      string    // the key is among what a search finds, the parameter
-	among      string    // the same, of entries that are gone through in an order
-	steps      int       // how many are gone through for each that a page may have
-	hits       string    // the keys of what a search finds, the parameter
-	newest     string    // after the entries: how to find the newest of all
-	words      string    // a parameter, as words
-	mark       upsert    // of entries whose contents stay
-	put        upsert    // of entries with contents
-	dollars    bool      // parameters are written $1, $2, …
+	migrations string    // the directory of the migrations
+	one        bool      // whether there is only one writer at a time
+	in         string    // follows a column: it is in the list given as a parameter
+	known      [2]string // the entries with IDs in the list given as a parameter, in the feed that is inserted between the two parts
+	locked     string    // follows a query: its rows are locked
+	found      string    // the key is among the results of the search given as a parameter
+	among      string    // the same, for entries that are read in an order
+	steps      int       // the number of entries to step through for each entry of a page
+	hits       string    // the keys of the results of the search given as a parameter
+	newest     string    // follows the table of entries: how to find the newest of all
+	words      string    // the words given as a parameter
+	mark       upsert    // stores entries whose contents do not change
+	put        upsert    // stores entries with contents
+	dollars    bool      // whether parameters are written $1, $2, …
 }
 
 var dialects = map[Dialect]dialect{
@@ -48,7 +48,7 @@ var dialects = map[Dialect]dialect{
 		},
 		hits:   "SELECT rowid FROM search WHERE search MATCH ?",
 		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
-		among:  "+key IN (SELECT rowid FROM search WHERE search MATCH ?)", // gathers all of them once
+		among:  "+key IN (SELECT rowid FROM search WHERE search MATCH ?)", // gathers all results once
 		steps:  256,
 		newest: " INDEXED BY entries_by_time",
 		words:  "?",
@@ -63,7 +63,7 @@ var dialects = map[Dialect]dialect{
 		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
 		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
 		among:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
-		steps:      16, // each looks for a row; of many more PostgreSQL would compile the plan, for a second
+		steps:      16, // each looks up a row; for many more, PostgreSQL would spend a second on compiling the plan
 		words:      "array_to_tsvector(string_to_array(?, ' '))",
 		mark:       upsertOf(recordColumns),
 		put:        upsertOf(recordColumns + ", " + contentColumns),
@@ -71,12 +71,12 @@ var dialects = map[Dialect]dialect{
 	},
 }
 
-// of returns the FROM clause for entries with one of a list of IDs, which is the
-// first parameter, of the feed that a query finds.
+// of returns the FROM clause for entries whose IDs are in a list, the first
+// parameter, and whose feed is the result of a query.
 func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
 
-// every returns a condition that all rows meet, and that an index of PostgreSQL
-// names so that nothing else takes it. SQLite's has none.
+// every returns a condition that is true of all rows. An index of PostgreSQL's
+// has it, so that nothing else uses that index; SQLite has none.
 func (d *dialect) every(condition string) string {
 	if !d.dollars {
 		return ""
@@ -84,7 +84,7 @@ func (d *dialect) every(condition string) string {
 	return " AND " + condition
 }
 
-// numbered numbers a statement's parameters, if the database wants that. None
+// numbered numbers a statement's parameters, if the database needs that. None
 // of our statements has a question mark elsewhere.
 func (d *dialect) numbered(query string) string {
 	if !d.dollars {
@@ -107,17 +107,17 @@ func list[T string | int64](d *dialect, values []T) any {
 	if d.dollars {
 		return values
 	}
-	data, _ := json.Marshal(values) // strings and numbers always can be
+	data, _ := json.Marshal(values) // cannot fail for strings and numbers
 	return string(data)
 }
 
-// all returns what finds entries that have all of the words; the last one may be
-// the beginning of a word.
+// all returns a search for entries that have all of the words; with prefix, the
+// last one may be the beginning of a word.
 func (d *dialect) all(words []string, prefix bool) string {
 	open, end, any := `"`, `"`, "*"
 	between := " "
 	if d.dollars {
-		open, end, any, between = "'", "'", ":*", " & " // words are letters and digits
+		open, end, any, between = "'", "'", ":*", " & " // words contain only letters and digits
 	}
 	text := open + strings.Join(words, end+between+open) + end
 	if prefix {
@@ -126,11 +126,12 @@ func (d *dialect) all(words []string, prefix bool) string {
 	return text
 }
 
-// SQLiteDSN returns a data source name for modernc.org/sqlite which opens a file
-// as a Store wants it: each commit is flushed, and there is half a minute's
-// patience with other writers. The file is made if there is none. Whatever it
-// is, nothing is written to it until Open has seen whose it is. A new database has
-// pages of 16 KB, of which entries leave less unused than of SQLite's usual 4.
+// SQLiteDSN returns a data source name for modernc.org/sqlite that opens a file
+// as a Store requires: each commit is flushed, and other writers are waited for
+// for half a minute. The file is created if it does not exist. Nothing is
+// written to an existing file before Open has checked whose it is. A new
+// database has pages of 16 KB, of which entries leave less unused than of
+// SQLite's usual 4 KB.
 func SQLiteDSN(file string) string {
 	return sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
@@ -141,14 +142,15 @@ func SQLiteDSN(file string) string {
 	})
 }
 
-// SQLiteReaderDSN returns a data source name for modernc.org/sqlite which opens a
-// file for OpenReader. With a write-ahead log, which the file has while others
-// write to it, or after a kill, SQLite needs the log's index in the same directory,
-// or the right to make one there.
+// SQLiteReaderDSN returns a data source name for modernc.org/sqlite that opens
+// a file for OpenReader. If the file has a write-ahead log, as it has while
+// others write to it or after a kill, SQLite needs the log's index in the same
+// directory, or permission to create it there.
 //
-// Immutable is for a file without a log, in a directory where nothing can be
-// made: SQLite then makes, locks and looks for no other file. If somebody else
-// writes to the database meanwhile, what is read may be wrong.
+// Set immutable for a file without a log in a directory where no files can be
+// created: SQLite then neither creates nor locks other files, nor looks for
+// them. If somebody writes to the database meanwhile, what is read may be
+// wrong.
 func SQLiteReaderDSN(file string, immutable bool) string {
 	values := url.Values{
 		"mode":    {"ro"},
@@ -163,14 +165,14 @@ func SQLiteReaderDSN(file string, immutable bool) string {
 func sqliteDSN(file string, values url.Values) string {
 	path := filepath.ToSlash(file)
 	if filepath.IsAbs(file) && !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive's letter is no host
+		path = "/" + path // a drive letter is not a host
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}
 	return u.String()
 }
 
-// checkPragmas refuses a connection that loses commits, or does not keep what
-// belongs together.
+// checkPragmas refuses a connection that may lose commits or does not check
+// foreign keys.
 func checkPragmas(ctx context.Context, db *sql.DB) error {
 	for _, p := range []struct{ name, want string }{
 		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
@@ -180,7 +182,7 @@ func checkPragmas(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 		if got != p.want {
-			return fmt.Errorf("the connection has %s = %s, but %s is needed: see SQLiteDSN", p.name, got, p.want)
+			return fmt.Errorf("the connection has %s = %s, but needs %s: see SQLiteDSN", p.name, got, p.want)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// documents stores the documents of a change. Of two, the one with the larger
-// key was committed last.
+// documents stores the documents of a change. Of two documents, the one with
+// the larger key was committed last.
 func (t transaction) documents(feed int64, c *mirror.Change) error {
 	if c.Forget {
 		if err := t.exec("DELETE FROM documents WHERE feed = ?", feed); err != nil {
@@ -52,7 +52,8 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 // Document implements mirror.Store.
 func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
 	for d, err := range s.documents(ctx, 1, func(*mirror.Document) *question {
-		// With a sum, no planner looks for the name in the order of documents.
+		// The sum prevents every planner from looking for the name in the order
+		// of documents.
 		return ask("SELECT state FROM documents WHERE key = (SELECT max(document + 0) FROM names WHERE name = ? AND "+
 			ofFeed+")", keyOf(url), keyOf(feed))
 	}) {

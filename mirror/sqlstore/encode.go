@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Text can be stored whatever it has, also NUL, which PostgreSQL refuses and
-// SQLite's tools cut text at: \x00 becomes \x01\x01, and \x01 becomes \x01\x02.
-// That keeps the order.
+// Text is escaped so that it may contain NUL, which PostgreSQL refuses and at
+// which SQLite's tools cut text: \x00 becomes \x01\x01, and \x01 becomes
+// \x01\x02. This keeps the order.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
@@ -31,13 +31,14 @@ func unescaped(s string) string {
 	return unescaper.Replace(s)
 }
 
-// longest is how many bytes an ID or URL may have in an index: PostgreSQL takes
-// 2,704 for all columns.
+// longest is the maximum length of an ID or URL in an index, in bytes:
+// PostgreSQL allows 2,704 for all columns together.
 const longest = 1000
 
-// A name is an ID or a URL. Its key is what it is found by: itself or, if that
-// is too long, its beginning and a digest, which is longer than any name that is
-// its own key. The database then has the whole name in a column of its own.
+// A name is an ID or a URL. Its key is used to find it: the name itself or, if
+// that is too long, its beginning and a digest, which together are longer than
+// any name that is its own key. The database then has the whole name in a
+// separate column.
 type name struct {
 	key  string
 	long sql.NullString
@@ -63,8 +64,8 @@ func keysOf(names []string) []string {
 	return keys
 }
 
-// layout is that of a time in a column: in UTC, with nanoseconds, so that times
-// are sorted as text. The zero time is "".
+// layout is the layout of times in columns: in UTC, with nanoseconds, so that
+// times sort as text. The zero time is "".
 const layout = "2006-01-02T15:04:05.000000000Z"
 
 func timeText(t time.Time) string {
@@ -104,8 +105,8 @@ func (c textColumn) Scan(src any) error {
 	return nil
 }
 
-// inUTC returns a copy of a value with all times in UTC: JSON refuses what is
-// far from it, like +24:00.
+// inUTC returns a copy of a value with all times in UTC, because JSON refuses
+// extreme offsets such as +24:00.
 func inUTC[T any](v *T) *T {
 	twin := reflect.New(reflect.TypeFor[T]()).Elem()
 	twin.Set(reflect.ValueOf(v).Elem())

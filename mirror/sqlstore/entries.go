@@ -57,13 +57,13 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	})
 }
 
-// begin checks a query, and brings the index up to date if it searches. Who may
-// only read looks through the entries that wait for it.
+// begin checks a query, and brings the index up to date if the query searches.
+// A reader looks through the entries that wait to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
 	wanted := words.Split(q.Search)
 	switch {
 	case q.Changes != nil && q.Feed == "":
-		return nil, errors.New("the changes of no feed are asked for")
+		return nil, errors.New("a Query for Changes needs a Feed")
 	case q.Search == "":
 		return nil, nil
 	case len(wanted) == 0:
@@ -77,14 +77,15 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	return found, s.Index(ctx)
 }
 
-// A feed's URL is looked up entry by entry: the order is that of the entries.
+// The URL of a feed is looked up for each entry, because the order is that of
+// the entries.
 const (
 	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns
 	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f WHERE feed_key = feed"
 )
 
-// entriesQuery returns the statement for a query, from beyond a place, with what a
-// search adds to its conditions.
+// entriesQuery returns the statement for a query, from beyond a place, with the
+// conditions of a search.
 func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Place, found condition) *question {
 	ask := ask(columns + " FROM entries")
 	if q.Feed == "" && (found.sql == "" || found.ordered) {
@@ -123,7 +124,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 	return ask
 }
 
-// narrow adds the conditions that a query has but for the feed and the place.
+// narrow adds the conditions of a query, except for the feed and the place.
 func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 	switch {
 	case q.Bare:

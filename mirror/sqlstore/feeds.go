@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// ofFeed finds a feed's key by that of its URL.
+// ofFeed is the condition that a row belongs to the feed with a URL.
 const ofFeed = "feed = (SELECT key FROM feeds WHERE url = ?)"
 
 // Feed implements mirror.Store.
@@ -35,7 +35,7 @@ func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror
 			}
 			return ask(selectFeeds+" AND coalesce(long_url, url) > ? ORDER BY coalesce(long_url, url)", escaped(url)), nil
 		case q.After != "":
-			return nil, errors.New("feeds are asked for with both Due and After")
+			return nil, errors.New("a FeedQuery cannot have both Due and After")
 		}
 		ask := ask(selectDue+" AND NOT gone AND next <= ?", timeText(q.Due))
 		if after != nil {
@@ -51,9 +51,9 @@ func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (
 	return pages(ctx, s, limit, query, scanFeed)
 }
 
-// Newest returns when the newest live entry of each feed is from, by
-// mirror.Record.Time, by the feeds' URLs. Feeds that have none are missing in the
-// result. To ask for many feeds at once is faster than for one after the other.
+// Newest returns the time of the newest live entry of each feed, by
+// mirror.Record.Time and by URL. Feeds without entries are missing from the
+// result. One call for many feeds is faster than a call for each.
 func (s *Store) Newest(ctx context.Context, feeds []string) (map[string]time.Time, error) {
 	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM entries WHERE feed = feeds.key"+
 		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM feeds WHERE url"+s.in,
@@ -86,7 +86,7 @@ func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url
 // Remove implements mirror.Store.
 func (s *Store) Remove(ctx context.Context, url string) error {
 	return s.transact(ctx, func(t transaction) error {
-		// The feed is locked first, so that nobody adds to it.
+		// This locks the feed, so that nobody adds to it.
 		feeds, err := t.numbers("UPDATE polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
 		if err == nil && len(feeds) == 0 {
 			return notFound("feed", url)
@@ -105,9 +105,9 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	})
 }
 
-// Move gives a feed another URL, and stores its state, at the version that it was
-// read at. All that belongs to it stays. The error matches mirror.ErrConflict if the
-// feed has changed since it was read.
+// Move changes the URL of a feed, and stores its state, at the version at which
+// it was read. Everything that belongs to the feed stays. If the feed has
+// changed since it was read, the error matches mirror.ErrConflict.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	from := f.URL
 	version := f.Version + 1

@@ -21,7 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// texts are 5,000 texts of 790 bytes, of words as often as they are in a language.
+// texts are 5,000 texts of 790 bytes, with words as frequent as in a language.
 var texts = sync.OnceValue(func() (texts []string) {
 	w := newWriter()
 	for range 5000 {
@@ -35,7 +35,7 @@ var texts = sync.OnceValue(func() (texts []string) {
 	return texts
 })
 
-// An archive feed has so many archives of 50 entries of 1 KB.
+// An archive feed has a number of archives with 50 entries of 1 KB each.
 func archiveFeed(archives int) http.Handler {
 	texts := texts()
 	start := time.Date(2004, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -72,10 +72,10 @@ func archiveFeed(archives int) http.Handler {
 	})
 }
 
-// BenchmarkFirstMirror reads 1,000 archives of 50 entries of 1 KB from loopback,
-// durably, and then has them indexed for search. Then it inserts as many
-// rows of the same size into a bare table of another database, 50 a commit: what matters is the ratio.
-// Of the heap it samples the most in use.
+// BenchmarkFirstMirror reads 1,000 archives of 50 entries of 1 KB from
+// loopback, commits them durably, and then indexes them. Then it inserts as
+// many rows of the same size into a bare table of another database, 50 per
+// commit: only the ratio matters. It samples the maximum of the heap in use.
 func BenchmarkFirstMirror(b *testing.B) {
 	const archives = 1000
 	for _, name := range []string{"sqlite", "postgresql"} {
@@ -127,7 +127,7 @@ func BenchmarkFirstMirror(b *testing.B) {
 }
 
 // insertBare inserts rows as large as entries into a table with a key and one
-// index, 50 a commit, and returns how long that took.
+// index, 50 per commit, and returns how long that took.
 func insertBare(b *testing.B, d database, commits int) time.Duration {
 	b.Helper()
 	db := d.connect(b)
@@ -178,7 +178,7 @@ func BenchmarkTenFeeds(b *testing.B) {
 	}
 }
 
-// sampleHeap notes the most bytes of heap in use until it is stopped.
+// sampleHeap records the maximum of the heap in use until it is stopped.
 func sampleHeap(most *atomic.Uint64) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -196,8 +196,8 @@ func sampleHeap(most *atomic.Uint64) (stop func()) {
 	return func() { close(done) }
 }
 
-// peakRSS is the most memory that this process has had, where Linux tells; the
-// server of the benchmark is part of it.
+// peakRSS returns the maximum memory of this process, if Linux tells; it
+// includes the server of the benchmark.
 func peakRSS() float64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
@@ -230,7 +230,7 @@ func BenchmarkUnchangedPoll(b *testing.B) {
 	}
 }
 
-// A counter counts statements, of several connections.
+// A counter counts the statements of several connections.
 type counter struct {
 	mu         sync.Mutex
 	statements []string
@@ -245,9 +245,9 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A poll with nothing new is one request and five statements: to read the feed,
-// to see whether the archive that it links to is processed, and a transaction of
-// one that notes the poll.
+// A poll with nothing new takes one request and five statements: to read the
+// feed, to see whether the archive that it links to is processed, and a
+// transaction with one statement that records the poll.
 func TestUnchangedPoll(t *testing.T) {
 	config, err := pgx.ParseConfig(newPostgreSQL(t).dsn)
 	require.NoError(t, err)
@@ -265,7 +265,7 @@ func TestUnchangedPoll(t *testing.T) {
 	}))
 	defer site.Close()
 	m := newMirror(t, store)
-	for range 2 { // at the second all statements are prepared
+	for range 2 { // the second time, all statements are prepared
 		_, err = m.Update(t.Context(), site.URL+"/5")
 		require.NoError(t, err)
 	}

@@ -11,40 +11,41 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
 )
 
-// A search is what a query's words find. A word that few entries have is looked up
-// in the index, and what it finds is put in order. With one that very many have
-// that takes long; so the entries are read in the query's order, and the words of
-// each are compared, until there are enough for a page.
+// A search finds the entries with the words of a query. If few entries have
+// them, the index finds these, and they are sorted. If very many have them,
+// that would take long; so the entries are read in the query's order, and their
+// words compared, until a page is full.
 type search struct {
 	*Store
 	wanted []string
-	prefix bool    // the last one that is wanted is the beginning of a word
-	words  string  // those that are wanted, as the index is asked for them
-	fresh  []int64 // of those that wait to be indexed, what a reader has found
+	prefix bool    // the last wanted word is the beginning of a word
+	words  string  // the wanted words, in the index's syntax
+	fresh  []int64 // results among the entries that wait to be indexed, for a reader
 
-	counted bool    // there is more than a few
+	counted bool    // there are more than a few results
 	sparse  bool    // a walk has not found enough
-	settled bool    // what is found is looked up for the rest of the query
-	some    bool    // keys has all that can be on the next page, or on any once settled
-	keys    []int64 // of entries
-	want    int     // how many a page may have
+	settled bool    // the results are looked up in the index for the rest of the query
+	some    bool    // keys has all results for the next page, or for all pages once settled
+	keys    []int64 // keys of entries
+	want    int     // maximum size of a page
 }
 
-// A reach says how far a search goes before it chooses another way. None changes what
-// is found.
+// A reach says how far a search goes before it changes its method. It does not
+// affect the results.
 type reach struct {
-	few int // as many hits are looked up without a thought
+	few int // so many results are always looked up in the index
 
-	// A walk reads entries in portions, with a statement for each: the first has so
-	// many entries, the next four times as many. It ends after the portion that is
-	// the last, or four times what a page may have, and after so many bytes. To look
-	// for each entry in SQLite's index would cost up to a millisecond, and to read one
-	// of a kilobyte is a twentieth of that.
+	// A walk reads entries in portions, with a statement for each. The first
+	// portion has this many entries, each later one four times as many as the
+	// one before. The walk ends after the portion with the last size, or with
+	// four times the maximum of a page, and after so many bytes. Looking up
+	// each entry in SQLite's index would cost up to a millisecond; reading an
+	// entry of a kilobyte costs a twentieth of that.
 	first, last, bytes int
 
-	// For each entry that a page may have, so many steps are taken through the index
-	// of times. In SQLite a step takes a twentieth of the time that it takes to look
-	// up when an entry is from.
+	// The number of steps through the index of times for each entry of a page.
+	// In SQLite a step costs a twentieth of the time needed to look up when an
+	// entry is from.
 	steps int
 }
 
@@ -52,7 +53,7 @@ func (d *dialect) usual() reach {
 	return reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: d.steps}
 }
 
-// prepare chooses how the next page is found.
+// prepare chooses the method for the next page.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
 	if f == nil || f.settled {
 		return nil
@@ -62,8 +63,9 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 		f.settled = true
 		return nil
 	}
-	// SQLite stops at the first few, unless it has to gather all words with a
-	// beginning; PostgreSQL gathers all to tell that it is too much.
+	// SQLite stops at the first few, unless it must gather all words with a
+	// beginning; PostgreSQL gathers all before it knows that there are too
+	// many.
 	if f.one && !f.prefix {
 		if err := f.count(ctx); err != nil || f.settled {
 			return err
@@ -84,11 +86,11 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Pl
 	}
 	var err error
 	f.some, err = f.pick(ctx, q, beyond)
-	f.settled = !f.some // if it is common, then elsewhere: in another feed, or at another time
+	f.settled = !f.some // if the words are common, then elsewhere: in another feed, or at another time
 	return err
 }
 
-// count looks up what is found, if that is little.
+// count looks up the results if they are few.
 func (f *search) count(ctx context.Context) error {
 	if f.counted {
 		return nil
@@ -101,8 +103,8 @@ func (f *search) count(ctx context.Context) error {
 	return err
 }
 
-// walk reads entries from beyond a place, and gathers the keys of those that have
-// the words. It reports whether that is all that the next page can have.
+// walk reads entries from beyond a place, and gathers the keys of those that
+// have the words. It reports whether the next page can have no others.
 func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
 	read := 0
 	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
@@ -123,15 +125,17 @@ func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 	return false, nil
 }
 
-// texts asks for the texts of some entries, in a query's order.
+// texts returns the query for the texts of some entries, in the order of a
+// query.
 func (f *search) texts(q *mirror.Query, beyond *mirror.Place, stride int) *question {
 	ask := f.entriesQuery("SELECT "+textColumns+", time, feed_url, coalesce(long_id, id)", q, beyond, condition{})
 	ask.add(" LIMIT " + strconv.Itoa(stride))
 	return ask
 }
 
-// stride reads a portion of the entries, and returns how many. It ends early once
-// there is enough, or too much has been read. Last becomes where it has come to.
+// stride reads a portion of the entries, and returns their number. It ends
+// early if there are enough results, or if too much has been read. It sets last
+// to the place of the last entry.
 func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, read *int) (n int, err error) {
 	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
 	if err != nil {
@@ -154,8 +158,8 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, 
 	return n, cmp.Or(rows.Err(), rows.Close())
 }
 
-// pick goes through the index of times for entries that are found, for so many steps.
-// It reports whether that is all that the next page can have.
+// pick steps through the index of times and looks which entries are results. It
+// reports whether the next page can have no others.
 func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
 	bounded, whole, err := f.bound(ctx, *q, beyond)
 	if err != nil {
@@ -169,8 +173,8 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 	return whole || len(f.keys) >= f.want, err
 }
 
-// bound returns a query that ends some steps beyond a place, and whether that is all
-// that there is.
+// bound returns a query that ends some steps beyond a place, and reports
+// whether there is nothing after that.
 func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM entries")
 	than, order := "<=", " DESC"
@@ -212,32 +216,32 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place
 	return q, whole, cmp.Or(rows.Err(), rows.Close())
 }
 
-// A condition is a part of a statement; the zero value is none.
+// A condition is a part of a statement; the zero value is no condition.
 type condition struct {
 	sql  string
 	args []any
 
-	ordered bool // entries are gone through in the query's order, whatever it finds
+	ordered bool // whether entries are read in the query's order, however many results there are
 }
 
-// more reports whether there may be more than the next page's query finds: what the
-// walk has gathered may be gone by then.
+// more reports whether there may be more results than the next page's query
+// finds, because entries that the walk has gathered may be gone by then.
 func (f *search) more() bool { return f != nil && f.some && !f.settled && len(f.keys) >= f.want }
 
-// condition is what an entry has to meet.
+// condition returns the condition that entries must meet.
 func (f *search) condition() condition {
 	switch {
 	case f == nil:
 		return condition{}
 	case f.settled && f.some:
 		return f.with("key"+f.in, list(&f.dialect, f.keys))
-	case f.some: // among them are those that wait to be indexed
+	case f.some: // they include those that wait to be indexed
 		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}
 	}
 	return f.with(f.found, f.words)
 }
 
-// with adds, to a condition on what is in the index, what is not in it yet.
+// with adds what is not indexed yet to a condition on what is.
 func (f *search) with(indexed string, arg any) condition {
 	if !f.reads {
 		return condition{sql: indexed, args: []any{arg}}

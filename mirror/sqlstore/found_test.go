@@ -15,9 +15,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A search finds the same, in the same order, whether a word is in nearly all
-// entries, in few, or in many of which none is near, and also for who only reads
-// and finds some of them not indexed yet.
+// A search finds the same entries in the same order whether a word is in nearly
+// all entries, in few, or in many that are all far away; and also for a reader,
+// for whom some of them are not indexed yet.
 func TestSearchMany(t *testing.T) {
 	const entries = 6_000
 	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -98,7 +98,7 @@ func TestNewest(t *testing.T) {
 	})
 }
 
-// expected lists the entries that a query should find.
+// expected returns the entries that a query should find.
 func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) (found []string) {
 	var all []mirror.Place
 	for n := range entries {
@@ -129,7 +129,8 @@ func ids(t *testing.T, s *sqlstore.Store, q mirror.Query) (found []string) {
 	return found
 }
 
-// A search goes on to its end, whatever becomes meanwhile of entries that it finds.
+// A search reaches its end, whatever happens meanwhile to the entries that it
+// finds.
 func TestSearchGoesOn(t *testing.T) {
 	const entries = 1200
 	databases(t, func(t *testing.T, create func(testing.TB) database) {

@@ -44,7 +44,7 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	return entries
 }
 
-// testCounts checks what a feed's state says of its entries and documents.
+// testCounts checks the numbers of entries and documents in a feed's state.
 func testCounts(t testing.TB, store mirror.Store, url string) {
 	t.Helper()
 	feed, err := store.Feed(t.Context(), url)
@@ -65,9 +65,9 @@ func testCounts(t testing.TB, store mirror.Store, url string) {
 	require.Equal(t, got, [3]int64{feed.Entries, feed.Deleted, feed.Documents})
 }
 
-// A publisher that edits, deletes, archives, splits its log anew and fails, and
-// a mirror in a process of its own that is killed at any moment: one clean poll
-// later the mirror is what is published.
+// A publisher edits, deletes, archives, splits its log again and fails, while a
+// mirror in a separate process is killed at any moment. After one undisturbed
+// poll the mirror equals what is published.
 func TestKilledMirror(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -100,8 +100,8 @@ func TestKilledMirror(t *testing.T) {
 	})
 }
 
-// killMirror runs a mirror for a moment in a process of its own, while the
-// publisher goes on, and kills it. It returns how many polls ended before.
+// killMirror runs a mirror in a separate process for a moment, while the
+// publisher works, and kills it. It returns how many polls had ended.
 func killMirror(t *testing.T, d database, url string, model *feedtest.Model, random *rand.Rand) (polls int) {
 	child := exec.Command(os.Args[0], "-test.run", "^TestMirrorProcess$", "-test.timeout", "60s")
 	child.Env = append(os.Environ(), "SQLSTORE_MIRROR="+string(d.dialect)+" "+url+" "+d.dsn)
@@ -142,7 +142,7 @@ func TestMirrorProcess(t *testing.T) {
 	}
 }
 
-// Two mirrors at work on one feed at once do no harm: one gives way.
+// Two mirrors at work on one feed at the same time do no harm: one gives way.
 func TestTwoMirrors(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)

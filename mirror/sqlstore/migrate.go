@@ -15,8 +15,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date. Of those that do at once, on SQLite one
-// is served, and the others find the work done when they try again.
+// migrate brings the schema up to date. If several do so at once, SQLite serves
+// one, and the others find the work done when they try again.
 func (s *Store) migrate(ctx context.Context) error {
 	files, err := fs.Sub(migrations, "migrations/"+s.migrations)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A feed that moves takes all with it, also to and from a very long address; one
-// that has changed since it was read stays.
+// A feed that moves keeps everything, even to and from a very long address. A
+// feed that has changed since it was read is not moved.
 func TestMove(t *testing.T) {
 	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(filepath.Join(t.TempDir(), "feeds.db")))
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// TestOpenAtOnce opens a new database many times at once: the schema is made once.
+// TestOpenAtOnce opens a new database many times at once; the schema is made
+// once.
 func TestOpenAtOnce(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -38,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 		d.open(t)
 		db := d.connect(t)
 		_, err := sqlstore.Open(t.Context(), db, "mysql")
-		require.ErrorContains(t, err, `"mysql" is no dialect`)
+		require.ErrorContains(t, err, `unknown dialect "mysql"`)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -70,7 +71,7 @@ func TestOpenRefusesConnections(t *testing.T) {
 	}
 }
 
-// TestReopen finds everything as it was.
+// TestReopen finds everything unchanged.
 func TestReopen(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -135,8 +136,8 @@ func TestMonths(t *testing.T) {
 	})
 }
 
-// TestIndex shows that Index leaves nothing for a search to do, and that a search
-// works for whom the index is behind.
+// TestIndex shows that Index leaves nothing for a search to do, and that a
+// search works for a reader whose index is behind.
 func TestIndex(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -160,8 +161,8 @@ func TestIndex(t *testing.T) {
 	})
 }
 
-// Whoever reads the tables finds every time in full, also where SQLite stores it once
-// for two columns.
+// All times in the tables are complete for other programs, even if SQLite
+// stores one for two columns.
 func TestSameTimes(t *testing.T) {
 	d := newSQLite(t)
 	s := d.open(t)

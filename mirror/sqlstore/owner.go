@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	// ErrForeign says that a SQLite database is another program's. Nothing has
-	// been written to it.
+	// ErrForeign says that a SQLite database belongs to another program.
+	// Nothing was written to it.
 	ErrForeign = errors.New("the database is another program's")
-	// ErrNone says that there is no mirror in a database, which is to be read.
+	// ErrNone says that a database opened for reading contains no mirror.
 	ErrNone = errors.New("there is no mirror in the database")
-	// ErrOutdated says that a database which is to be read has an earlier version
-	// of the schema. Open brings it up to date.
+	// ErrOutdated says that a database opened for reading has an earlier
+	// version of the schema. Open brings it up to date.
 	ErrOutdated = errors.New("the database has an earlier version of the schema")
-	// ErrReadOnly says that a store was opened by OpenReader.
+	// ErrReadOnly says that the store was opened by OpenReader.
 	ErrReadOnly = errors.New("the store is open for reading only")
 )
 
@@ -27,13 +27,13 @@ var (
 // in ASCII. The first release did not set it.
 const applicationID = 0x66686d72
 
-// An owner says whose a SQLite database is.
+// An owner says to whom a SQLite database belongs.
 type owner uint8
 
 const (
-	nobody   owner = iota // it is empty
+	nobody   owner = iota // the database is empty
 	ours                  // it has our mark
-	unmarked              // it has our tables, and no mark
+	unmarked              // it has our tables, but no mark
 	another
 )
 
@@ -43,7 +43,7 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// ownerOf says whose a SQLite database is, and writes nothing.
+// ownerOf returns whose a SQLite database is, and writes nothing.
 func ownerOf(ctx context.Context, q queryer) (owner, error) {
 	var id, version int64
 	err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
@@ -78,7 +78,7 @@ func hasAll(list []string, wanted ...string) bool {
 	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(list, s) })
 }
 
-// column returns the texts that a query finds.
+// column returns the texts in the first column of a query's result.
 func column(ctx context.Context, q queryer, query string) (list []string, err error) {
 	rows, err := q.QueryContext(ctx, query)
 	if err != nil {
@@ -96,7 +96,7 @@ func column(ctx context.Context, q queryer, query string) (list []string, err er
 }
 
 // claim marks a SQLite database that is empty, or ours without a mark. It
-// refuses any other before anything is written.
+// refuses any other database before anything is written.
 func (s *Store) claim(ctx context.Context) error {
 	whose, err := ownerOf(ctx, s.db)
 	if err != nil || whose == ours {
@@ -109,7 +109,7 @@ func (s *Store) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	whose, err = ownerOf(ctx, tx) // others may be about to do the same
+	whose, err = ownerOf(ctx, tx) // others may be doing the same
 	switch {
 	case err == nil && whose == another:
 		err = ErrForeign
@@ -122,8 +122,8 @@ func (s *Store) claim(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// logAhead has SQLite keep a write-ahead log, which a database then does for
-// good. It cannot begin to while others read.
+// logAhead makes SQLite keep a write-ahead log, which is a permanent setting of
+// the database. It cannot begin while others read.
 func (s *Store) logAhead(ctx context.Context) (err error) {
 	for try := range time.Duration(10) {
 		var mode string
@@ -139,10 +139,10 @@ func (s *Store) logAhead(ctx context.Context) (err error) {
 	return err
 }
 
-// OpenReader returns the store in a database for reading only: it writes
-// nothing, nor does it make or change a table, and what would is an error that
-// matches ErrReadOnly. The error matches ErrNone or ErrOutdated if there is
-// nothing that could be read as it is, and ErrForeign as with Open. See
+// OpenReader returns a store for reading only. It writes nothing, and neither
+// creates nor changes a table; methods that would write return an error that
+// matches ErrReadOnly. The error matches ErrNone or ErrOutdated if the database
+// cannot be read as it is, and ErrForeign in the same cases as for Open. See
 // SQLiteReaderDSN.
 func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
@@ -190,7 +190,7 @@ func (s *Store) checkReader(ctx context.Context) error {
 	return tooNew(current, newest)
 }
 
-// tooNew refuses a database that a newer program has written to.
+// tooNew returns an error for a database that a newer program has written to.
 func tooNew(current, newest int64) error {
 	if current > newest {
 		return fmt.Errorf("the database has version %d of the schema, and this program knows %d", current, newest)
@@ -198,7 +198,8 @@ func tooNew(current, newest int64) error {
 	return nil
 }
 
-// newestVersion returns the version of the schema that this program knows.
+// newestVersion returns the newest version of the schema that this program
+// knows.
 func (s *Store) newestVersion() (newest int64, err error) {
 	files, err := migrations.ReadDir("migrations/" + s.migrations)
 	for _, f := range files {

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/storetest"
 )
 
-// newFile makes a SQLite database by statements, and returns its path.
+// newFile makes a SQLite database from statements, and returns its path.
 func newFile(t *testing.T, statements ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "some.db")
@@ -31,7 +31,7 @@ func newFile(t *testing.T, statements ...string) string {
 }
 
 // A SQLite database of another program is refused, for reading and for writing,
-// and stays what it was to the last byte.
+// and does not change by a byte.
 func TestForeign(t *testing.T) {
 	bookmarks := "CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)"
 	versions := "CREATE TABLE schema_versions (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TIMESTAMP)"
@@ -68,8 +68,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// What is empty, was begun by a program that was killed, or has been marked, is
-// the store's.
+// A database that is empty, was begun by a killed program, or has our mark
+// belongs to the store.
 func TestOurs(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"empty": nil,
@@ -98,7 +98,7 @@ func (d database) reader(t testing.TB, file string) *sqlstore.Store {
 	return s
 }
 
-// A halved store writes by one store and reads by another.
+// A halved store writes through one store and reads through another.
 type halved struct {
 	*sqlstore.Store // for reading
 	writer          *sqlstore.Store
@@ -107,7 +107,7 @@ type halved struct {
 func (h halved) Commit(ctx context.Context, c *mirror.Change) error { return h.writer.Commit(ctx, c) }
 func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
 
-// A reader reads all that a store does, while that writes.
+// A reader reads everything while a store writes.
 func TestReader(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
 		file := filepath.Join(t.TempDir(), "feeds.db")
@@ -153,7 +153,7 @@ func collect[T any](t *testing.T, seq iter.Seq2[*T, error]) (list []*T) {
 	return list
 }
 
-// A reader changes nothing, and makes nothing.
+// A reader changes and creates nothing.
 func TestReaderRefuses(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d, file := create(t), newFile(t)

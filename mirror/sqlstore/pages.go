@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// A sequence is read in pages, each by a statement of its own that begins where
-// the last one ended. So nothing is held while it is ranged over, neither a
-// connection nor a lock, and pages are small, whatever their rows have.
+// A sequence is read in pages, each by a separate statement that begins where
+// the last one ended. So neither a connection nor a lock is held during a
+// range, and pages are small, however large their rows are.
 const (
 	pageRows  = 256
 	pageBytes = 1 << 20
 )
 
-// A question is a query that grows.
+// A question is a query under construction.
 type question struct {
 	sql  strings.Builder
 	args []any
-	more bool // there may be more than a page that is not full
+	more bool // there may be more rows although the page is not full
 }
 
 func ask(query string, args ...any) *question {
@@ -37,9 +37,9 @@ func (q *question) add(more string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// pages yields what a query finds, up to a limit, if that is not zero. The
-// query is asked for what comes after an item, nil at first, and has its order.
-// Scan returns a row, and how large it is in bytes.
+// pages yields the rows of a query, up to a limit, unless that is zero. The
+// query selects what comes after an item, nil at first, in its order. Scan
+// returns a row, and its size in bytes.
 func pages[T any](
 	ctx context.Context, s *Store, limit int,
 	query func(after *T) (*question, error), scan func(*sql.Rows) (*T, int, error),
@@ -74,8 +74,8 @@ func pages[T any](
 	}
 }
 
-// readPage returns the rows of a page, up to some, and whether these are all
-// that there are so far.
+// readPage returns at most some rows of a page, and reports whether there are
+// no more so far.
 func readPage[T any](
 	ctx context.Context, s *Store, q *question, most int, scan func(*sql.Rows) (*T, int, error),
 ) (page []*T, whole bool, err error) {
@@ -98,6 +98,6 @@ func readPage[T any](
 	return page, true, cmp.Or(rows.Err(), rows.Close())
 }
 
-// limitOf returns the limit for some rows. A parameter would have SQLite plan anew for
-// each value; so there are few.
+// limitOf returns the limit for a number of rows. It is not a parameter, for
+// each value of which SQLite would plan again; so there are few different ones.
 func limitOf(rows int) string { return strconv.Itoa(1 << bits.Len(uint(rows-1))) }

@@ -14,9 +14,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A mirror reads as few blocks of the table of entries for a later feed as for the
-// first, whatever plans PostgreSQL has kept since the tables were empty: in a new
-// database, in one whose empty tables have been analyzed, and in restored ones.
+// A mirror reads as few blocks of the table of entries for a later feed as for
+// the first, whatever plans PostgreSQL has kept since the tables were empty: in
+// a new database, in one whose empty tables have been analyzed, and in restored
+// ones.
 func TestLaterFeeds(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, d database) database{
 		"new": func(_ *testing.T, d database) database { return d },
@@ -58,7 +59,7 @@ func testLaterFeeds(t *testing.T, d database) {
 		require.NoError(t, err)
 	}
 	m.Client.CloseIdle()
-	require.NoError(t, db.Close()) // its sessions tell what they have read
+	require.NoError(t, db.Close()) // its sessions report what they have read
 	var blocks, scanned int64
 	require.Eventually(t, func() bool { return sessions() <= before }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, observer.QueryRow(`SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read),
@@ -69,7 +70,7 @@ func testLaterFeeds(t *testing.T, d database) {
 	require.Zero(t, scanned, "rows that were read as no index was used")
 }
 
-// restored returns a copy of a database, as PostgreSQL's own tools make it.
+// restored returns a copy of a database made with PostgreSQL's own tools.
 func restored(t *testing.T, d database, jobs string) database {
 	file, copied := filepath.Join(t.TempDir(), "feeds.dump"), newPostgreSQL(t)
 	for _, command := range []*exec.Cmd{

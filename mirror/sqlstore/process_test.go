@@ -23,7 +23,7 @@ import (
 
 var kills = flag.Int("kills", 20, "how many times TestKill kills, on each database")
 
-// childVariable has what a child process of the tests is to do, and on which
+// childVariable tells a child process of the tests what to do, and with which
 // database: commits to make, dialect, driver and data source name.
 const childVariable = "SQLSTORE_TEST_CHILD"
 
@@ -34,8 +34,8 @@ const (
 	fencedEach = 20
 )
 
-// start starts a child process that makes commits to the shared feed, each
-// against others, and says so line by line.
+// start starts a child process that makes commits to the shared feed, against
+// others, and reports each in a line.
 func (d database) start(t *testing.T, commits int) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
@@ -47,7 +47,7 @@ func (d database) start(t *testing.T, commits int) (*exec.Cmd, *bufio.Scanner) {
 	return command, bufio.NewScanner(out)
 }
 
-// child is what a child process does, and returns its exit code.
+// child does the work of a child process, and returns its exit code.
 func child(work string) int {
 	part := strings.SplitN(work, "\n", 4)
 	commits, err := strconv.Atoi(part[0])
@@ -90,7 +90,7 @@ func commitMany(ctx context.Context, commits int, d database) error {
 	return nil
 }
 
-// sharedChange is the change that makes a version of the shared feed: new
+// sharedChange returns the change that makes a version of the shared feed: new
 // entries, the change of an old one, a document.
 func sharedChange(f *mirror.Feed) *mirror.Change {
 	version := f.Version + 1
@@ -110,7 +110,8 @@ func sharedChange(f *mirror.Feed) *mirror.Change {
 	return c
 }
 
-// isWhole checks that the shared feed has all of its versions, and each whole.
+// isWhole checks that the shared feed has all of its versions, each of them
+// whole.
 func isWhole(t *testing.T, s *sqlstore.Store, atLeast int64) {
 	t.Helper()
 	f, err := s.Feed(t.Context(), sharedURL)
@@ -127,7 +128,7 @@ func isWhole(t *testing.T, s *sqlstore.Store, atLeast int64) {
 		of[r.Change]++
 	}
 	require.Len(t, of, int(f.Version))
-	of[f.Version]-- // "changing" is of the last one
+	of[f.Version]-- // "changing" has the last version
 	for version, entries := range of {
 		require.EqualValues(t, perCommit, entries, "version %d", version)
 		d, err := s.Document(t.Context(), sharedURL, fmt.Sprint(sharedURL, version))
@@ -170,8 +171,8 @@ func (d database) intact(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestKill kills a process while it commits, again and again. What it said to
-// be committed is there, all of it whole.
+// TestKill kills a process while it commits, again and again. What it reported
+// as committed is there, all of it whole.
 func TestKill(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -201,7 +202,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// TestProcesses has several processes commit to one feed at once.
+// TestProcesses lets several processes commit to one feed at the same time.
 func TestProcesses(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -227,8 +228,8 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// TestFull fills the disk: that is an error which says so, what was committed
-// stays, and when there is room again all goes on.
+// TestFull fills the disk. The error says so, what was committed stays, and
+// when there is room again everything continues.
 func TestFull(t *testing.T) {
 	d := newSQLite(t)
 	d.open(t)

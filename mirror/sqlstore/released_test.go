@@ -21,9 +21,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Migrations that have been released never change: a database that has had one
-// does not get it again. What is to be different becomes another migration, and
-// is added here when it is released.
+// Released migrations never change, because a database that has run one does
+// not run it again. A change becomes a new migration, which is added here when
+// it is released.
 func TestMigrationsStay(t *testing.T) {
 	for name, want := range map[string]string{
 		"sqlite/001_mirror.sql":     "9576a6d7ba8864b955dfc14de850fc31bdde7225b6b3e3d27cea43e7d02be7f4",
@@ -36,7 +36,8 @@ func TestMigrationsStay(t *testing.T) {
 	}
 }
 
-// A released fixture is what a database had that a released program wrote to.
+// A released fixture is the content of a database that a released program has
+// written.
 type released struct {
 	Feeds     []*mirror.Feed
 	Entries   map[string]map[string]string // of a feed, the title of each entry
@@ -44,9 +45,9 @@ type released struct {
 	Documents map[string][]string          // of a feed
 }
 
-// Databases of each released schema, which are in testdata/released by its
-// version, are brought up to date: what was in them is there, and they then have
-// the schema of a new one.
+// The databases of each released schema, in testdata/released by version, are
+// brought up to date: their content is still there, and they then have the
+// schema of a new database.
 func TestUpgrade(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		fresh := create(t)
@@ -83,7 +84,7 @@ func TestUpgradeNUL(t *testing.T) {
 	})
 }
 
-// restore makes a database that is what a file says.
+// restore makes a database from a file.
 func restore(t *testing.T, create func(testing.TB) database, file string) database {
 	t.Helper()
 	in, err := os.Open(file)
@@ -140,8 +141,8 @@ func testUpgraded(t *testing.T, d database, file string) {
 	d.intact(t)
 }
 
-// testGoesOn has a mirror go on with what an earlier program has left: it edits
-// an entry, adds one, and fetches the archive that was missing.
+// testGoesOn lets a mirror continue with what an earlier program has left: it
+// edits an entry, adds one, and fetches the archive that was missing.
 func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 	const url = "http://hole.example/feed"
 	require.NotEmpty(t, want.Entries[url])
@@ -164,7 +165,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 	require.Len(t, collect(t, s.Entries(t.Context(), mirror.Query{Search: "edited"})), 1)
 }
 
-// schemaOf lists what a database consists of.
+// schemaOf lists the objects of a database's schema.
 func schemaOf(t *testing.T, d database) (list []string) {
 	t.Helper()
 	query := "SELECT coalesce(sql, name) FROM sqlite_schema"

@@ -17,7 +17,7 @@ const (
 	recordColumns  = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, " + copyColumns
 )
 
-// An upsert is what inserts entries, or replaces some of their columns.
+// An upsert inserts entries, or replaces some of their columns.
 type upsert struct{ columns, row, conflict string }
 
 func upsertOf(columns string) upsert {
@@ -25,11 +25,11 @@ func upsertOf(columns string) upsert {
 	return upsert{columns: all, row: marks(all), conflict: replacing("feed, id", columns)}
 }
 
-// own has columns be those that SQLite stores: a time that is the same as another
-// one is "=" there, and changed and at are computed.
+// own replaces columns by those that SQLite stores: a time that equals another
+// one is stored as "=", and changed and at are computed.
 var own = strings.NewReplacer(" changed,", " changed_own,", " at,", " at_own,")
 
-// unless returns the text of a time, or what is stored if it is the same as another.
+// unless returns the text of a time, or "=" if it equals another.
 func (d *dialect) unless(t, other time.Time) string {
 	if d.one && !t.IsZero() && t.Equal(other) {
 		return "="
@@ -74,7 +74,7 @@ func recordTargets(r *mirror.Record) []any {
 	}, copyTargets(&r.Copy)...)
 }
 
-// A formatColumn scans a format's name, "" for none.
+// A formatColumn scans the name of a format, "" for none.
 type formatColumn struct{ *feedhistory.Format }
 
 // Scan implements sql.Scanner.
@@ -87,12 +87,13 @@ func (c formatColumn) Scan(src any) error {
 	return c.UnmarshalText([]byte(text))
 }
 
-// most is how many rows a statement inserts in SQLite.
+// most is the maximum number of rows that a statement inserts in SQLite.
 const most = 32
 
-// insert inserts rows, whose values stand one after the other, and does with
-// conflicts what it is told. In SQLite statements come in few sizes, as they are
-// prepared; in PostgreSQL there is one, which is given the columns.
+// insert inserts rows, whose values are given one after the other, with the
+// given conflict clause. In SQLite, statements have only a few different sizes,
+// because they are prepared. In PostgreSQL there is one statement, whose
+// parameters are the columns.
 func (t transaction) insert(table, columns, row, conflict string, values []any) error {
 	width := strings.Count(row, "?")
 	if t.dollars && len(values) > 0 {
@@ -112,7 +113,7 @@ func (t transaction) insert(table, columns, row, conflict string, values []any) 
 	return nil
 }
 
-// insertColumns inserts rows by one statement, whatever their number.
+// insertColumns inserts any number of rows with one statement.
 func (t transaction) insertColumns(table, columns, row, conflict string, values []any) error {
 	width := strings.Count(row, "?")
 	args, lists, names := make([]any, width), make([]string, width), make([]string, width)
@@ -126,8 +127,8 @@ func (t transaction) insertColumns(table, columns, row, conflict string, values 
 		") AS given ("+strings.Join(names, ", ")+")"+conflict, args...)
 }
 
-// columnOf returns a column of rows as a parameter, and what stands for that in a
-// statement. The column's first value says what all are.
+// columnOf returns a column of rows as a parameter, and the expression for it
+// in a statement. All values have the type of the first one.
 func columnOf(values []any, column, width int) (list any, parameter string) {
 	switch values[column].(type) {
 	case int64:
@@ -154,13 +155,13 @@ func every[T any](values []any, column, width int) []T {
 	return list
 }
 
-// marks returns a row of parameters for a list of columns.
+// marks returns the parameters of a row for a list of columns.
 func marks(columns string) string {
 	return "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
 }
 
-// replacing is what an insert does with a row that is there: it takes the new
-// values of the columns.
+// replacing returns a conflict clause that replaces the columns of an existing
+// row.
 func replacing(key, columns string) string {
 	names := strings.Split(columns, ", ")
 	for i, n := range names {

@@ -6,23 +6,24 @@ import (
 	"fmt"
 )
 
-// scrubbing are the statements by which a database gives up the bytes of what was
-// removed.
+// scrubbing are the statements that make a database release the bytes of what
+// was removed.
 var scrubbing = map[bool][]string{
 	true: { // SQLite
-		"INSERT INTO search (search) VALUES ('optimize')", // the index has the words of removed entries until it is merged
+		"INSERT INTO search (search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
 		"VACUUM",
 	},
 	false: {"VACUUM (FULL) entries, versions, search, unindexed, feeds, documents, names"},
 }
 
-// Scrub indexes what waits for it, and has the database write itself anew, without
-// the bytes of what was removed or replaced: a SQLite file, its log, and
-// PostgreSQL's tables. It takes as long, and for a while as much room, as to copy
-// the database; nobody else can write meanwhile. The error says if the log of a
-// SQLite file could not be emptied, as another process reads it.
+// Scrub indexes everything that waits, and rewrites the database without the
+// bytes of what was removed or replaced: a SQLite file and its log, or
+// PostgreSQL's tables. It takes as long as a copy of the database, and
+// meanwhile as much space; nobody else can write. If the log of a SQLite file
+// could not be emptied because another process reads it, Scrub returns an
+// error.
 //
-// PostgreSQL's own write-ahead log and all backups are beyond its reach.
+// Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
 func (s *Store) Scrub(ctx context.Context) (err error) {
 	if s.reads {
 		return ErrReadOnly

@@ -12,8 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/internal/words"
 )
 
-// Index indexes for full-text search the entries that wait for it. A search does
-// that, too: calling Index after large commits lets the first one be fast.
+// Index indexes the entries that wait for it, for full-text search. A search
+// does this, too; calling Index after large commits makes the first search
+// fast.
 func (s *Store) Index(ctx context.Context) error {
 	waiting, err := s.numbers(ctx, "SELECT count(*) FROM unindexed")
 	for err == nil && waiting[0] > 0 {
@@ -23,14 +24,14 @@ func (s *Store) Index(ctx context.Context) error {
 	return failure(ctx, err)
 }
 
-// batch is how many entries are indexed in one transaction: SQLite writes its index
-// once for all of them.
+// batch is the number of entries indexed in one transaction, because SQLite
+// writes its index once for all of them.
 const batch = 4096
 
 var dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
 
-// indexBatch indexes some entries. They are out of the queue, and so locked,
-// before they are read.
+// indexBatch indexes some entries. It removes them from the queue, which locks
+// them, before it reads them.
 func (t transaction) indexBatch() error {
 	keys, err := t.numbers(dequeue + t.locked + ") RETURNING key")
 	if err != nil || len(keys) == 0 {
@@ -57,9 +58,9 @@ func (t transaction) indexBatch() error {
 	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
 }
 
-// indexEach indexes entries in SQLite. While the words of some are made, those of
-// the entries before them are inserted. Before a statement with several rows SQLite
-// would make a savepoint, for which FTS5 writes what it has gathered.
+// indexEach indexes entries in SQLite. It makes the words of some entries while
+// it inserts those of the entries before. For a statement with several rows,
+// SQLite would make a savepoint, for which FTS5 writes what it has gathered.
 func (t transaction) indexEach(rows *sql.Rows) error {
 	defer rows.Close()
 	insert, err := t.statement("INSERT INTO search (rowid, words) VALUES (?, ?)")
@@ -89,7 +90,7 @@ func (t transaction) indexEach(rows *sql.Rows) error {
 	return nil
 }
 
-// A wordless is an entry whose words are to be made.
+// A wordless is an entry without its words.
 type wordless struct {
 	key int64
 	mirror.Record
@@ -101,7 +102,7 @@ type indexed struct {
 	words string
 }
 
-// readTexts reads some of the rows of selectTexts: none when there are no more.
+// readTexts reads some of the rows of selectTexts; none if there are no more.
 func readTexts(rows *sql.Rows) (texts []wordless, err error) {
 	for size := 0; size < 1<<20 && len(texts) < 128 && rows.Next(); {
 		var e wordless
@@ -114,7 +115,7 @@ func readTexts(rows *sql.Rows) (texts []wordless, err error) {
 	return texts, rows.Err()
 }
 
-// wordsOf makes the words of entries.
+// wordsOf returns entries with their words.
 func wordsOf(texts []wordless) (all []indexed) {
 	var set words.Set
 	for i := range texts {
@@ -124,13 +125,14 @@ func wordsOf(texts []wordless) (all []indexed) {
 	return all
 }
 
-// What an entry's words are made of; scanWords reads the rows of selectTexts.
+// The query for what an entry's words are made of. scanWords reads its rows.
 const (
 	textColumns = "key, id, format, title, base, data"
 	selectTexts = "SELECT " + textColumns + " FROM entries"
 )
 
-// scanWords yields the words of entries, whose set is only good until the next.
+// scanWords yields the words of entries. A set is valid only until the next
+// one.
 func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 	defer rows.Close()
 	var set words.Set
@@ -146,23 +148,23 @@ func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
 	return cmp.Or(rows.Err(), rows.Close())
 }
 
-// textTargets are where textColumns are scanned to.
+// textTargets returns the variables that textColumns are scanned into.
 func textTargets(key *int64, r *mirror.Record) []any {
 	c := &r.Content
 	return []any{key, textColumn{&r.ID}, formatColumn{&c.Format}, textColumn{&c.Title}, textColumn{&c.Base}, textColumn{&c.Data}}
 }
 
-// fillWords has a set consist of an entry's words.
+// fillWords fills a set with an entry's words.
 func fillWords(set *words.Set, r *mirror.Record) {
 	set.Reset()
 	set.Add(r.Content.Title)
-	if e, err := r.Entry(); err == nil { // one that is damaged is found by its title
+	if e, err := r.Entry(); err == nil { // a damaged entry is found by its title
 		set.AddEntry(e)
 	}
 }
 
-// unindexed returns the keys of entries that wait to be indexed and have all of
-// the words.
+// unindexed returns the keys of the entries that wait to be indexed and have
+// all of the words.
 func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
 	found = []int64{} // nil would be NULL
 	for last, more := int64(math.MinInt64), true; more && err == nil; {

@@ -14,9 +14,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Whichever way a search goes, it finds what mirror.Memory finds, which compares the
-// words of all entries: in this order, for who only reads as well, and with some
-// entries that are not indexed yet.
+// Whichever method a search uses, it finds what mirror.Memory finds, which
+// compares the words of all entries: in the same order, also for a reader, and
+// with some entries that are not indexed yet.
 func TestSearchModel(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -50,7 +50,8 @@ func TestSearchModel(t *testing.T) {
 	})
 }
 
-// commitBoth commits entries with few words, of which some are in nearly all.
+// commitBoth commits entries with few words, some of which are in nearly all
+// entries.
 func commitBoth(t *rapid.T, s, memory mirror.Store, url string) {
 	f, err := s.Feed(t.Context(), url)
 	if err != nil {

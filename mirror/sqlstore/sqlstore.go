@@ -1,14 +1,14 @@
 // Package sqlstore keeps mirrors of feeds in SQLite or PostgreSQL.
 //
-// It brings no driver: import that of your choice. It is tested with
+// It includes no driver: import the one that you want to use. It is tested with
 // modernc.org/sqlite and github.com/jackc/pgx/v5/stdlib.
 //
 //	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN("feeds.db"))
 //	…
 //	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
 //
-// Entries are indexed for full-text search after they were committed: by the
-// first search, or by Store.Index.
+// Entries are indexed for full-text search after they have been committed, by
+// the first search or by Store.Index.
 package sqlstore
 
 import (
@@ -22,14 +22,14 @@ import (
 )
 
 // A Store is a mirror.Store in a database. All of its methods may be called at
-// the same time, also by other processes.
+// the same time, even by other processes.
 type Store struct {
 	db *sql.DB
 	dialect
-	reads bool // and does nothing else
+	reads bool // whether it only reads
 	reach reach
 
-	write    chan struct{} // has room for one: SQLite takes one writer at a time
+	write    chan struct{} // has room for one, because SQLite allows one writer at a time
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // by their text
 }
@@ -37,10 +37,10 @@ type Store struct {
 var _ mirror.Store = (*Store)(nil)
 
 // Open returns the store in a database, and brings its schema up to date. It
-// refuses a SQLite database that is another program's, by an error that matches
-// ErrForeign, a database that a newer version of this package has written to,
-// and connections to SQLite that would not keep what the store promises. The
-// database stays the caller's, who closes it.
+// refuses a SQLite database of another program, with an error that matches
+// ErrForeign; a database that a newer version of this package has written to;
+// and connections to SQLite that could break the store's promises. The caller
+// owns the database, and closes it.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
@@ -67,20 +67,20 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
 	if s.migrations == "" {
-		return nil, fmt.Errorf("sqlstore: %q is no dialect", d)
+		return nil, fmt.Errorf("sqlstore: unknown dialect %q", d)
 	}
 	s.reach = s.usual()
 	return s, nil
 }
 
-// statement returns a statement that was prepared before, nil if it was not.
+// statement returns a statement that was prepared before, or nil.
 func (s *Store) statement(query string) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.prepared[query]
 }
 
-// prepare prepares a statement for good.
+// prepare prepares a statement permanently.
 func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st := s.statement(query); st != nil {
 		return st, nil
@@ -107,8 +107,8 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows
 	return st.QueryContext(ctx, args...)
 }
 
-// A transaction writes. Its statements are prepared for good when it is over:
-// that takes a connection of its own, and there may be no other.
+// A transaction writes. Its statements are prepared permanently after it has
+// ended, because that takes a separate connection, and there may be no other.
 type transaction struct {
 	*Store
 	tx  *sql.Tx
@@ -116,7 +116,8 @@ type transaction struct {
 	new *[]string
 }
 
-// transact runs do in a transaction, which it commits unless do fails.
+// transact runs do in a transaction, which it commits unless do returns an
+// error.
 func (s *Store) transact(ctx context.Context, do func(transaction) error) (err error) {
 	defer func() { err = failure(ctx, err) }()
 	if s.reads {
@@ -143,7 +144,7 @@ func (s *Store) transact(ctx context.Context, do func(transaction) error) (err e
 	}
 	for _, query := range queries {
 		if _, err := s.prepare(ctx, query); err != nil {
-			break // what was to be done is done
+			break // it is done already
 		}
 	}
 	return nil
@@ -207,7 +208,7 @@ func scanNumbers(rows *sql.Rows) (list []int64, err error) {
 	return list, rows.Err()
 }
 
-// failure returns a context's error for one that comes of its end.
+// failure returns the context's error if that is why err occurred.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, mirror.ErrConflict) || errors.Is(err, mirror.ErrNotFound) {
 		return err

@@ -18,7 +18,7 @@ import (
 
 var server *pgtest.Server
 
-// TestMain starts a server, but not in the processes that tests start.
+// TestMain starts a server, except in processes that tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv("SQLSTORE_MIRROR") != "" {
 		os.Exit(m.Run())
@@ -29,13 +29,14 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m, &server))
 }
 
-// A database is where stores are opened.
+// A database is a place to open stores.
 type database struct {
 	dialect     sqlstore.Dialect
 	driver, dsn string
 }
 
-// databases runs a test for each kind of database, with what makes a new one.
+// databases runs a test for each kind of database, with a function that makes a
+// new one.
 func databases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
 	t.Run("postgresql", func(t *testing.T) { test(t, newPostgreSQL) })
@@ -49,7 +50,7 @@ func newPostgreSQL(t testing.TB) database {
 	return database{sqlstore.PostgreSQL, "pgx", server.Database(t)}
 }
 
-// connect opens the database once more.
+// connect opens another connection to the database.
 func (d database) connect(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(d.driver, d.dsn)
@@ -75,7 +76,7 @@ func TestStore(t *testing.T) {
 }
 
 // TestOneConnection shows that a sequence holds no connection: with a single
-// one, everything can be called while it is ranged over.
+// connection, everything can be called during a range.
 func TestOneConnection(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// What each poll changes of a feed is in the table polls, the rest of its state in
-// feeds: scanFeed reads the rows of these queries.
+// What each poll changes is in the table polls, the rest of a feed's state in
+// feeds. scanFeed reads the rows of these queries.
 const (
 	stateColumns = "version, polls, polled, next, state"
 	selectFeeds  = "SELECT " + stateColumns + " FROM feeds CROSS JOIN polls WHERE feed = key"
 	selectDue    = "SELECT " + stateColumns + " FROM polls CROSS JOIN feeds WHERE key = feed"
 )
 
-// scanFeed reads a feed's state, and how long its text is.
+// scanFeed reads the state of a feed, and the size of its text.
 func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 	f, poll, state := &mirror.Feed{}, mirror.Feed{}, ""
 	err := rows.Scan(&poll.Version, &poll.Polls, timeColumn{&poll.Polled}, timeColumn{&poll.Next}, &state)
@@ -30,8 +30,8 @@ func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 	return f, len(state), err
 }
 
-// stateText is what the column state has. Markup in it is not escaped: that would
-// make it half as long again.
+// stateText returns the text for the column state. Markup in it is not escaped,
+// because that would make it half as long again.
 func stateText(f *mirror.Feed) (string, error) {
 	f = inUTC(f)
 	f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{} // these are in the table polls
@@ -42,9 +42,9 @@ func stateText(f *mirror.Feed) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// States returns the states of feeds, by their URLs. Feeds that are not in the
-// store are missing in the result. To ask for many at once is faster than for one
-// after the other.
+// States returns the states of feeds by URL. Feeds that are not in the store
+// are missing from the result. One call for many feeds is faster than a call
+// for each.
 func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Store) States(ctx context.Context, urls []string) (map[string]*mirror.F
 	return states, failure(ctx, rows.Err())
 }
 
-// feed stores the state of a feed, which it locks, at a version, and returns its
-// key.
+// feed stores the state of a feed at a version, which locks the feed, and
+// returns its key.
 func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) {
 	state, err := stateText(f)
 	if err != nil {
@@ -101,13 +101,13 @@ const (
 	updatePoll  = "UPDATE polls SET (" + pollColumns + ") = (?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
 )
 
-// UpdatePolls returns a statement of PostgreSQL's that stores of many feeds at once
-// that they were polled: their Polls, Polled and Next, as Commit stores them in a
-// change of nothing else. It is for a transaction of the caller's own, who decides
-// whether that is to be durable. Each feed must be at the version that its state
-// has, and is then at the next. The statement returns the places of those states in
-// the list that it has stored, from 1: feeds at other versions, and those that are
-// not in the store, stay as they are.
+// UpdatePolls returns a statement for PostgreSQL that records polls of many
+// feeds at once: it stores their Polls, Polled and Next, as Commit does for a
+// change of nothing else. Run it in a transaction of your own, which may be
+// durable or not. Each feed must be at the version in its state, and is then at
+// the next version. The statement returns which of the states it has stored, as
+// positions in the list from 1. Feeds at other versions, and those that are not
+// in the store, do not change.
 func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 	n := len(states)
 	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)

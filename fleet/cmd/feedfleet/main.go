@@ -5,23 +5,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/build"
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
@@ -50,14 +46,15 @@ type commandLine struct {
 
 // The flags that every verb has.
 type globals struct {
-	AllowPrivate bool             `help:"Let loopback and private addresses through."`
+	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
 	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Least time between requests to one host, such as 500ms."`
-	Verbose      bool             `short:"v" help:"Tell of each request on standard error."`
+	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	Verbose      bool             `short:"v" help:"Log each request on standard error."`
+	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
 	Version      kong.VersionFlag `help:"Print the version."`
 }
 
-// Validate refuses what no client can be made of.
+// Validate refuses values that no client can use.
 func (g *globals) Validate() error {
 	if g.Pace < 0 {
 		return errors.New("--pace: a time cannot be negative")
@@ -78,26 +75,21 @@ func (g *globals) client(stderr io.Writer) *feedhistory.Client {
 	return c
 }
 
-// The world that a verb runs in.
+// A world is what a verb runs in.
 type world struct {
 	*globals
 	ctx    context.Context
 	stdin  io.Reader
 	stdout io.Writer
-	stderr io.Writer
+	terminal.Voice
 }
 
-// say writes a message to standard error.
-func (w *world) say(message string) {
-	fmt.Fprintln(w.stderr, "feedfleet:", terminal.Clean(message))
-}
-
-// A usageError is what the command cannot be asked.
+// A usageError is a mistake on the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// errSaid ends the command with exitFailed. What there is to say has been said.
+// errSaid ends the command with exitFailed. The command has said why.
 var errSaid = errors.New("failed")
 
 func main() {
@@ -109,13 +101,16 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	w := &world{
+		globals: &line.globals, ctx: ctx, stdin: stdin, stdout: stdout,
+		Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
+	}
 	ended := -1 // the status that --help or --version asked for
 	parser := kong.Must(&line,
 		kong.Name("feedfleet"), kong.Description(description),
-		kong.Vars{"version": version(), "agent": "feedhistory/" + feedhistory.Version},
+		kong.Vars{"version": build.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},
 		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)
 	call, err := parser.Parse(args)
 	if ended >= 0 {
@@ -127,7 +122,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		if _, usage := errors.AsType[usageError](err); !usage {
 			if !errors.Is(err, errSaid) {
-				w.say(err.Error())
+				w.Say(err.Error())
 			}
 			return exitFailed
 		}
@@ -139,25 +134,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if call != nil && call.Selected() != nil {
 		verb = " " + call.Selected().Name
 	}
-	w.say(err.Error())
-	w.say("see feedfleet" + verb + " --help")
+	w.Say(err.Error())
+	w.Say("see feedfleet" + verb + " --help")
 	return exitUsage
-}
-
-// version says which build this is: the version of the module if it was installed
-// by one, else the library's; the revision, if the build knows it; and the Go
-// version.
-func version() string {
-	number, details := "v"+feedhistory.Version, runtime.Version()
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "(devel)" {
-			number = cmp.Or(v, number)
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && s.Value != "" {
-				details = "revision " + s.Value[:min(12, len(s.Value))] + ", " + details
-			}
-		}
-	}
-	return fmt.Sprintf("feedfleet %s (%s)", strings.TrimPrefix(number, "v"), details)
 }

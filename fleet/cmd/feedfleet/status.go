@@ -2,11 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -20,7 +17,7 @@ type statusCommand struct {
 	database
 	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due until it is late (default: ${default})."`
 	Top  int           `default:"10" placeholder:"N" help:"How many hosts, failing feeds and dead letters to list (default: ${default})."`
-	JSON bool          `name:"json" help:"Print a JSON object."`
+	JSON bool          `name:"json" help:"Print JSON Lines (one object a line): the status."`
 }
 
 // Help is what --help says beyond the flags.
@@ -52,54 +49,41 @@ func (c *statusCommand) Run(w *world) error {
 		return c.failure(err)
 	}
 	if c.JSON {
-		return printJSON(w.stdout, s)
+		return terminal.WriteJSON(w.stdout, s)
 	}
 	out := bufio.NewWriter(w.stdout)
-	p := &page{w: out}
-	p.fleet(s, c.Late, time.Now())
-	return errors.Join(p.err, out.Flush())
+	p := &terminal.Page{W: out}
+	showStatus(p, s, c.Late, time.Now())
+	return errors.Join(p.Err, out.Flush())
 }
 
-// printJSON writes a value, over several lines, for people may read it.
-func printJSON(w io.Writer, value any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
-		return err
-	}
-	_, err := w.Write(terminal.JSON(b.Bytes()))
-	return err
-}
-
-// fleet shows how the feeds fare.
-func (p *page) fleet(s *fleet.Status, late time.Duration, now time.Time) {
+// showStatus shows how the feeds fare.
+func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.Time) {
 	number := func(n int64, note string) string { return fmt.Sprintf("%d%s", n, note) }
-	p.field("feeds", number(s.Feeds, fmt.Sprintf(" on %s", count(int(s.Hosts), "host", "hosts"))))
-	p.field("running", count(int(s.Running), "host", "hosts"))
-	p.field("due", number(s.Due, fmt.Sprintf(", %d of them for more than %s", s.Late, span(late))))
-	p.field("new", number(s.New, ", not polled yet"))
-	p.field("failing", fmt.Sprint(s.Failing))
-	p.field("gone", fmt.Sprint(s.Gone))
-	p.field("dead", fmt.Sprint(s.Dead))
-	p.field("verdicts", verdictCounts(s.Verdicts))
+	p.Field("feeds", number(s.Feeds, fmt.Sprintf(" on %s", terminal.Count(int(s.Hosts), "host", "hosts"))))
+	p.Field("running", terminal.Count(int(s.Running), "host", "hosts"))
+	p.Field("due", number(s.Due, fmt.Sprintf(", %d of them for more than %s", s.Late, terminal.Span(late))))
+	p.Field("new", number(s.New, ", not polled yet"))
+	p.Field("failing", fmt.Sprint(s.Failing))
+	p.Field("gone", fmt.Sprint(s.Gone))
+	p.Field("dead", fmt.Sprint(s.Dead))
+	p.Field("verdicts", verdictCounts(s.Verdicts))
 	if len(s.ByHost) > 0 {
-		p.line("")
-		p.line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
+		p.Line("")
+		p.Line(fmt.Sprintf("%8s %8s %8s %8s %8s %6s  %s", "FEEDS", "DUE", "LATE", "FAILING", "DEAD", "NEXT", "HOST"))
 		for _, h := range s.ByHost {
-			p.line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), terminal.Clean(h.Host)))
+			p.Line(fmt.Sprintf("%8d %8d %8d %8d %8d %6s  %s", h.Feeds, h.Due, h.Late, h.Failing, h.Dead, hostNext(h, now), terminal.Clean(h.Host)))
 		}
 	}
 	for _, f := range s.Errors {
-		p.line("")
-		p.line(terminal.Clean(f.URL))
-		p.para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, until(f.Next, now)))
+		p.Line("")
+		p.Line(terminal.Clean(f.URL))
+		p.Para("  - ", "    ", fmt.Sprintf("%s; the next try is due %s", f.Error, terminal.Until(f.Next, now)))
 	}
 	for _, l := range s.Letters {
-		p.line("")
-		p.line(terminal.Clean(l.URL))
-		p.para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", l.Died.UTC().Format("2006-01-02 15:04:05Z"), l.Reason))
+		p.Line("")
+		p.Line(terminal.Clean(l.URL))
+		p.Para("  - ", "    ", fmt.Sprintf("dead letter, since %s: %s", terminal.Time(l.Died), l.Reason))
 	}
 }
 
@@ -124,13 +108,5 @@ func hostNext(h fleet.HostStatus, now time.Time) string {
 	case !h.Next.After(now):
 		return "due"
 	}
-	return span(h.Next.Sub(now))
-}
-
-// until says when a time comes.
-func until(t, now time.Time) string {
-	if !t.After(now) {
-		return "now"
-	}
-	return "in " + span(t.Sub(now))
+	return terminal.Span(h.Next.Sub(now))
 }

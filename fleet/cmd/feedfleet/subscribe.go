@@ -9,6 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/internal/opml"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // The verb subscribe.
@@ -46,9 +47,9 @@ func (c *subscribeCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	p := &page{w: w.stderr}
-	p.para("", "  ", fmt.Sprintf("subscribed to %s; %s already", count(added, "feed", "feeds"), count(len(given)-added, "was", "were")))
-	return p.err
+	p := &terminal.Page{W: w.Asides()}
+	p.Para("", "  ", fmt.Sprintf("subscribed to %s; %s already", terminal.Count(added, "feed", "feeds"), terminal.Count(len(given)-added, "was", "were")))
+	return p.Err
 }
 
 // given returns the addresses of the arguments and the lists.
@@ -70,7 +71,7 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 		}
 		for _, feed := range feeds {
 			if err := fleet.CheckURL(feed.URL); err != nil {
-				w.say(fmt.Sprintf("%s: left out: %v", file, err))
+				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
 				continue
 			}
 			urls = append(urls, feed.URL)
@@ -85,7 +86,7 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 // feedAt returns the feed of a web page; of a feed, or of what does not answer
 // now, the address itself.
 func (w *world) feedAt(url string) (string, error) {
-	feeds, err := w.client(w.stderr).Discover(w.ctx, url)
+	feeds, err := w.client(w.Stderr).Discover(w.ctx, url)
 	switch {
 	case w.ctx.Err() != nil:
 		return "", w.ctx.Err()
@@ -98,7 +99,7 @@ func (w *world) feedAt(url string) (string, error) {
 	case fleet.CheckURL(feeds[0].Href) != nil:
 		return "", fmt.Errorf("%s: this is no feed, and the one that it names cannot be subscribed to: %s", url, feeds[0].Href)
 	}
-	w.say(url + ": a web page; its feed is " + feeds[0].Href)
+	w.Tell(url + ": a web page; its feed is " + feeds[0].Href)
 	return feeds[0].Href, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
 // The verb unsubscribe.
@@ -33,11 +34,11 @@ func (c *unsubscribeCommand) Run(w *world) error {
 	if err != nil {
 		return c.failure(err)
 	}
-	p := &page{w: w.stderr}
-	p.para("", "  ", "unsubscribed from "+count(removed, "feed", "feeds"))
+	p := &terminal.Page{W: w.Asides()}
+	p.Para("", "  ", "unsubscribed from "+terminal.Count(removed, "feed", "feeds"))
 	if missing := len(c.URLs) - removed; missing > 0 {
-		w.say(fmt.Sprintf("%s not subscribed to", count(missing, "was", "were")))
-		return errors.Join(p.err, errSaid)
+		w.Say(fmt.Sprintf("%s not subscribed to", terminal.Count(missing, "was", "were")))
+		return errors.Join(p.Err, errSaid)
 	}
-	return p.err
+	return p.Err
 }

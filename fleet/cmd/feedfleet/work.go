@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/httpserver"
 )
 
 // The verb work.
@@ -60,68 +58,40 @@ func (c *workCommand) Run(w *world) error {
 	if w.Verbose {
 		level = slog.LevelInfo
 	}
-	log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	worker := &fleet.Worker{
-		Database: db, Client: w.client(w.stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
+		Database: db, Client: w.client(w.Stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
 	}
 	if c.Pause == 0 {
 		worker.Pause = -1
 	}
 	if c.Listen == "" {
-		w.say("at work on " + c.name())
+		w.Tell("at work on " + c.name())
 		return worker.Run(w.ctx)
 	}
 	return c.listening(w, worker, log)
 }
 
+// patience is how long a request may take.
+const patience = 10 * time.Second
+
 // listening works and answers until the context ends.
 func (c *workCommand) listening(w *world, worker *fleet.Worker, log *slog.Logger) error {
-	listener, err := net.Listen("tcp", c.Listen)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		return fmt.Errorf("--listen: %v: %w", op.Addr, op.Err)
-	}
+	listener, err := httpserver.Listen("--listen", c.Listen)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
-	w.say("at work on " + c.name() + "; http://" + address(listener) + "/metrics")
+	w.Tell("at work on " + c.name() + "; http://" + httpserver.Address(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.ctx)
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()
-		served <- w.serve(ctx, listener, worker.Handler(), log)
+		served <- httpserver.Serve(ctx, &http.Server{
+			Handler: worker.Handler(), ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		}, listener, func() { w.Tell("ending") })
 	}()
 	err = worker.Run(ctx)
 	cancel()
 	return errors.Join(err, <-served)
-}
-
-// serve answers until the context ends.
-func (w *world) serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	const patience = 10 * time.Second // with a request, and with answers under way at the end
-	server := &http.Server{
-		Handler: handler, ReadTimeout: patience, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	w.say("ending")
-	ending, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		return server.Close()
-	}
-	return nil
-}
-
-// address is where a listener can be reached from here.
-func address(l net.Listener) string {
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
-	}
-	return l.Addr().String()
 }

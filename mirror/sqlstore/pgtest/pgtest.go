@@ -1,5 +1,5 @@
-// Package pgtest runs a private PostgreSQL server for tests, which is thrown
-// away after them.
+// Package pgtest runs a private PostgreSQL server for tests, and removes it
+// after them.
 package pgtest
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Server is a running server. It trusts whoever connects, from this machine.
+// A Server is a running server. It trusts every connection from this machine.
 type Server struct {
 	port      int
 	directory string
-	input     io.Closer       // the server ends with it
-	exited    <-chan struct{} // closed when it has
+	input     io.Closer       // closing it ends the server
+	exited    <-chan struct{} // closed when the server has exited
 	databases atomic.Int64
 }
 
-// ErrMissing says that the server's programs are not installed.
+// ErrMissing says that the programs of the server are not installed.
 var ErrMissing = errors.New("PostgreSQL's programs initdb and postgres are not installed")
 
 // Main runs a package's tests with one server for all of them, and returns the
-// exit code for TestMain: os.Exit(pgtest.Main(m, &server)). The server is nil
-// while there is none, because its programs are not installed: see Database.
+// exit code for TestMain: os.Exit(pgtest.Main(m, &server)). If the server's
+// programs are not installed, the server is nil: see Database.
 func Main(m *testing.M, server **Server) int {
 	s, err := Start()
 	switch {
@@ -48,9 +48,9 @@ func Main(m *testing.M, server **Server) int {
 	return m.Run()
 }
 
-// Database makes a new database and returns its URL. It is gone with the server.
-// Without a server the test is skipped, and fails if the environment has
-// FEEDHISTORY_POSTGRES=required.
+// Database creates a new database and returns its URL. It is removed together
+// with the server. Without a server it skips the test, or fails it if the
+// environment has FEEDHISTORY_POSTGRES=required.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	if s == nil {
@@ -95,8 +95,8 @@ func Start() (*Server, error) {
 	return nil, err
 }
 
-// programs finds the server's programs: by PATH, else the newest where Debian
-// has them.
+// programs returns the paths of the server's programs: from PATH, or else the
+// newest in Debian's directories.
 func programs() (initdb, postgres string, err error) {
 	var directories []string
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -138,9 +138,9 @@ func (s *Server) start(initdb, postgres string) error {
 	return s.serve(postgres, data, user)
 }
 
-// watched runs the server's program in its directory until its input ends: that
-// is when the tests are over, however they came to their end. Then nothing of it
-// is needed any more.
+// watched runs the server's program in its directory until its input ends,
+// which happens when the tests are over, however they ended. Nothing of the
+// server is needed after that.
 const watched = `
 exec 3<&0
 "$@" & server=$!
@@ -171,7 +171,7 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 	exited := make(chan struct{})
 	s.exited = exited
 	go func() {
-		_ = command.Wait() // how it ended is in the log
+		_ = command.Wait() // the log says how it ended
 		close(exited)
 	}()
 	for deadline := time.Now().Add(30 * time.Second); ; {
@@ -204,7 +204,7 @@ func (s *Server) Stop() error {
 	err := s.input.Close()
 	select {
 	case <-s.exited:
-		return errors.Join(err, os.RemoveAll(s.directory)) // where its user may not
+		return errors.Join(err, os.RemoveAll(s.directory)) // a directory that its user cannot write to
 	case <-time.After(20 * time.Second):
 		return errors.Join(err, errors.New("the server does not end"))
 	}

@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 		conn, err := pgx.Connect(t.Context(), url)
 		require.NoError(t, err)
 		_, err = conn.Exec(t.Context(), "CREATE TABLE t (c TEXT)")
-		require.NoError(t, err, "each is a database of its own")
+		require.NoError(t, err, "each is a different database")
 		require.NoError(t, conn.Close(t.Context()))
 	}
 	require.NoError(t, s.Stop())

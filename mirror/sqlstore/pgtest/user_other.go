@@ -4,7 +4,7 @@ package pgtest
 
 import "os/exec"
 
-// A user is who runs the server: nobody, here.
+// A user is the user who runs the server: here always the present one.
 type user struct{}
 
 func newUser() (user, error)  { return user{}, ErrMissing }

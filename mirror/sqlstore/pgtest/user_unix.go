@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// A user is who runs the server, which refuses to be run by root.
+// A user is the user who runs the server, which refuses to run as root.
 type user struct{ credential *syscall.Credential }
 
-// newUser returns the present user or, instead of root, the one that Debian has
-// for the server, or else nobody.
+// newUser returns the present user or, instead of root, Debian's user for the
+// server, or else nobody.
 func newUser() (user, error) {
 	if os.Getuid() != 0 {
 		return user{}, nil
@@ -43,7 +43,7 @@ func (u user) own(directory string) error {
 	return os.Chown(directory, int(u.credential.Uid), int(u.credential.Gid))
 }
 
-// run has a command run as the user, and in a process group of its own: an
+// run makes a command run as the user, in a separate process group: an
 // interrupt at the terminal is for the tests, which then stop it.
 func (u user) run(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: u.credential, Setpgid: true}

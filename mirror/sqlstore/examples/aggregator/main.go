@@ -1,11 +1,11 @@
-// Aggregator keeps the whole history of feeds in SQL tables of its own. It may
-// be killed at any moment: the next run goes on where it was.
+// Aggregator keeps the whole history of feeds in its own SQL tables. It may be
+// killed at any moment: the next run continues where it was.
 //
 //	go run ./mirror/sqlstore/examples/aggregator feeds.db [URL ...]
 //
-// Copy it to begin an aggregator with. Package mirror does the same for any
-// store, and more: it follows feeds that move, asks for each when it is due, and
-// asks less often for documents that stay missing.
+// Copy it to begin an aggregator. Package mirror does the same for any store,
+// and more: it follows feeds that move, requests each when it is due, and
+// requests documents that stay missing less often.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// open opens the database, and creates it if there is none.
+// open opens the database, and creates it if it does not exist.
 func open(ctx context.Context, name string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A website has files that a test changes, and a log of the answers.
+// A website has files that a test can change, and a log of the answers.
 type website struct {
 	sync.Mutex
 	files  map[string]string
@@ -66,8 +66,8 @@ func (s *website) set(name, body string) {
 	s.files[name] = body
 }
 
-// feed writes a document from its links, like "prev-archive=/2", and entries,
-// like "id@day=title"; "-id@day" is a deletion.
+// feed returns a document with links, like "prev-archive=/2", and entries, like
+// "id@day=title"; "-id@day" is a deletion.
 func feed(parts ...string) string {
 	var b strings.Builder
 	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0" xmlns:fh="http://purl.org/syndication/history/1.0">`)
@@ -90,7 +90,7 @@ func feed(parts ...string) string {
 	return b.String() + "</feed>"
 }
 
-// archived is a feed of four documents, with an entry each.
+// archived is a feed of four documents with one entry each.
 func archived() map[string]string {
 	return map[string]string{
 		"/feed": feed("prev-archive=/3", "4@04=Four"),
@@ -126,7 +126,7 @@ func openFile(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// update updates the feed, and returns the verdict and what was answered.
+// update updates the feed, and returns the verdict and the answers.
 func (r *reader) update() (feedhistory.Verdict, []string) {
 	r.t.Helper()
 	client := newClient()
@@ -137,7 +137,7 @@ func (r *reader) update() (feedhistory.Verdict, []string) {
 	return history.Verdict(), r.answers()
 }
 
-// titles returns those of the stored entries, in the order of their ids.
+// titles returns the titles of the stored entries, ordered by id.
 func (r *reader) titles() string {
 	r.t.Helper()
 	var titles string
@@ -169,7 +169,7 @@ func TestUnchanged(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), "2003-12-05 Five\n2003-12-04 Four\n"), out.String())
 }
 
-// The process is killed at each request in turn; the next run reads the rest.
+// If the process is killed at any request, the next run reads the rest.
 func TestKilled(t *testing.T) {
 	if name := os.Getenv("AGGREGATOR_DATABASE"); name != "" {
 		_, err := update(context.Background(), openFile(t, name), newClient(), os.Getenv("AGGREGATOR_FEED"))
@@ -213,9 +213,9 @@ func TestGap(t *testing.T) {
 	r.expect(feedhistory.Whole, "One Two Three Four", "304 /feed")
 }
 
-// What the feed lacks is said at every update, not only when it is found.
+// Every update reports what the feed lacks, not only the one that finds it.
 func TestStaysPartial(t *testing.T) {
-	const forGood = true // processed documents are not asked for again, nor links forgotten
+	const forGood = true // processed documents are not requested again, nor are links forgotten
 	for name, test := range map[string]struct {
 		path, body, titles string
 		forGood            bool
@@ -250,7 +250,7 @@ func TestStaysPartial(t *testing.T) {
 	}
 }
 
-// A correction counts, whatever has the copies; a deletion holds.
+// A correction counts, whatever documents have the copies; a deletion stays.
 func TestEdit(t *testing.T) {
 	r := read(t, archived())
 	r.set("/feed", feed("prev-archive=/3", "4@04=Four", "1@09=Uno"))
@@ -270,8 +270,9 @@ func TestComplete(t *testing.T) {
 	r.expect(feedhistory.Whole, "Two", "304 /feed")
 }
 
-// The pages of a paged feed are read until one has nothing new, unless an earlier
-// walk was cut short: what is older may have moved to a later page since.
+// The pages of a paged feed are read until one has nothing new, unless an
+// earlier walk was cut short: older entries may have moved to a later page
+// since.
 func TestPages(t *testing.T) {
 	r := read(t, map[string]string{
 		"/feed":   feed("next=/feed?2", "5@05=Five"),

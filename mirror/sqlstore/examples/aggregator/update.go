@@ -29,9 +29,10 @@ CREATE TABLE IF NOT EXISTS documents (
 	PRIMARY KEY (feed, url)
 );`
 
-// update reads what is new of a feed, and stores it. The history has no entries:
-// it says how much of the feed is stored, and what is missing. A feed that has not
-// changed costs one request, which the server answers with 304.
+// update reads what is new in a feed, and stores it. The returned history has
+// no entries; it says how much of the feed is stored, and what is missing. A
+// feed that has not changed costs one request, which the server answers with
+// 304.
 func update(ctx context.Context, db *sql.DB, client *feedhistory.Client, feed string) (*feedhistory.History, error) {
 	u := &updating{ctx: ctx, db: db, feed: feed, verdict: feedhistory.Merger{Streaming: true}}
 	options, err := u.options()
@@ -54,7 +55,7 @@ func update(ctx context.Context, db *sql.DB, client *feedhistory.Client, feed st
 				return nil, err
 			}
 		}
-		if isGap && gap.Reason == feedhistory.ReasonLoop { // later walks do not come to it
+		if isGap && gap.Reason == feedhistory.ReasonLoop { // later walks do not reach the loop again
 			if err := u.setState(db, gap.From, "loop", nil); err != nil {
 				return nil, err
 			}
@@ -74,13 +75,13 @@ type updating struct {
 	feed    string
 	verdict feedhistory.Merger
 
-	newest string           // the URL of the feed's newest document, which changes
+	newest string           // the URL of the feed's newest document, which keeps changing
 	kind   feedhistory.Kind // of the feed
 	cut    bool             // an earlier walk was cut short within the pages of a paged feed
 	stale  bool             // the last document had nothing new, so nothing older is new
 }
 
-// begin takes note of the first document of a walk: it is the newest.
+// begin records the first document of a walk, which is the newest.
 func (u *updating) begin(r feedhistory.Response, kind feedhistory.Kind) {
 	if u.newest == "" {
 		u.newest, u.kind = r.Requested, kind
@@ -128,15 +129,15 @@ func (u *updating) options() (*feedhistory.WalkOptions, error) {
 }
 
 // store stores a document in one transaction: its entries; what it links to, as
-// still to read; and, if it is whole, that it was read. A kill between two
-// transactions could cut off what is older for good.
+// still to be read; and, if it is whole, that it was read. With two
+// transactions, a kill between them could cut off older documents for good.
 func (u *updating) store(doc *feedhistory.Document, whole bool) error {
 	tx, err := u.db.BeginTx(u.ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	if whole && doc.Kind() == feedhistory.Complete { // what is not in it is not part of the feed any more
+	if whole && doc.Kind() == feedhistory.Complete { // entries that it lacks are no longer part of the feed
 		if _, err := tx.ExecContext(u.ctx, "DELETE FROM entries WHERE feed = ?", u.feed); err != nil {
 			return err
 		}
@@ -155,8 +156,9 @@ func (u *updating) store(doc *feedhistory.Document, whole bool) error {
 	return tx.Commit()
 }
 
-// storeEntries stores the entries of a document. Of two copies the one with the
-// later time counts (5005#20), then the one from the later document (5005#21).
+// storeEntries stores the entries of a document. Of two copies, the one with
+// the later time counts (5005#20), or else the one from the later document
+// (5005#21).
 func (u *updating) storeEntries(tx *sql.Tx, doc *feedhistory.Document) error {
 	document := cmp.Or(micro(doc.Updated), micro(doc.LastModified))
 	if document == 0 && doc.Response.Requested == u.newest {
@@ -191,8 +193,8 @@ func (u *updating) storeEntries(tx *sql.Tx, doc *feedhistory.Document) error {
 	return nil
 }
 
-// storeOlder stores that the next document back in time is still to be read,
-// unless it was. Pages are read until one has nothing new.
+// storeOlder stores that the next older document is still to be read, unless it
+// was read. Pages are read until one has nothing new.
 func (u *updating) storeOlder(tx *sql.Tx, doc *feedhistory.Document) error {
 	older, ok := doc.Older()
 	state := "pending"
@@ -207,24 +209,24 @@ func (u *updating) storeOlder(tx *sql.Tx, doc *feedhistory.Document) error {
 	return err
 }
 
-// storeRead stores that a document was read. An archive stays as it is, and is
-// processed (5005#19). The newest document is known, for the next request to be
-// conditional. A page is found again by way of the newest.
+// storeRead stores that a document was read. An archive does not change, and is
+// processed (5005#19). The newest document is known, so that the next request
+// is conditional. Pages are found again through the newest one.
 func (u *updating) storeRead(tx *sql.Tx, doc *feedhistory.Document) error {
 	url := doc.Response.Requested
 	switch {
 	case url == u.newest && doc.Coverage != nil:
-		return nil // read it in full each time: it says how much is missing
+		return nil // it is read in full each time, because it says how much is missing
 	case url == u.newest:
 		known := doc.Known()
-		known.Older = "" // as that is stored by itself
+		known.Older = "" // that is stored separately
 		text, err := json.Marshal(known)
 		return errors.Join(err, u.setState(tx, url, "newest", text))
 	case u.kind == feedhistory.Paged:
 		_, err := tx.ExecContext(u.ctx, "DELETE FROM documents WHERE feed = ? AND url = ?", u.feed, url)
 		return err
 	}
-	err := u.setState(tx, doc.URL, "processed", nil) // the same, but for redirects
+	err := u.setState(tx, doc.URL, "processed", nil) // the same, except after redirects
 	return errors.Join(err, u.setState(tx, url, "processed", nil))
 }
 
@@ -237,7 +239,7 @@ func (u *updating) setState(db interface {
 	return err
 }
 
-// micro is a time in microseconds; 0 for none.
+// micro returns a time in microseconds; 0 for none.
 func micro(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

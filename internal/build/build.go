@@ -1,4 +1,5 @@
-package main
+// Package build says which build of a command is running.
+package build
 
 import (
 	"cmp"
@@ -9,15 +10,15 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// version says which build this is: the library's version, or that of the
-// module where it was installed by one; the revision, if the build knows it;
-// and the Go version.
-func version() string {
+// Version returns a command's name with the library's version, or that of the
+// module where it was installed by one; the revision, if the build knows it; and the
+// Go version.
+func Version(command string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return fmt.Sprintf("feedhistory %s (%s)", feedhistory.Version, runtime.Version())
+		info = &debug.BuildInfo{}
 	}
-	return describe(info)
+	return command + " " + describe(info)
 }
 
 func describe(info *debug.BuildInfo) string {
@@ -37,5 +38,5 @@ func describe(info *debug.BuildInfo) string {
 		}
 		details = revision + ", " + details
 	}
-	return fmt.Sprintf("feedhistory %s (%s)", number[1:], details)
+	return fmt.Sprintf("%s (%s)", number[1:], details)
 }

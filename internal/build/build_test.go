@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"runtime/debug"
@@ -15,10 +15,10 @@ func TestDescribe(t *testing.T) {
 		settings []debug.BuildSetting
 		want     string
 	}{
-		{"(devel)", nil, "feedhistory " + feedhistory.Version + " (go1.26.8)"},
-		{"v0.9.1", nil, "feedhistory 0.9.1 (go1.26.8)"},
+		{"(devel)", nil, feedhistory.Version + " (go1.26.8)"},
+		{"v0.9.1", nil, "0.9.1 (go1.26.8)"},
 		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
-			"feedhistory " + feedhistory.Version + " (revision 0123456789ab, modified, go1.26.8)"},
+			feedhistory.Version + " (revision 0123456789ab, modified, go1.26.8)"},
 	} {
 		info := &debug.BuildInfo{GoVersion: "go1.26.8", Settings: tc.settings}
 		info.Main.Version = tc.version

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// entriesOfFeeds yields the entries of some feeds, or of all if none is named, in
+// the order that the store has for those of all: the newest first.
+func entriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
+	var lists []iter.Seq2[*mirror.Record, error]
+	for _, feed := range feeds {
+		q.Feed = feed
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 0 {
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	return func(yield func(*mirror.Record, error) bool) {
+		var heads []head
+		for _, list := range lists {
+			next, stop := iter.Pull2(list)
+			defer stop()
+			heads = append(heads, head{next: next})
+			heads[len(heads)-1].advance()
+		}
+		for n := 0; q.Limit == 0 || n < q.Limit; n++ {
+			first := firstHead(heads)
+			if first == nil || !yield(first.record, first.err) || first.err != nil {
+				return
+			}
+			first.advance()
+		}
+	}
+}
+
+// A head is what a list begins with; its record and err are nil at the end.
+type head struct {
+	next   func() (*mirror.Record, error, bool)
+	record *mirror.Record
+	err    error
+}
+
+func (h *head) advance() { h.record, h.err, _ = h.next() }
+
+// firstHead returns the list whose entry comes first, or that has failed; nil if all
+// have ended.
+func firstHead(heads []head) (first *head) {
+	for i := range heads {
+		switch h := &heads[i]; {
+		case h.err != nil:
+			return h
+		case h.record != nil && (first == nil || isBefore(h.record, first.record)):
+			first = h
+		}
+	}
+	return first
+}
+
+// isBefore reports whether an entry comes before another, newest first.
+func isBefore(a, b *mirror.Record) bool {
+	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
+}

@@ -1,0 +1,243 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// said is text without its line breaks.
+func said(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// certificate makes one that signs itself.
+func certificate(t *testing.T, edit func(*x509.Certificate)) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	now := time.Now()
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test authority"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(48 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	edit(c)
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// What is wrong with a server's TLS is said, and what to do.
+func TestTLSMessages(t *testing.T) {
+	now := time.Now()
+	same := func(*x509.Certificate) {}
+	for _, test := range []struct {
+		name    string
+		edit    func(*x509.Certificate)
+		version uint16 // of TLS, at most
+		trusted bool
+		want    string
+	}{
+		{"unknown authority", same, 0, false, "its certificate comes from an authority that this computer does not know: Test authority; if you trust the authority, give its certificate with --ca-file"},
+		{"expired", func(c *x509.Certificate) { c.NotAfter = now.Add(-24 * time.Hour) }, 0, true, "its certificate has expired; tell the publisher, and check this computer's clock"},
+		{"early", func(c *x509.Certificate) { c.NotBefore = now.Add(24 * time.Hour) }, 0, true, "its certificate is not valid yet; check this computer's clock"},
+		{"another host", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"example.org"} }, 0, true, "its certificate is for another host: example.org; check the address"},
+		{"no host", func(c *x509.Certificate) { c.IPAddresses = nil }, 0, true, "its certificate is for another host; check the address"},
+		{"for clients", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, 0, true, "its certificate cannot be verified: "},
+		{"old", same, tls.VersionTLS11, true, "the server refuses the TLS connection: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			own := certificate(t, test.edit)
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS10, MaxVersion: test.version}
+			server.StartTLS()
+			defer server.Close()
+			args := []string{"fetch", "--allow-private", server.URL + "/feed.atom"}
+			if test.trusted {
+				ca := filepath.Join(t.TempDir(), "ca.pem")
+				require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600))
+				args = append(args, "--ca-file", ca)
+			}
+			status, stdout, stderr := call(t.Context(), "", args...)
+			require.Equal(t, exitFailed, status)
+			require.Empty(t, stdout)
+			require.Contains(t, said(stderr), server.URL+"/feed.atom: "+test.want)
+			require.Equal(t, 1, strings.Count(stderr, server.URL), stderr)
+		})
+	}
+}
+
+// A document of more than 16 MiB is refused by the default limit, which is named with
+// the flag that raises it.
+func TestLargeDocumentMessage(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>`)
+		block := strings.Repeat("large ", 1<<14)
+		for range 200 {
+			if _, err := io.WriteString(w, block); err != nil {
+				return
+			}
+		}
+		fmt.Fprint(w, `</title><entry><id>urn:1</id></entry></feed>`)
+	}))
+	defer server.Close()
+	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; raise --max-document-bytes if you trust the publisher")
+	status, stdout, stderr := call(t.Context(), "", "fetch", "--allow-private", "--max-document-bytes", "20MiB", server.URL)
+	require.Equal(t, exitOK, status, stderr)
+	require.Contains(t, stdout, "urn:1")
+}
+
+// What no verb can be asked is said with the flag, and where to read more.
+func TestUsageMessages(t *testing.T) {
+	const url = "https://example.org/"
+	for _, test := range []struct{ args, says string }{
+		{"check --chain --base https://example.org/ -", "--chain: standard input"},
+		{"conformance publisher --add true --settle 0s " + url, "--settle: "},
+		{"conformance run --timeout 0s -- true", "--timeout: "},
+		{"erase --name feed.atom urn:1", "--name is for --out"},
+		{"fetch --json --format csv " + url, "--json and --format csv exclude each other"},
+		{"fetch --format atom " + url + " " + url + "2", "--format atom: give one URL, because it is one feed"},
+		{"harvest --protocol atom-pmh --format json --json " + url, "--format json excludes --json and --db"},
+		{"harvest --protocol atom-pmh --format json --db x.db " + url, "--format json excludes --json and --db"},
+		{"handover --to https://reader.example/", "Miniflux makes one at Settings, API Keys"},
+	} {
+		t.Setenv("MINIFLUX_TOKEN", "")
+		args := strings.Fields(test.args)
+		status, _, stderr := call(t.Context(), "", args...)
+		require.Equal(t, exitUsage, status, "%s: %s", test.args, stderr)
+		require.Contains(t, said(stderr), test.says)
+		require.Contains(t, stderr, "feedhistory: see feedhistory "+args[0])
+	}
+}
+
+// A file of settings that cannot be read is named.
+func TestConfigMessages(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"pace = ":                  "config.toml:1: ",
+		"pace = \"soon\"":          "--pace: ",
+		"[fetch]\nquota = \"1GB\"": "config.toml: there is no flag quota",
+		"[nothing]\n":              "config.toml: there is no verb nothing",
+		"user = \"ann\"":           "config.toml: user is for the command line only",
+	} {
+		file := filepath.Join(dir, "config.toml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		t.Setenv("FEEDHISTORY_CONFIG", file)
+		status, _, stderr := call(t.Context(), "", "fetch", "https://example.org/")
+		require.Equal(t, exitUsage, status, "%s: %s", text, stderr)
+		require.Contains(t, stderr, want, text)
+	}
+	t.Setenv("FEEDHISTORY_CONFIG", dir)
+	status, _, stderr := call(t.Context(), "", "list")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, dir+": is a directory")
+}
+
+// What comes in lines is refused with the line, or with what it is about.
+func TestLineMessages(t *testing.T) {
+	produce := []string{"produce", "--base", "https://example.org/", "--listen", "127.0.0.1:0", "--protocol"}
+	for _, test := range []struct{ protocol, lines, says string }{
+		{atomPMH, `{"id":"urn:1","time":"yesterday"}`, `the record "urn:1": time is not a time such as 2003-12-13T18:30:02Z: "yesterday"`},
+		{atomPMH, produced[atomPMH] + "\n{", "line 2: "},
+		{modifiedRange, `{"id":"urn:1","deleted":true}`, `the deletion of "urn:1" has no time`},
+		{dataReplication, "\n\nx", "line 3: "},
+	} {
+		status, _, stderr := call(t.Context(), test.lines, append(produce, test.protocol)...)
+		require.Equal(t, exitFailed, status, stderr)
+		require.Contains(t, said(stderr), test.says)
+	}
+	site := &markdownSite{base: "https://example.org/", zone: time.UTC}
+	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
+	require.EqualError(t, err, "its address is no URL: /%zz/")
+	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
+	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
+}
+
+// What to do about rare trouble.
+func TestAdviceMessages(t *testing.T) {
+	for want, err := range map[string]error{
+		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
+	} {
+		require.Contains(t, remedy(err), want)
+	}
+	for want, err := range map[string]error{
+		"remove content_id from the state, to continue by time": &datareplication.NotFoundError{},
+		"tell the server's operator":                            &datareplication.LoopError{},
+		"raise --max-entity":                                    &datareplication.BudgetError{Limit: "bytes"},
+	} {
+		require.Equal(t, want, replicationAdvice(err))
+	}
+	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
+		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
+	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
+	var out strings.Builder
+	(&page{terminal.Page{W: &out}}).findings([]check.Finding{{}}, 1)
+	require.Contains(t, out.String(), "(a document without a URL)")
+}
+
+// An entry that several feeds have needs a feed; a mirror that changes while it is
+// exported is not exported.
+func TestSeveralFeedsMessages(t *testing.T) {
+	dir, url := serveDirectory(t)
+	db := filepath.Join(dir, "feeds.db")
+	for _, name := range []string{"a.rss", "b.rss"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(`<rss version="2.0"><channel><title>T</title><item><guid>urn:1</guid></item></channel></rss>`), 0o600))
+		done(t, "", "sync", "--db", db, "--allow-private", url+"/"+name)
+	}
+	for _, verb := range []string{"entry", "erase"} {
+		status, _, stderr := call(t.Context(), "", verb, "--db", db, "urn:1")
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, said(stderr), "several feeds have ")
+		require.Contains(t, said(stderr), "--feed: "+url+"/a.rss")
+		require.Contains(t, said(stderr), url+"/b.rss")
+	}
+	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
+	require.NoError(t, err)
+	defer store.Close()
+	f, err := store.Feed(t.Context(), url+"/a.rss")
+	require.NoError(t, err)
+	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
+	old, err := store.Feed(t.Context(), url+"/a.rss")
+	require.NoError(t, err)
+	old.Version--
+	require.ErrorContains(t, exportRawFeed(t.Context(), io.Discard, store, old, false), "the feed has changed meanwhile")
+}
+
+// A database that fails in the middle of an import is told apart from a bad line.
+func TestImportDatabaseMessage(t *testing.T) {
+	in := &importing{db: &database{DB: "feeds.db"}}
+	err := in.failure(&lineError{"-", 7, errDirectory})
+	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
+	err = in.failure(&lineError{"-", 7, errors.New("odd")})
+	require.EqualError(t, err, "standard input: line 7: odd")
+}

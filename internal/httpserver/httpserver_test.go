@@ -1,0 +1,65 @@
+package httpserver
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAddress(t *testing.T) {
+	for _, any := range []string{"127.0.0.1:0", ":0", "0.0.0.0:0"} {
+		l, err := net.Listen("tcp", any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.Dial("tcp", Address(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+		_ = l.Close()
+	}
+}
+
+func TestListen(t *testing.T) {
+	l, err := Listen("--listen", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = Listen("--listen", l.Addr().String())
+	require.ErrorContains(t, err, "--listen: "+l.Addr().String()+": bind: address already in use")
+	_, err = Listen("--listen", "nonsense")
+	require.ErrorContains(t, err, "--listen: listen tcp: address nonsense: missing port in address")
+}
+
+// An answer that is under way when the server ends is given; later requests are not
+// taken.
+func TestServe(t *testing.T) {
+	l, err := Listen("--listen", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan string, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		require.Equal(t, "ending", <-said)
+		_, _ = io.WriteString(w, "whole")
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, server, l, func() { said <- "ending" }) }()
+	resp, err := http.Get("http://" + Address(l) + "/")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "whole", string(body))
+	http.DefaultClient.CloseIdleConnections()
+	require.NoError(t, <-ended)
+	_, err = net.Dial("tcp", l.Addr().String())
+	require.Error(t, err)
+}

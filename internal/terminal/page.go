@@ -1,0 +1,109 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Columns is the width that a Page is made for.
+const Columns = 80
+
+// A Page writes text for people.
+type Page struct {
+	W     io.Writer
+	Width func(string) int // Width returns how many columns text takes; nil means one for each character.
+	Err   error            // Err is the first error of W; nothing is written after it.
+}
+
+// Line writes one line.
+func (p *Page) Line(text string) {
+	if p.Err == nil {
+		_, p.Err = fmt.Fprintln(p.W, strings.TrimRight(text, " "))
+	}
+}
+
+// Para writes text in as many lines as it takes, after a first and a further
+// indent. A word that is too long for a line, such as a URL, stays whole.
+func (p *Page) Para(first, further, text string) {
+	width := p.Width
+	if width == nil {
+		width = utf8.RuneCountInString
+	}
+	line, n := first, width(first)
+	for i, word := range strings.Fields(Clean(text)) {
+		size := width(word)
+		if i > 0 && n+1+size > Columns {
+			p.Line(line)
+			line, n = further+word, width(further)+size
+			continue
+		}
+		if i > 0 {
+			line, n = line+" ", n+1
+		}
+		line, n = line+word, n+size
+	}
+	p.Line(line)
+}
+
+// Field writes a label and its value; nothing if there is no value.
+func (p *Page) Field(label, value string) {
+	if value != "" {
+		p.Para(fmt.Sprintf("  %-9s ", label), strings.Repeat(" ", 12), value)
+	}
+}
+
+// WriteJSON writes a value as a line of JSON Lines.
+func WriteJSON(w io.Writer, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(JSON(b.Bytes()))
+	return err
+}
+
+// Count returns a number with its noun.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Span returns a length of time: rounded, in the largest unit that it fills.
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		size, most time.Duration
+		name       string
+	}{{time.Second, time.Minute, "s"}, {time.Minute, time.Hour, "m"}, {time.Hour, day, "h"}, {day, 365 * day, "d"}} {
+		if rounded := max(d, 0).Round(unit.size); rounded < unit.most {
+			return fmt.Sprintf("%d%s", rounded/unit.size, unit.name)
+		}
+	}
+	const year = 365 * day
+	return fmt.Sprintf("%dy", d.Round(year)/year)
+}
+
+// Until returns when a time comes.
+func Until(t, now time.Time) string {
+	if !t.After(now) {
+		return "now"
+	}
+	return "in " + Span(t.Sub(now))
+}
+
+// Time returns a time to the second, in UTC; "" for the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}

@@ -1,0 +1,70 @@
+package terminal
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59 * time.Minute: "59m",
+		time.Hour: "1h", 2*time.Hour - time.Second: "2h", 40 * time.Minute: "40m", 59*time.Minute + 40*time.Second: "1h",
+		23*time.Hour + 50*time.Minute: "1d", 47 * time.Hour: "2d", 364*24*time.Hour + 20*time.Hour: "1y", 400 * 24 * time.Hour: "1y",
+	} {
+		require.Equal(t, want, Span(d), d)
+	}
+}
+
+// A paragraph fills its lines; a word that is too long stays whole, and nothing in it
+// drives a terminal.
+func TestPage(t *testing.T) {
+	var out strings.Builder
+	p := &Page{W: &out}
+	p.Para("  - ", "    ", strings.Repeat("word ", 16)+"https://example.org/"+strings.Repeat("x", 80)+" \x1b[31mend")
+	p.Field("label", "value")
+	p.Field("label", "")
+	p.Line("trailing  ")
+	require.Equal(t, "  - "+strings.TrimSpace(strings.Repeat("word ", 15))+"\n    word\n    https://example.org/"+strings.Repeat("x", 80)+
+		"\n    �[31mend\n  label     value\ntrailing\n", out.String())
+
+	out.Reset()
+	wide := &Page{W: &out, Width: func(text string) int { return 2 * len(text) }}
+	wide.Para("", "", strings.Repeat("word ", 10))
+	require.Equal(t, "word word word word word word word word word\nword\n", out.String())
+}
+
+type fullDisk struct{ writes int }
+
+func (d *fullDisk) Write([]byte) (int, error) { d.writes++; return 0, errors.New("no space left") }
+
+// Nothing is written after an error, which is kept.
+func TestPageError(t *testing.T) {
+	disk := &fullDisk{}
+	p := &Page{W: disk}
+	p.Line("one")
+	p.Para("", "", "two")
+	require.EqualError(t, p.Err, "no space left")
+	require.Equal(t, 1, disk.writes)
+	require.EqualError(t, WriteJSON(disk, 1), "no space left")
+}
+
+// What is said is clean, and information only unless a command is to be silent.
+func TestVoice(t *testing.T) {
+	var out strings.Builder
+	silent := false
+	v := &Voice{Command: "feedhistory", Stderr: &out, Silent: &silent}
+	v.Tell("info\x1b")
+	v.Say("error")
+	_, err := v.Asides().Write([]byte("aside\n"))
+	require.NoError(t, err)
+	silent = true
+	v.Tell("info")
+	v.Say("error")
+	_, err = v.Asides().Write([]byte("aside\n"))
+	require.NoError(t, err)
+	require.Equal(t, "feedhistory: info�\nfeedhistory: error\naside\nfeedhistory: error\n", out.String())
+}
