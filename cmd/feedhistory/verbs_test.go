@@ -50,8 +50,7 @@ func newVerbWorld(t *testing.T) *verbWorld {
 	} {
 		t.Setenv(name, value)
 	}
-	publisher, stop, err := site.Start()
-	require.NoError(t, err)
+	_, publisher, stop := site.Start()
 	t.Cleanup(stop)
 	w := &verbWorld{
 		t: t, dir: dir, db: filepath.Join(dir, "feeds.db"), publisher: publisher, listen: freeAddress(t),
