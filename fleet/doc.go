@@ -37,24 +37,4 @@
 // take too long or cannot be stored, is tried less and less often. Then it
 // becomes a dead letter, with the reason. The other feeds of its host are
 // polled meanwhile.
-//
-// # What is written together
-//
-// Whatever is new of a feed is committed at once. A poll that has found nothing new
-// may wait for others, of its host and of others, for five seconds: then all of
-// them are written together, of feeds that are still at the version that they were
-// polled at, on hosts that the worker still holds. If a worker is killed before,
-// these feeds are polled once more.
-//
-// # What may fail
-//
-// Whatever a worker has committed stays, and what it left undone, another does:
-// a job whose worker is gone is given to another, and what a poll has read of a
-// feed is in the store (package mirror). A worker that was only stalled, and
-// wakes up when another is at work on its feed, cannot commit: the store refuses
-// a change to a state that has been changed since (mirror.ErrConflict).
-//
-// A feed whose polls do not come to an end, as they panic, end the process, take
-// too long or cannot be stored, is tried less and less often, and then becomes a
-// dead letter, with the reason. The other feeds of its host are polled meanwhile.
 package fleet

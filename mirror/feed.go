@@ -151,7 +151,8 @@ type Pending struct {
 	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means that it has not
 }
 
-// A Gap is a feedhistory.Gap in a form that can be stored.
+// A Gap is a feedhistory.Gap in a form that can be stored. The fields without a
+// comment are the ones of feedhistory.Gap; Message is the text of its Err.
 type Gap struct {
 	URL     string             `json:"url"`
 	From    string             `json:"from,omitempty"`
@@ -172,10 +173,10 @@ func (g Gap) gap() *feedhistory.Gap {
 
 // A Document is an archive document that has been processed.
 type Document struct {
-	URL   string   // the URL by which it was requested
-	Names []string // the URLs that it is known by: URL, the target of a redirect, its self link
-	Known feedhistory.Known
-	Rank  Rank
+	URL   string            // the URL by which it was requested
+	Names []string          // the URLs that it is known by: URL, the target of a redirect, its self link
+	Known feedhistory.Known // the document as it was last read
+	Rank  Rank              // how recent it is
 
 	First, Last int64     // the numbers of the polls that read it first and last
 	Read        time.Time // when it was last read

@@ -208,5 +208,5 @@ type Place struct {
 	Time   time.Time // the Record.Time; not used with Query.Changes
 	Feed   string    // the Record.Feed; not used with Query.Changes
 	Change int64     // the Record.Change; used only with Query.Changes
-	ID     string
+	ID     string    // the Record.ID
 }

@@ -99,7 +99,7 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	}
 	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
 		w.Tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
-			" not shown, as whoever reaches the server can read; --private shows it to those who have the token")
+			" not shown, because everybody who reaches the server can read; --private requires the token for reading, and then shows all feeds")
 	}
 }
 

@@ -19,7 +19,7 @@ type database struct {
 // open opens the database.
 func (d *database) open(w *world) (*fleet.Database, error) {
 	if !postgres.IsURL(d.DB) {
-		return nil, usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other ones there is feedhistory sync")
+		return nil, usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
 	}
 	db, err := fleet.Open(w.ctx, d.DB)
 	if err != nil {

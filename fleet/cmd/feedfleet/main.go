@@ -38,10 +38,10 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`
 type commandLine struct {
 	globals
 
-	Work        workCommand        `cmd:"" help:"Be one of the workers."`
+	Work        workCommand        `cmd:"" help:"Run a worker."`
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
-	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers mirror feeds no more."`
-	Status      statusCommand      `cmd:"" help:"Show how the workers' feeds fare."`
+	Unsubscribe unsubscribeCommand `cmd:"" help:"Have the workers stop mirroring feeds."`
+	Status      statusCommand      `cmd:"" help:"Show the state of the workers' feeds."`
 }
 
 // The flags that every verb has.

@@ -15,18 +15,18 @@ import (
 // The verb status.
 type statusCommand struct {
 	database
-	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due until it is late (default: ${default})."`
-	Top  int           `default:"10" placeholder:"N" help:"How many hosts, failing feeds and dead letters to list (default: ${default})."`
+	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due before it counts as late (default: ${default})."`
+	Top  int           `default:"10" placeholder:"N" help:"List at most N hosts, failing feeds and dead letters each (default: ${default})."`
 	JSON bool          `name:"json" help:"Print JSON Lines (one object a line): the status."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *statusCommand) Help() string {
-	return "The hosts are listed first whose feeds are late, then those with most feeds that are due. " +
-		"A dead letter is a feed that is polled no more, as its polls do not come to an end; subscribe has it polled again."
+	return "Hosts with late feeds come first, then those with the most feeds that are due. " +
+		"A dead letter is a feed that is no longer polled, because its polls did not end; subscribe has it polled again."
 }
 
-// Validate refuses what makes no sense.
+// Validate refuses values that make no sense.
 func (c *statusCommand) Validate() error {
 	switch {
 	case c.Late <= 0:
@@ -37,7 +37,7 @@ func (c *statusCommand) Validate() error {
 	return nil
 }
 
-// Run shows how the feeds fare.
+// Run shows the state of the feeds.
 func (c *statusCommand) Run(w *world) error {
 	db, err := c.open(w)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *statusCommand) Run(w *world) error {
 	return errors.Join(p.Err, out.Flush())
 }
 
-// showStatus shows how the feeds fare.
+// showStatus shows the state of the feeds.
 func showStatus(p *terminal.Page, s *fleet.Status, late time.Duration, now time.Time) {
 	number := func(n int64, note string) string { return fmt.Sprintf("%d%s", n, note) }
 	p.Field("feeds", number(s.Feeds, fmt.Sprintf(" on %s", terminal.Count(int(s.Hosts), "host", "hosts"))))

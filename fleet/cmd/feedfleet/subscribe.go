@@ -15,15 +15,15 @@ import (
 // The verb subscribe.
 type subscribeCommand struct {
 	database
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds that workers are to keep current, or web pages that have one."`
-	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Those of a subscription list, too; - is standard input (repeatable)."`
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds for the workers to mirror, or web pages that name one."`
+	OPML []string `name:"opml" sep:"none" placeholder:"FILE" help:"Also subscribe to the feeds of a subscription list; - is standard input (repeatable)."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *subscribeCommand) Help() string {
-	return "Each address is requested once: of a web page, the feed that it names is subscribed to; what does not answer now is " +
-		"subscribed to as it is. Feeds that are subscribed to already stay as they are, but for those that were polled no more, as they are gone " +
-		"or dead letters: they are polled again."
+	return "Each address is requested once. If it is a web page, the feed that it names is subscribed to; if it does not answer now, it is " +
+		"subscribed to as it is. Existing subscriptions do not change, except that feeds which are gone, or dead letters, " +
+		"are polled again."
 }
 
 // Run subscribes to the feeds.
@@ -83,8 +83,8 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 	return urls, nil
 }
 
-// feedAt returns the feed of a web page; of a feed, or of what does not answer
-// now, the address itself.
+// feedAt returns the feed that a web page names. If the address is that of a feed, or
+// does not answer now, it returns the address itself.
 func (w *world) feedAt(url string) (string, error) {
 	feeds, err := w.client(w.Stderr).Discover(w.ctx, url)
 	switch {
@@ -93,7 +93,7 @@ func (w *world) feedAt(url string) (string, error) {
 	case err != nil:
 		return url, nil
 	case len(feeds) == 0:
-		return "", fmt.Errorf("%s: this is no feed, and names none", url)
+		return "", fmt.Errorf("%s: this is no feed, and it names none", url)
 	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
 		return url, nil
 	case fleet.CheckURL(feeds[0].Href) != nil:

@@ -11,16 +11,16 @@ import (
 // The verb unsubscribe.
 type unsubscribeCommand struct {
 	database
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that workers are not to poll any more."`
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that the workers should no longer poll."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *unsubscribeCommand) Help() string {
-	return "The feeds are removed with all that is known of them; feedhistory export keeps a copy."
+	return "This removes the feeds with everything that is known of them; feedhistory export makes a copy first."
 }
 
-// Run unsubscribes from the feeds. Those that are not subscribed to do not keep
-// the others.
+// Run unsubscribes from the feeds. It counts those that are not subscribed to, and goes
+// on.
 func (c *unsubscribeCommand) Run(w *world) error {
 	db, err := c.open(w)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 type workCommand struct {
 	database
 	Listen   string        `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
-	Interval time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed that does not ask for more (default: ${default})."`
+	Interval time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
 	Pause    time.Duration `default:"1s" placeholder:"TIME" help:"Time between two polls at the same host (default: ${default})."`
-	Hosts    int           `default:"100" placeholder:"N" help:"Hosts to poll at the same time (default: ${default})."`
-	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"What a poll may take, and after which a host makes room for others (default: ${default})."`
+	Hosts    int           `default:"100" placeholder:"N" help:"Poll N hosts at the same time (default: ${default})."`
+	Slice    time.Duration `default:"2m" placeholder:"TIME" help:"How long a poll may take before its host makes room for others (default: ${default})."`
 }
 
 // Help is what --help says beyond the flags.
 func (c *workCommand) Help() string {
-	return "Polls the feeds that are subscribed to, each when it is due, together with all other workers of the database, " +
-		"on as many machines as wanted. A host is polled by one of them at a time, one feed after the other. " +
-		"Workers may be started and ended, also killed, at any time: another goes on with what one leaves.\n\n" +
-		"SIGTERM ends it: polls have 10 seconds to end, and what is left is handed back."
+	return "A worker polls the subscribed feeds, each when it is due, together with all other workers of the database, " +
+		"on as many machines as you like. One worker at a time polls a host, one feed after the other. " +
+		"You can start, end and kill workers at any time: another continues what one leaves.\n\n" +
+		"SIGTERM ends it: polls have 10 seconds to end, and the rest is handed back."
 }
 
-// Validate refuses what no worker can keep to.
+// Validate refuses limits that allow for nothing.
 func (c *workCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:
