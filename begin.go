@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -186,7 +185,7 @@ func (w *walk) doubt(start *loaded, gap *Gap) {
 	}
 	w.log("the feed may begin elsewhere", "url", start.url, "named", gap.URL, "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
-		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", fetch.Redact(gap.URL), gap.Err)})
+		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", iri.Redact(gap.URL), gap.Err)})
 }
 
 // isLasting reports whether a later walk would find the same.

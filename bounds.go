@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -80,7 +79,7 @@ func (v *visited) repeats(l *loaded) string {
 		return "its content is the same as that of an earlier document"
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
-	known := ok && fetch.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
+	known := ok && iri.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
 		(v.seen(self.Href) || v.has(v.selves, self.Href))
 	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
 		return "its self link is " + self.Href + ", which has already been read, and it brings nothing new"
@@ -156,7 +155,7 @@ func (w *walk) wasProcessed(l *loaded) bool {
 // where it was found, or its self link.
 func (w *walk) knows(doc *Document) bool {
 	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && fetch.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
+	return w.processed(doc.URL) || ok && iri.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
 }
 
 // A Budget bounds what one walk may cost (5005#28).
@@ -243,7 +242,7 @@ func (w *walk) forbids(url string) *Gap {
 
 func (w *walk) foreign(url string) bool {
 	return w.c.Policy.SameOrigin &&
-		!slices.ContainsFunc(w.origins, func(own string) bool { return fetch.AreSameOrigin(own, url) })
+		!slices.ContainsFunc(w.origins, func(own string) bool { return iri.AreSameOrigin(own, url) })
 }
 
 // strayed returns a gap if a document was redirected to a forbidden origin.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 )
@@ -78,9 +77,9 @@ type Gap struct {
 
 // Error returns the reason, the URL without userinfo, and the details.
 func (g *Gap) Error() string {
-	s := g.Reason.String() + ": " + fetch.Redact(g.URL)
+	s := g.Reason.String() + ": " + iri.Redact(g.URL)
 	if g.From != "" && g.From != g.URL {
-		s += " (linked from " + fetch.Redact(g.From) + ")"
+		s += " (linked from " + iri.Redact(g.From) + ")"
 	}
 	if g.Err != nil {
 		s += ": " + g.Err.Error()
@@ -250,7 +249,7 @@ func (r *reader) coverage() {
 	c, tooMany := &Coverage{}, false
 	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
 	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
-		c.Of = fetch.Redact(of)
+		c.Of = iri.Redact(of)
 	}
 	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
 	verdict := attr("verdict")
@@ -285,7 +284,7 @@ func (r *reader) declaredGap() *Gap {
 		g.Reason = ReasonDeclared
 	}
 	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
-		g.URL = fetch.Redact(href)
+		g.URL = iri.Redact(href)
 	}
 	return g
 }
@@ -307,7 +306,7 @@ func (w *writer) coverage(c *Coverage) {
 		w.b.WriteString("<m:gap")
 		writeAttr(&w.b, "reason", g.word())
 		if g.URL != "" {
-			writeAttr(&w.b, "href", fetch.Redact(g.URL))
+			writeAttr(&w.b, "href", iri.Redact(g.URL))
 		}
 		w.b.WriteString("/>")
 	}

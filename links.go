@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
@@ -173,7 +172,7 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 				break
 			}
 			if !utf8.ValidString(target) {
-				target = fetch.Escape(target) // the same URL: a request would escape these bytes
+				target = iri.Escape(target) // the same URL: a request would escape these bytes
 			}
 			if anchor, ok := params["anchor"]; ok && iri.WithoutFragment(iri.Resolve(base, anchor)) != iri.WithoutFragment(base) {
 				continue

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -353,7 +352,7 @@ func (w *walk) gap(g *Gap) {
 		return
 	}
 	g.Found = time.Now()
-	w.log("gap", "url", fetch.Redact(g.URL), "from", fetch.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
+	w.log("gap", "url", iri.Redact(g.URL), "from", iri.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }
 

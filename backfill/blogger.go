@@ -11,7 +11,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Blogger recovers the feeds of Blogger, in Atom or RSS, by ranges of update
@@ -136,7 +136,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 			return false, false
 		}
 		if doc != nil {
-			if b.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, b.doc.URL) {
+			if b.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, b.doc.URL) {
 				return false, false // the caller switches to the other way
 			}
 			b.seen.add(doc.Entries)

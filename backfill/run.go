@@ -136,7 +136,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 		r.task.place = r.reached
 		r.yield(nil, &feedhistory.Gap{
 			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
-			Err: fmt.Errorf("spent: documents %d of %d, bytes %d of %d",
+			Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
 				r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes),
 			Found: doc.Response.Received,
 		})

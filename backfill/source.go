@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // An answer is the result of a request.
@@ -84,10 +84,10 @@ func (s *source) get(url string) answer {
 func (s *source) request(url string) answer {
 	doc, _, header, err := s.c.Ask(s.ctx, url, nil)
 	a := answer{doc, header, err}
-	if err == nil && s.c.Policy.SameOrigin && !fetch.AreSameOrigin(doc.URL, s.doc.URL) {
+	if err == nil && s.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
-			Err: errors.New("it redirects to a different origin from the feed's"), Found: doc.Response.Received,
+			Err: errors.New("it redirects to an origin that is not the feed's"), Found: doc.Response.Received,
 		}
 	}
 	return a

@@ -5,13 +5,11 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 const (
-	nsAtom    = "http://www.w3.org/2005/Atom"
-	nsAtom03  = "http://purl.org/atom/ns#"
-	nsHistory = "http://purl.org/syndication/history/1.0"
 	nsSearch  = "http://a9.com/-/spec/opensearch/1.1/"
 	nsSearch1 = "http://a9.com/-/spec/opensearchrss/1.0/"
 )
@@ -125,7 +123,7 @@ func (s *outliner) rss() {
 // to an extension.
 func (s *outliner) isNative() bool {
 	switch space := s.Space(); space {
-	case "", s.native, nsAtom, nsAtom03, "http://purl.org/rss/1.0/",
+	case "", s.native, vocab.Atom, vocab.Atom03, "http://purl.org/rss/1.0/",
 		"http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
 		return true
 	default:
@@ -145,7 +143,7 @@ func (s *outliner) head(entry string) {
 			s.entry()
 		case local == "link" && s.isNative():
 			s.headLink()
-		case local == "prev" && s.Space() == nsHistory: // an old draft's equivalent of a link
+		case local == "prev" && s.Space() == vocab.History: // an old draft's equivalent of a link
 			s.links = append(s.links, spot{at, feedhistory.RelPrevArchive})
 		case local == "id" && s.isNative():
 			s.id = at
@@ -163,7 +161,7 @@ func (s *outliner) head(entry string) {
 func (s *outliner) headLink() {
 	at := s.Offset()
 	if _, ok := s.Attr("", "href"); !ok {
-		if s.Space() != nsAtom && s.Space() != nsAtom03 { // RSS's own link
+		if s.Space() != vocab.Atom && s.Space() != vocab.Atom03 { // RSS's own link
 			s.links = append(s.links, spot{at, feedhistory.RelAlternate})
 		}
 		return
@@ -287,7 +285,7 @@ func (s *outliner) flag(head bool) bool {
 	if !plain && !strings.Contains(strings.ToLower(space), "syndication/history") {
 		return false
 	}
-	f := flagPlace{at: s.Offset(), name: name, head: head, foreign: space != nsHistory, space: space}
+	f := flagPlace{at: s.Offset(), name: name, head: head, foreign: space != vocab.History, space: space}
 	f.text, f.content = s.inner()
 	if len(s.flags) < 1000 {
 		s.flags = append(s.flags, f)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // This file checks Atom-PMH 1.0 in one document. An entry with an alternate
@@ -13,7 +14,7 @@ import (
 // pmh checks the duties of a producer that one document shows.
 func (r *report) pmh() {
 	d := r.doc
-	if d.Format != feedhistory.Atom || r.out.native == nsAtom03 {
+	if d.Format != feedhistory.Atom || r.out.native == vocab.Atom03 {
 		r.absent("pmh-not-atom", "the document is %v, but not Atom 1.0", d.Format)
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -166,7 +167,7 @@ func CheckURL(address string) error {
 // host that it is requested from. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
 	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
-	u, err := fetch.ParseLeniently(feed)
+	u, err := iri.ParseLeniently(feed)
 	switch {
 	case err != nil:
 		err = errors.Unwrap(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // older processes an archive document or a page.
@@ -156,8 +156,8 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 // the same entries, the two are the same document, which ownName returns.
 func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, known *Document) {
 	link, ok := doc.Links.Rel(feedhistory.RelSelf)
-	self = withoutFragment(link.Href)
-	if !ok || !fetch.AreSameOrigin(self, doc.URL) ||
+	self = iri.WithoutFragment(link.Href)
+	if !ok || !iri.AreSameOrigin(self, doc.URL) ||
 		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
 		return "", nil
 	}
@@ -189,7 +189,7 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 		feedhistory.Archived: feedhistory.RelPrevArchive, feedhistory.Paged: feedhistory.RelNext,
 	}[kind]
 	link, ok := doc.Links.Rel(rel)
-	return withoutFragment(link.Href), ok && rel != ""
+	return iri.WithoutFragment(link.Href), ok && rel != ""
 }
 
 // link marks the document that doc links to as pending, unless it has been
@@ -199,7 +199,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	p.linked, p.links = url, nil
 	for _, l := range doc.Links {
 		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
-			p.links = append(p.links, withoutFragment(l.Href))
+			p.links = append(p.links, iri.WithoutFragment(l.Href))
 		}
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {

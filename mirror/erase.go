@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Erase deletes the contents of entries and of all their versions from a feed,
@@ -15,7 +17,7 @@ import (
 // A database may keep the bytes in its files until it is told to release free
 // space: see sqlstore.Store.Scrub.
 func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
-	f, err := m.Store.Feed(ctx, withoutFragment(url))
+	f, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if err != nil {
 		return err
 	}

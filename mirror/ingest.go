@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Source provides documents of a feed that do not come from the feed's own
@@ -148,7 +149,7 @@ func (p *poll) end(src Source, whole bool) {
 // into mark. If there is no such Mark, mark stays unchanged. The error comes
 // from the Store or from encoding/json.
 func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) error {
-	feed, err := m.Store.Feed(ctx, withoutFragment(url))
+	feed, err := m.Store.Feed(ctx, iri.WithoutFragment(url))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

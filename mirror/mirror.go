@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -123,7 +124,7 @@ func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
 
 // begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
-	url = withoutFragment(strings.TrimSpace(url))
+	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
 		feed, err = &Feed{URL: url, Verdict: feedhistory.Partial}, nil
@@ -159,9 +160,4 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		}
 	}
 	return p, nil
-}
-
-func withoutFragment(url string) string {
-	url, _, _ = strings.Cut(url, "#")
-	return url
 }

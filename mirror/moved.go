@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The mirror remembers permanent redirects, but can go back. If the address
@@ -154,7 +155,7 @@ func isAway(err error) bool {
 // there is one and it can serve as the other's target.
 func (p *poll) aliasOf(address string) (bool, error) {
 	f := p.feed
-	address = withoutFragment(address)
+	address = iri.WithoutFragment(address)
 	if address == f.URL {
 		return false, nil
 	}

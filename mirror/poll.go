@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A poll is an Update or a Merge under way. The change that a document makes is
@@ -148,7 +149,7 @@ func (p *poll) leavesAlone(pending *Pending) bool {
 // known returns the validators for a conditional request. If the first of
 // several pages has not changed, the second is not requested.
 func (p *poll) known(url string) feedhistory.Known {
-	if url == withoutFragment(p.asks) {
+	if url == iri.WithoutFragment(p.asks) {
 		known := p.feed.Known
 		if p.doubted || !p.full && slices.ContainsFunc(p.feed.Gaps, isShort) {
 			return feedhistory.Known{}

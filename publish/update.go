@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -265,15 +266,13 @@ func words(element string) digest {
 	return sha256.Sum256([]byte(before + after))
 }
 
-const atomNamespace = "http://www.w3.org/2005/Atom"
-
 // withoutUpdated cuts an entry at its update time, or at the place for one. The
 // update time is an Atom element, in RSS, too.
 func withoutUpdated(element string) (before, after string) {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
-		if s.Space() == atomNamespace && s.Local() == "updated" {
+		if s.Space() == vocab.Atom && s.Local() == "updated" {
 			start := s.Offset()
 			s.Skip()
 			return element[:start], element[s.End():]
@@ -286,7 +285,7 @@ func withoutUpdated(element string) (before, after string) {
 // dated returns an entry with another update time, otherwise unchanged.
 func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
 	before, after := withoutUpdated(string(e.XML()))
-	element := before + `<updated xmlns="` + atomNamespace + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
+	element := before + `<updated xmlns="` + vocab.Atom + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
 	again, err := feedhistory.ReadEntry(p.format(), element, "")
 	if err != nil || !again.Updated.Equal(t) {
 		return nil, ErrUnpublishable

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -132,7 +132,7 @@ func feedAddress(typed string) (address, wrong string) {
 	if typed != "" && !strings.Contains(typed, "://") {
 		typed = "https://" + typed
 	}
-	u, err := fetch.ParseLeniently(typed)
+	u, err := iri.ParseLeniently(typed)
 	switch {
 	case typed == "":
 		return "", "Type the address of a feed, or choose an OPML file."

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -20,7 +20,7 @@ import (
 // same feed: those that differ only in http and https, in a final slash, or in
 // whether characters are escaped.
 func likeness(address string) string {
-	u, err := fetch.ParseLeniently(address)
+	u, err := iri.ParseLeniently(address)
 	if err != nil {
 		return address
 	}

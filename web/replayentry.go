@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -38,7 +39,7 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 		x.add("<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>")
 	} else {
 		stamp := at.UTC().Format(time.RFC3339Nano)
-		x.add(fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, nsAtom, stamp))
+		x.add(fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, vocab.Atom, stamp))
 	}
 	x.out.WriteString(x.element[x.copied:])
 	return m.with(x.out.String(), x.more, r.ID)
@@ -86,7 +87,7 @@ func (x *rewrite) children() {
 		case x.m.format == feedhistory.RSS && space == nsContent && local == "encoded":
 			x.noted = true
 			x.replace(from, to, `<content:encoded xmlns:content="`+nsContent+`"`+baseAttr(base)+">"+escape(x.note()+text)+"</content:encoded>")
-		case space == nsAtom && x.m.format == feedhistory.Atom:
+		case space == vocab.Atom && x.m.format == feedhistory.Atom:
 			x.atomChild(local, from, to)
 		}
 	}
@@ -95,7 +96,7 @@ func (x *rewrite) children() {
 // isDate reports whether an element is a date of the entry.
 func isDate(space, local string) bool {
 	switch space {
-	case nsAtom:
+	case vocab.Atom:
 		return local == "updated" || local == "published"
 	case nsDC:
 		return local == "date"
@@ -141,7 +142,7 @@ func (x *rewrite) text(local string, text feedhistory.Text) string {
 	if text.Lang != "" {
 		lang = ` xml:lang="` + escape(text.Lang) + `"`
 	}
-	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, nsAtom, baseAttr(text.Base), lang, escape(x.note()+body))
+	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, vocab.Atom, baseAttr(text.Base), lang, escape(x.note()+body))
 }
 
 func baseAttr(base string) string {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // mostShown is the maximum size of a text to show, in bytes.
@@ -80,7 +80,7 @@ func linked(body, base string, images bool) string {
 	if err != nil {
 		return html.EscapeString(body) // nested too deeply
 	}
-	at, err := fetch.ParseLeniently(base)
+	at, err := iri.ParseLeniently(base)
 	if err != nil {
 		at = &url.URL{}
 	}
@@ -168,25 +168,25 @@ func attribute(n *html.Node, key string) string {
 // absolute resolves a reference, and escapes what should have been escaped.
 func absolute(base *url.URL, reference string) string {
 	reference, fragment, ok := strings.Cut(strings.TrimSpace(reference), "#")
-	u, err := fetch.ParseLeniently(reference)
+	u, err := iri.ParseLeniently(reference)
 	if err != nil {
 		return ""
 	}
 	address := base.ResolveReference(u).String()
 	if ok {
-		address += "#" + fetch.Escape(fragment)
+		address += "#" + iri.Escape(fragment)
 	}
 	return address
 }
 
 // webLink returns a URL if a page may link to it, else "".
 func webLink(address string) string {
-	u, err := fetch.ParseLeniently(address)
+	u, err := iri.ParseLeniently(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
 	}
 	if _, fragment, ok := strings.Cut(address, "#"); ok {
-		return u.String() + "#" + fetch.Escape(fragment)
+		return u.String() + "#" + iri.Escape(fragment)
 	}
 	return u.String()
 }

@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
-
-const nsAtom = "http://www.w3.org/2005/Atom"
 
 // A source is the target format of entries that are published again, and the
 // feed that they name as their source.
@@ -28,7 +27,7 @@ func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(titleOf(feed)))
 	} else {
-		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, nsAtom, escape(head.ID), escape(titleOf(feed)))
+		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, vocab.Atom, escape(head.ID), escape(titleOf(feed)))
 		for _, a := range head.Authors {
 			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
 		}
@@ -82,7 +81,7 @@ func (m *source) isNative(element string) bool {
 	if m.format == feedhistory.RSS {
 		return s.Space() == "" && s.Local() == "item"
 	}
-	return s.Is(nsAtom, "entry")
+	return s.Is(vocab.Atom, "entry")
 }
 
 // converted returns an entry that was converted from another format.
@@ -123,13 +122,13 @@ func (m *source) lacking(element string, r *mirror.Record) string {
 		}
 		return b.String()
 	}
-	if !has[nsAtom+" id"] {
-		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, nsAtom, escape(r.ID))
+	if !has[vocab.Atom+" id"] {
+		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, vocab.Atom, escape(r.ID))
 	}
-	if !has[nsAtom+" updated"] {
-		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, nsAtom, r.Time().UTC().Format(time.RFC3339Nano))
+	if !has[vocab.Atom+" updated"] {
+		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, vocab.Atom, r.Time().UTC().Format(time.RFC3339Nano))
 	}
-	if !has[nsAtom+" source"] {
+	if !has[vocab.Atom+" source"] {
 		b.WriteString(m.element)
 	}
 	return b.String()

@@ -15,7 +15,7 @@ import (
 // known is empty. It prints only files on the web, and escapes each address so that
 // xargs and shells take it for one word.
 func (p *page) enclosures(e *feedhistory.Entry) error {
-	record := publish.NewRecord(e)
+	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
 	if episode == "" {
 		episode = extensionOf(record, "podcast:episode")
@@ -35,7 +35,7 @@ func (p *page) enclosures(e *feedhistory.Entry) error {
 var oneWord = strings.NewReplacer(" ", "%20", "'", "%27", `"`, "%22", `\`, "%5C", "`", "%60", "$", "%24", ";", "%3B", "(", "%28", ")", "%29")
 
 // extensionOf is the value of the first extension with a name; "" if there is none.
-func extensionOf(r *publish.Record, name string) string {
+func extensionOf(r *publish.JSONEntry, name string) string {
 	for _, x := range r.Extensions {
 		if x.Name == name {
 			return x.Value

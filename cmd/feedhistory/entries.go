@@ -137,12 +137,12 @@ func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
 
 // deletionOf says since when an entry is no longer part of its feed: the time of its
 // tombstone, else the time when the mirror noticed.
-func deletionOf(r *mirror.Record) publish.RecordDeletion {
+func deletionOf(r *mirror.Record) publish.JSONDeletion {
 	switch {
 	case r.State == mirror.Live:
-		return publish.RecordDeletion{}
+		return publish.JSONDeletion{}
 	case r.State == mirror.Deleted && !r.Tombstone.When.IsZero():
-		return publish.RecordDeletion{Deleted: true, When: r.Tombstone.When}
+		return publish.JSONDeletion{Deleted: true, When: r.Tombstone.When}
 	}
-	return publish.RecordDeletion{Deleted: true, When: r.Changed.UTC()}
+	return publish.JSONDeletion{Deleted: true, When: r.Changed.UTC()}
 }

@@ -148,7 +148,7 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 
 // records yields the entries, feed by feed; for an entry that is no longer part of
 // its feed, the deletion.
-func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.Record, error] {
+func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
 	queries := []mirror.Query{{Deleted: c.Deleted}}
 	if len(c.URLs) > 0 {
 		queries = nil
@@ -156,10 +156,10 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 	for _, url := range c.URLs {
 		queries = append(queries, mirror.Query{Feed: feedName(url), Deleted: c.Deleted})
 	}
-	return func(yield func(*publish.Record, error) bool) {
+	return func(yield func(*publish.JSONEntry, error) bool) {
 		for _, query := range queries {
 			for r, err := range store.Entries(ctx, query) {
-				var record *publish.Record
+				var record *publish.JSONEntry
 				if err == nil {
 					record, err = exportRecord(r)
 				}
@@ -171,9 +171,9 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 	}
 }
 
-func exportRecord(r *mirror.Record) (*publish.Record, error) {
+func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 	if d := deletionOf(r); d.Deleted {
-		return &publish.Record{Feed: r.Feed, ID: r.ID, Deleted: d}, nil
+		return &publish.JSONEntry{Feed: r.Feed, ID: r.ID, Deleted: d}, nil
 	}
 	record, err := recordOf(r)
 	if err != nil {
@@ -189,7 +189,7 @@ func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds it
 			return err
 		}
 		j := jsonHistory{URL: f.URL, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Documents: int(f.Documents),
-			Entries: []*publish.Record{}, Gaps: each(f.Missing(), gapJSON)}
+			Entries: []*publish.JSONEntry{}, Gaps: each(f.Missing(), gapJSON)}
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
 			if err != nil {
 				return err

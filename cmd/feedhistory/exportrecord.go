@@ -11,12 +11,12 @@ import (
 
 // recordOf is a mirrored entry as all verbs print it. For one that is no longer part
 // of its feed it is the deletion, with what is known of the entry.
-func recordOf(r *mirror.Record) (*publish.Record, error) {
+func recordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 	e, err := r.Entry()
 	if err != nil {
 		return nil, err
 	}
-	record := publish.NewRecord(e)
+	record := publish.NewJSONEntry(e)
 	record.Feed, record.Deleted = r.Feed, deletionOf(r)
 	return record, nil
 }
@@ -31,8 +31,8 @@ func printRecord(w io.Writer, r *mirror.Record) error {
 }
 
 // deletionRecord is the deletion of an entry, as a history has it.
-func deletionRecord(feed string, t feedhistory.Tombstone) *publish.Record {
-	return &publish.Record{Feed: feed, ID: t.Ref, Deleted: publish.RecordDeletion{Deleted: true, When: utc(t.When)}}
+func deletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
+	return &publish.JSONEntry{Feed: feed, ID: t.Ref, Deleted: publish.JSONDeletion{Deleted: true, When: utc(t.When)}}
 }
 
 func utc(t time.Time) time.Time {

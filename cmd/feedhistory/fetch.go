@@ -8,7 +8,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The verb fetch.
@@ -198,7 +198,7 @@ func (f *fetching) print(r *backfill.Result) error {
 // isPrivate reports whether a feed was read with credentials.
 func (f *fetching) isPrivate(h *feedhistory.History) bool {
 	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
-		return fetch.AreSameOrigin(c.Origin, h.Head.URL)
+		return iri.AreSameOrigin(c.Origin, h.Head.URL)
 	})
 }
 

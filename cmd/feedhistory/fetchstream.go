@@ -58,7 +58,7 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	if f.printed != nil {
 		f.printed[e.ID] = e
 	}
-	record := publish.NewRecord(e)
+	record := publish.NewJSONEntry(e)
 	record.Feed = f.of
 	return printLine(f.out, record)
 }

@@ -83,7 +83,7 @@ func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modi
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
-		err = errors.Join(err, printLine(out, publish.NewRecord(e)))
+		err = errors.Join(err, printLine(out, publish.NewJSONEntry(e)))
 	}
 	for _, t := range h.Deleted {
 		err = errors.Join(err, printLine(out, deletionRecord("", t)))
@@ -93,15 +93,15 @@ func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modi
 
 // jsonRange is what a harvest brought, as one object.
 type jsonRange struct {
-	URL      string            `json:"url"`
-	Protocol string            `json:"protocol"`
-	Dialect  string            `json:"dialect"`
-	Requests int               `json:"requests"`
-	Since    string            `json:"since,omitempty"` // where the next begins
-	Whole    bool              `json:"whole"`
-	Entries  []*publish.Record `json:"entries"`
-	Deleted  []jsonTombstone   `json:"deleted"`
-	Gaps     []jsonGap         `json:"gaps"`
+	URL      string               `json:"url"`
+	Protocol string               `json:"protocol"`
+	Dialect  string               `json:"dialect"`
+	Requests int                  `json:"requests"`
+	Since    string               `json:"since,omitempty"` // where the next begins
+	Whole    bool                 `json:"whole"`
+	Entries  []*publish.JSONEntry `json:"entries"`
+	Deleted  []jsonTombstone      `json:"deleted"`
+	Gaps     []jsonGap            `json:"gaps"`
 }
 
 func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
@@ -109,7 +109,7 @@ func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.S
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
 		Since: timeJSON(next.Since), Whole: whole,
-		Entries: each(h.Entries, publish.NewRecord), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, publish.NewJSONEntry), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
 	}
 }
 

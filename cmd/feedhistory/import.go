@@ -327,7 +327,7 @@ func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 		state.Usage.Refs += int64(len(l.ID))
 		return r, nil
 	}
-	e, err := entryOf(&l.Record)
+	e, err := entryOf(&l.JSONEntry)
 	if err != nil {
 		return nil, err
 	}

@@ -27,15 +27,15 @@ type (
 		Notes    []jsonNote      `json:"notes"`
 	}
 	jsonHistory struct {
-		URL       string            `json:"url,omitempty"`
-		Kind      string            `json:"kind"`
-		Verdict   string            `json:"verdict"`
-		Documents int               `json:"documents"`
-		Entries   []*publish.Record `json:"entries"`
-		Deleted   []jsonTombstone   `json:"deleted"`
-		Gaps      []jsonGap         `json:"gaps"`
+		URL       string               `json:"url,omitempty"`
+		Kind      string               `json:"kind"`
+		Verdict   string               `json:"verdict"`
+		Documents int                  `json:"documents"`
+		Entries   []*publish.JSONEntry `json:"entries"`
+		Deleted   []jsonTombstone      `json:"deleted"`
+		Gaps      []jsonGap            `json:"gaps"`
 	}
-	jsonEntry struct { // as inspect shows it; elsewhere entries are publish.Records
+	jsonEntry struct { // as inspect shows it; elsewhere entries are publish.JSONEntries
 		ID        string     `json:"id"`
 		WeakID    bool       `json:"weak_id"`
 		Updated   string     `json:"updated,omitempty"`
@@ -76,7 +76,7 @@ func documentJSON(d *feedhistory.Document) jsonDocument {
 func historyJSON(h *feedhistory.History) jsonHistory {
 	j := jsonHistory{
 		Kind: h.Kind.String(), Verdict: h.Verdict().String(), Documents: h.Documents,
-		Entries: each(h.Entries, publish.NewRecord), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
+		Entries: each(h.Entries, publish.NewJSONEntry), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
 	}
 	if h.Head != nil {
 		j.URL = h.Head.URL

@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A keyring has the private feeds of a database, with their credentials, in a file
@@ -218,7 +218,7 @@ func (k *keyring) replace(page, feed string) error {
 		return err
 	}
 	changes := map[string]http.Header{page: nil}
-	if header := feeds[page]; header != nil && feed != "" && fetch.AreSameOrigin(page, feed) {
+	if header := feeds[page]; header != nil && feed != "" && iri.AreSameOrigin(page, feed) {
 		changes[feed] = header
 	}
 	return k.set(changes)
@@ -232,7 +232,7 @@ func (k *keyring) move(from, to string) error {
 	if err != nil || header == nil {
 		return err
 	}
-	if !fetch.AreSameOrigin(from, to) {
+	if !iri.AreSameOrigin(from, to) {
 		header = http.Header{}
 	}
 	return k.set(map[string]http.Header{from: nil, to: header})

@@ -46,7 +46,7 @@ const (
 )
 
 // records reads the site's articles.
-func (s *markdownSite) records() (records []*publish.Record, err error) {
+func (s *markdownSite) records() (records []*publish.JSONEntry, err error) {
 	s.left = map[string]int{}
 	from := map[string]string{} // an id's file
 	err = fs.WalkDir(s.files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -86,7 +86,7 @@ func isMarkdown(name string) bool {
 }
 
 // article reads one article; nil if it is left out.
-func (s *markdownSite) article(name string) (*publish.Record, error) {
+func (s *markdownSite) article(name string) (*publish.JSONEntry, error) {
 	text, err := fs.ReadFile(s.files, name)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *markdownSite) article(name string) (*publish.Record, error) {
 	return s.record(front, body, at, updated)
 }
 
-func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, updated time.Time) (*publish.Record, error) {
+func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, updated time.Time) (*publish.JSONEntry, error) {
 	link, err := s.address(front, at)
 	if err != nil {
 		return nil, err
@@ -141,20 +141,20 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 			return nil, err
 		}
 	}
-	r := &publish.Record{
+	r := &publish.JSONEntry{
 		ID:        cmp.Or(id, link, s.base+"#"+(&url.URL{Fragment: at.path}).EscapedFragment()),
-		Title:     publish.RecordText{Body: cmp.Or(front.text("title"), at.slug)},
+		Title:     publish.JSONText{Body: cmp.Or(front.text("title"), at.slug)},
 		Published: timeJSON(at.date), Updated: timeJSON(updated),
-		Summary: publish.RecordText{Body: front.text("description", "summary", "excerpt")},
+		Summary: publish.JSONText{Body: front.text("description", "summary", "excerpt")},
 	}
 	if link != "" {
-		r.Links = []publish.RecordLink{{Rel: "alternate", Href: link, Type: "text/html"}}
+		r.Links = []publish.JSONLink{{Rel: "alternate", Href: link, Type: "text/html"}}
 	}
 	for _, name := range front.list("author", "authors") {
-		r.Authors = append(r.Authors, publish.RecordAuthor{Name: name})
+		r.Authors = append(r.Authors, publish.JSONAuthor{Name: name})
 	}
 	for _, term := range front.list("categories", "category", "tags") {
-		c := publish.RecordCategory{Term: term}
+		c := publish.JSONCategory{Term: term}
 		if !slices.Contains(r.Categories, c) {
 			r.Categories = append(r.Categories, c)
 		}
@@ -163,7 +163,7 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 	if err := markdown.Convert(body, &content); err != nil {
 		return nil, err
 	}
-	r.Content = publish.RecordText{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.base)}
+	r.Content = publish.JSONText{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.base)}
 	return r, nil
 }
 

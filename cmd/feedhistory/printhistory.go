@@ -35,11 +35,11 @@ func printHistory(w io.Writer, r *backfill.Result, format string) error {
 }
 
 // recordsOf yields a history's entries.
-func recordsOf(r *backfill.Result) iter.Seq2[*publish.Record, error] {
-	return func(yield func(*publish.Record, error) bool) {
+func recordsOf(r *backfill.Result) iter.Seq2[*publish.JSONEntry, error] {
+	return func(yield func(*publish.JSONEntry, error) bool) {
 		feed := feedOf(r.History)
 		for _, e := range r.History.Entries {
-			record := publish.NewRecord(e)
+			record := publish.NewJSONEntry(e)
 			if record.Feed = feed; !yield(record, nil) {
 				return
 			}
@@ -59,7 +59,7 @@ func feedOf(h *feedhistory.History) string {
 var tableColumns = []string{"feed", "id", "published", "updated", "title", "link", "authors", "categories", "enclosure", "deleted", "text"}
 
 // printTable writes entries as CSV (RFC 4180), with a line of headings.
-func printTable(w io.Writer, records iter.Seq2[*publish.Record, error]) error {
+func printTable(w io.Writer, records iter.Seq2[*publish.JSONEntry, error]) error {
 	table := csv.NewWriter(w)
 	table.UseCRLF = true
 	err := table.Write(tableColumns)
@@ -77,7 +77,7 @@ func printTable(w io.Writer, records iter.Seq2[*publish.Record, error]) error {
 	return err
 }
 
-func tableRow(r *publish.Record) []string {
+func tableRow(r *publish.JSONEntry) []string {
 	var authors, categories []string
 	for _, a := range r.Authors {
 		authors = append(authors, a.Name)
@@ -99,7 +99,7 @@ func tableRow(r *publish.Record) []string {
 	return row
 }
 
-func deletedText(d publish.RecordDeletion) string {
+func deletedText(d publish.JSONDeletion) string {
 	switch {
 	case !d.Deleted:
 		return ""
@@ -110,11 +110,11 @@ func deletedText(d publish.RecordDeletion) string {
 }
 
 // plainText is a text without its markup.
-func plainText(t publish.RecordText) string {
+func plainText(t publish.JSONText) string {
 	return feedhistory.Text{Type: t.Type, Body: t.Body, Base: t.Base, Src: t.Src}.Plain()
 }
 
-func hrefOf(r *publish.Record, rel string) string {
+func hrefOf(r *publish.JSONEntry, rel string) string {
 	for _, l := range r.Links {
 		if l.Rel == rel {
 			return l.Href

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // The flags for private feeds. What they have goes only to the origin of the address
@@ -76,7 +76,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	}
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
-			if !fetch.AreSameOrigin(addresses[0], other) {
+			if !iri.AreSameOrigin(addresses[0], other) {
 				return nil, usageError("--header, --user, --token-env: credentials are for one origin, and these are two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}

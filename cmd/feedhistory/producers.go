@@ -149,7 +149,7 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 // produceRange serves a collection, which is in memory.
 func (c *produceCommand) produceRange(w *world, log *slog.Logger) (http.Handler, error) {
 	var items []modifiedrange.Item
-	for record, err := range publish.Records(w.stdin) {
+	for record, err := range publish.JSONEntries(w.stdin) {
 		if err != nil {
 			return nil, err
 		}

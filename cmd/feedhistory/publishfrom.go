@@ -43,7 +43,7 @@ func (c *publishCommand) load(w *world) (*input, error) {
 		return c.loadFeed(text)
 	}
 	loaded := &input{whole: true}
-	for r, err := range publish.Records(text) {
+	for r, err := range publish.JSONEntries(text) {
 		if err == nil && !r.Deleted.Deleted {
 			err = loaded.add(r)
 		}
@@ -58,7 +58,7 @@ func (c *publishCommand) load(w *world) (*input, error) {
 }
 
 // add adds the entry that a record describes.
-func (in *input) add(r *publish.Record) error {
+func (in *input) add(r *publish.JSONEntry) error {
 	e, err := r.Entry()
 	if err != nil {
 		return fmt.Errorf("the entry %s: %w", r.ID, err)

@@ -39,7 +39,7 @@ type (
 		Document rawDocument `json:"document"`
 	}
 	entryLine struct {
-		publish.Record
+		publish.JSONEntry
 		Mirror   *rawRecord   `json:"mirror,omitempty"` // its state in the mirror; absent if it comes from elsewhere
 		Versions []rawVersion `json:"versions,omitempty"`
 	}
@@ -118,8 +118,8 @@ func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
-		record := publish.NewRecord(e)
-		record.Type, record.Feed, record.Raw = "entry", feed, publish.NewRaw(e)
+		record := publish.NewJSONEntry(e)
+		record.Type, record.Feed, record.Raw = "entry", feed, publish.NewJSONRaw(e)
 		err = firstOf(err, printLine(w, record))
 	}
 	for _, t := range h.Deleted {
@@ -219,12 +219,12 @@ func (r *replacer) Write(line []byte) (int, error) {
 }
 
 func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mirror.Record) error {
-	line := entryLine{Record: publish.Record{ID: r.ID}, Mirror: newRawRecord(r)}
+	line := entryLine{JSONEntry: publish.JSONEntry{ID: r.ID}, Mirror: newRawRecord(r)}
 	if r.Content.Format != 0 {
 		if e, err := r.Entry(); err == nil { // for a damaged one, the line has only what is stored
-			line.Record = *publish.NewRecord(e)
+			line.JSONEntry = *publish.NewJSONEntry(e)
 		}
-		line.Raw = &publish.RecordRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
+		line.Raw = &publish.JSONRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
 	}
 	line.Type, line.Feed, line.Deleted = "entry", r.Feed, deletionOf(r)
 	for v, err := range store.Versions(ctx, r.Feed, r.ID) {
@@ -287,7 +287,7 @@ func (l *entryLine) record() *mirror.Record {
 
 // entryOf is the entry that a record describes: as it was published, if the record has
 // that.
-func entryOf(r *publish.Record) (*feedhistory.Entry, error) {
+func entryOf(r *publish.JSONEntry) (*feedhistory.Entry, error) {
 	if r.Raw == nil {
 		return r.Entry()
 	}

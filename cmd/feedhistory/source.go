@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // isURL reports whether an argument is a URL rather than a file's name.
@@ -93,7 +93,7 @@ func checkURL(arg string) error {
 	if !isURL(arg) {
 		return usageError(arg + " is not a URL: a URL begins with https:// or http://")
 	}
-	u, err := fetch.ParseLeniently(arg)
+	u, err := iri.ParseLeniently(arg)
 	var why *url.Error
 	switch {
 	case errors.As(err, &why):

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -89,8 +90,6 @@ func isTime(t time.Time) bool {
 	return !t.IsZero() && 0 <= year && year <= 9999
 }
 
-const nsAtom = "http://www.w3.org/2005/Atom"
-
 // contentOf reports whether an entry has atom:content, and whether that is
 // empty and without src (atom-pmh#26).
 func contentOf(e *feedhistory.Entry) (there, empty bool) {
@@ -100,7 +99,7 @@ func contentOf(e *feedhistory.Entry) (there, empty bool) {
 	}
 	native := s.Space()
 	for depth := s.Depth(); s.Child(depth); {
-		if s.Local() != "content" || s.Space() != native && s.Space() != nsAtom {
+		if s.Local() != "content" || s.Space() != native && s.Space() != vocab.Atom {
 			continue
 		}
 		_, src := s.Attr("", "src")

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -44,10 +44,10 @@ func (r *run) foreign(address string) error {
 	if r.c.HTTP == nil || !r.c.HTTP.Policy.SameOrigin {
 		return nil
 	}
-	if fetch.AreSameOrigin(r.c.URL, address) {
+	if iri.AreSameOrigin(r.c.URL, address) {
 		return nil
 	}
-	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("a different origin from the feed's")}
+	return &feedhistory.RefusedError{URL: address, Rule: "origin", Err: errors.New("its origin is not the feed's")}
 }
 
 // spend counts requests before they are made.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -33,7 +34,7 @@ func (c Credential) GoString() string { return c.String() }
 // credential returns the credential for a request to u; nil if there is none.
 func (c *Client) credential(u *url.URL) *Credential {
 	for i, cred := range c.Credentials {
-		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && SameOrigin(o, u) {
+		if o, err := url.Parse(cred.Origin); err == nil && o.Host != "" && iri.SameOrigin(o, u) {
 			return &c.Credentials[i]
 		}
 	}

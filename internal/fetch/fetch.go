@@ -21,6 +21,8 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // fallbackAgent is the User-Agent if none is given.
@@ -189,5 +191,5 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // wrap adds the URL to an error that has none of this package's types.
 func wrap(rawURL string, err error) error {
-	return &url.Error{Op: "fetch", URL: Redact(rawURL), Err: err}
+	return &url.Error{Op: "fetch", URL: iri.Redact(rawURL), Err: err}
 }

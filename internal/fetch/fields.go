@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Fields returns further header fields of a request to a URL. It may be called
@@ -32,7 +34,7 @@ type originFields struct {
 // addFields adds the header fields that the context has for a request.
 func addFields(ctx context.Context, u *url.URL, r *http.Request) error {
 	of, ok := ctx.Value(fieldsKey{}).(*originFields)
-	if !ok || !SameOrigin(of.origin, u) {
+	if !ok || !iri.SameOrigin(of.origin, u) {
 		return nil
 	}
 	header, err := of.fields(ctx, u.String())

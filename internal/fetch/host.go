@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"golang.org/x/time/rate"
 )
 
@@ -38,7 +39,7 @@ type host struct {
 // HostOf returns the name of a URL's host, as politeness counts hosts. If the URL is not
 // valid, it returns the URL.
 func HostOf(address string) string {
-	u, err := ParseLeniently(address)
+	u, err := iri.ParseLeniently(address)
 	if err != nil || u.Host == "" {
 		return address
 	}

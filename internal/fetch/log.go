@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // logs reports whether events of a level are wanted, so that unwanted ones cost nothing.
@@ -72,7 +74,7 @@ func (c *Client) logFailure(ctx context.Context, rawURL string, err error) {
 	if !c.logs(ctx, slog.LevelInfo) {
 		return
 	}
-	url := slog.String("url", Redact(rawURL))
+	url := slog.String("url", iri.Redact(rawURL))
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		c.Logger.LogAttrs(ctx, slog.LevelInfo, "refusal", url, slog.String("rule", refused.Rule), slog.Any("error", err))
 		return

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // MaxRedirects is the maximum number of redirects to follow for one request.
@@ -21,7 +23,7 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 	for u := first; ; {
 		location := u.String()
 		visited = append(visited, location)
-		x, err := c.exchange(ctx, u, location, req, owner != nil && SameOrigin(owner, u), SameOrigin(first, u))
+		x, err := c.exchange(ctx, u, location, req, owner != nil && iri.SameOrigin(owner, u), iri.SameOrigin(first, u))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -58,7 +59,7 @@ func (req *Request) owner(first *url.URL) *url.URL {
 	case req.Validated == "":
 		return first
 	}
-	u, err := ParseLeniently(req.Validated)
+	u, err := iri.ParseLeniently(req.Validated)
 	if err != nil {
 		return nil
 	}

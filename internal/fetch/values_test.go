@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 )
@@ -138,7 +139,7 @@ func TestRedact(t *testing.T) {
 		"me:secret@a":            "a",
 		"":                       "",
 	} {
-		assert.Equal(t, want, Redact(in))
+		assert.Equal(t, want, iri.Redact(in))
 	}
 	c := new(Client)
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,22 +150,6 @@ func TestRedact(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// TestEscape checks that valid text stays, and that escapes mean the same bytes.
-func TestEscape(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                  "",
-		"/a-._~!$&'()*+,;=": "/a-._~!$&'()*+,;=",
-		"/%e9%E9%2f":        "/%e9%E9%2f",
-		"100%":              "100%25",
-		"%4%44%zz%%41":      "%254%44%25zz%25%41",
-		"a b\x00\x7f\xff":   "a%20b%00%7F%FF",
-		"[]|^\\\"<>`{}":     "[]%7C%5E%5C%22%3C%3E%60%7B%7D",
-	} {
-		assert.Equal(t, want, Escape(in))
-		assert.Equal(t, want, Escape(want))
-	}
 }
 
 func TestAreSameOrigin(t *testing.T) {
@@ -179,7 +164,7 @@ func TestAreSameOrigin(t *testing.T) {
 		{"http://a%zz/", "http://a%zz/", false},
 		{"http://a/?u=//b/", "http://b/?u=//a/", false},
 	} {
-		assert.Equal(t, test.want, AreSameOrigin(test.a, test.b), "%s %s", test.a, test.b)
+		assert.Equal(t, test.want, iri.AreSameOrigin(test.a, test.b), "%s %s", test.a, test.b)
 	}
 }
 

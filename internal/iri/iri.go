@@ -1,6 +1,7 @@
-// Package iri resolves references without changing how they are written. It does
-// not use net/url, which rewrites what it parses (%7E becomes ~): a rewritten URL
-// is another identity.
+// Package iri has what this module does with URLs and IRIs: it resolves references
+// without changing how they are written, and prepares, compares and redacts the URLs
+// of requests. References do not go through net/url, which rewrites what it parses
+// (%7E becomes ~): a rewritten URL is another identity.
 package iri
 
 import (
@@ -8,8 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // A Reference is a URI or IRI reference in its five components (RFC 3986 §3).
@@ -167,7 +166,7 @@ func removeDots(path string) string {
 // what a request must not contain, but leaves the host's name to net/http.
 func ForRequest(iri string) string {
 	r := Split(iri)
-	r.Path, r.Query = fetch.Escape(r.Path), fetch.Escape(r.Query)
+	r.Path, r.Query = Escape(r.Path), Escape(r.Query)
 	r.Fragment, r.HasFragment = "", false
 	return r.String()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// A Record is an entry as one line of JSON, which the command prints, and reads
+// A JSONEntry is an entry as one line of JSON, which the command prints, and reads
 // to publish or import. Only the id is required:
 //
 //	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
@@ -24,27 +24,27 @@ import (
 //	{"id": "https://example.org/0", "deleted": "2003-12-14T00:00:00Z"}
 //
 // Other members of a line are ignored.
-type Record struct {
-	Type       string            `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see Records
-	Feed       string            `json:"feed,omitempty"` // the URL of the feed that has the entry
-	ID         string            `json:"id"`
-	WeakID     bool              `json:"weak_id,omitempty"`   // the feed gives the entry no id: see feedhistory.Entry
-	Updated    string            `json:"updated,omitempty"`   // RFC 3339, or a date; if absent, see Publisher.Update
-	Published  string            `json:"published,omitempty"` // RFC 3339, or a date
-	Title      RecordText        `json:"title,omitzero"`
-	Summary    RecordText        `json:"summary,omitzero"`
-	Content    RecordText        `json:"content,omitzero"`
-	Links      []RecordLink      `json:"links,omitempty"`
-	Authors    []RecordAuthor    `json:"authors,omitempty"`
-	Categories []RecordCategory  `json:"categories,omitempty"`
-	Extensions []RecordExtension `json:"extensions,omitempty"`
-	Deleted    RecordDeletion    `json:"deleted,omitzero"` // the entry is no longer part of the feed
-	Raw        *RecordRaw        `json:"raw,omitempty"`
+type JSONEntry struct {
+	Type       string          `json:"type,omitempty"` // "entry" or absent; lines of other types are not entries: see JSONEntries
+	Feed       string          `json:"feed,omitempty"` // the URL of the feed that has the entry
+	ID         string          `json:"id"`
+	WeakID     bool            `json:"weak_id,omitempty"`   // the feed gives the entry no id: see feedhistory.Entry
+	Updated    string          `json:"updated,omitempty"`   // RFC 3339, or a date; if absent, see Publisher.Update
+	Published  string          `json:"published,omitempty"` // RFC 3339, or a date
+	Title      JSONText        `json:"title,omitzero"`
+	Summary    JSONText        `json:"summary,omitzero"`
+	Content    JSONText        `json:"content,omitzero"`
+	Links      []JSONLink      `json:"links,omitempty"`
+	Authors    []JSONAuthor    `json:"authors,omitempty"`
+	Categories []JSONCategory  `json:"categories,omitempty"`
+	Extensions []JSONExtension `json:"extensions,omitempty"`
+	Deleted    JSONDeletion    `json:"deleted,omitzero"` // the entry is no longer part of the feed
+	Raw        *JSONRaw        `json:"raw,omitempty"`
 }
 
-// A RecordText is a text with its type: text, html, xhtml or, for content, a
+// A JSONText is a text with its type: text, html, xhtml or, for content, a
 // media type. In JSON, a string means plain text.
-type RecordText struct {
+type JSONText struct {
 	Type   string `json:"type,omitempty"`
 	Body   string `json:"body,omitempty"`
 	Base64 []byte `json:"base64,omitempty"` // the body if it is not text
@@ -53,8 +53,8 @@ type RecordText struct {
 	Lang   string `json:"lang,omitempty"`
 }
 
-// A RecordLink is a link. Without a rel it is "alternate".
-type RecordLink struct {
+// A JSONLink is a link. Without a rel it is "alternate".
+type JSONLink struct {
 	Rel      string `json:"rel,omitempty"`
 	Href     string `json:"href"`
 	Type     string `json:"type,omitempty"`
@@ -63,23 +63,23 @@ type RecordLink struct {
 	Length   string `json:"length,omitempty"`
 }
 
-// A RecordAuthor is an author. In JSON, a string means the name.
-type RecordAuthor struct {
+// A JSONAuthor is an author. In JSON, a string means the name.
+type JSONAuthor struct {
 	Name  string `json:"name"`
 	URI   string `json:"uri,omitempty"`
 	Email string `json:"email,omitempty"`
 }
 
-// A RecordCategory is a category. In JSON, a string means the term.
-type RecordCategory struct {
+// A JSONCategory is a category. In JSON, a string means the term.
+type JSONCategory struct {
 	Term   string `json:"term"`
 	Scheme string `json:"scheme,omitempty"`
 	Label  string `json:"label,omitempty"`
 }
 
-// A RecordDeletion says whether and when an entry was deleted. In JSON, true
+// A JSONDeletion says whether and when an entry was deleted. In JSON, true
 // means an unknown time; false and null mean that it was not deleted.
-type RecordDeletion struct {
+type JSONDeletion struct {
 	Deleted bool
 	When    time.Time // zero if the time is unknown
 }
@@ -93,17 +93,17 @@ func short(data []byte, s *string, object any) error {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *RecordText) UnmarshalJSON(data []byte) error {
-	type plain RecordText
+func (t *JSONText) UnmarshalJSON(data []byte) error {
+	type plain JSONText
 	return short(data, &t.Body, (*plain)(t))
 }
 
 // MarshalJSON implements json.Marshaler.
-func (t RecordText) MarshalJSON() ([]byte, error) {
+func (t JSONText) MarshalJSON() ([]byte, error) {
 	if (t.Type == "" || t.Type == feedhistory.TextPlain) && t.Src+t.Base+t.Lang == "" && len(t.Base64) == 0 {
 		return unescaped(t.Body)
 	}
-	type plain RecordText
+	type plain JSONText
 	return unescaped(plain(t))
 }
 
@@ -118,24 +118,24 @@ func unescaped(v any) ([]byte, error) {
 }
 
 // IsZero reports whether there is no text.
-func (t RecordText) IsZero() bool {
+func (t JSONText) IsZero() bool {
 	return t.Type+t.Body+t.Src+t.Base+t.Lang == "" && len(t.Base64) == 0
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (a *RecordAuthor) UnmarshalJSON(data []byte) error {
-	type plain RecordAuthor
+func (a *JSONAuthor) UnmarshalJSON(data []byte) error {
+	type plain JSONAuthor
 	return short(data, &a.Name, (*plain)(a))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *RecordCategory) UnmarshalJSON(data []byte) error {
-	type plain RecordCategory
+func (c *JSONCategory) UnmarshalJSON(data []byte) error {
+	type plain JSONCategory
 	return short(data, &c.Term, (*plain)(c))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (d *RecordDeletion) UnmarshalJSON(data []byte) error {
+func (d *JSONDeletion) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, &d.Deleted)
 	}
@@ -144,18 +144,18 @@ func (d *RecordDeletion) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (d RecordDeletion) MarshalJSON() ([]byte, error) {
+func (d JSONDeletion) MarshalJSON() ([]byte, error) {
 	if d.When.IsZero() {
 		return json.Marshal(d.Deleted)
 	}
 	return json.Marshal(d.When)
 }
 
-// Records reads entries from lines of JSON. It skips lines of other types, such
+// JSONEntries reads entries from lines of JSON. It skips lines of other types, such
 // as those about feeds that the command exports. An error, which says in which
 // line it occurred, ends the sequence.
-func Records(r io.Reader) iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
+func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
+	return func(yield func(*JSONEntry, error) bool) {
 		lines, seen := bufio.NewScanner(r), map[string]int{}
 		lines.Buffer(nil, maxDocument)
 		n := 1
@@ -164,19 +164,19 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 			if len(line) == 0 {
 				continue
 			}
-			record, err := readRecord(line)
-			if err == nil && record == nil {
+			entry, err := readJSONEntry(line)
+			if err == nil && entry == nil {
 				continue
 			}
-			if err == nil && seen[record.ID] > 0 {
-				err = fmt.Errorf("the id %s is already in line %d", record.ID, seen[record.ID])
+			if err == nil && seen[entry.ID] > 0 {
+				err = fmt.Errorf("the id %s is already in line %d", entry.ID, seen[entry.ID])
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("line %d: %w", n, err))
 				return
 			}
-			seen[record.ID] = n
-			if !yield(record, nil) {
+			seen[entry.ID] = n
+			if !yield(entry, nil) {
 				return
 			}
 		}
@@ -186,46 +186,46 @@ func Records(r io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
-// readRecord reads a line; nil if the line is not an entry.
-func readRecord(line []byte) (*Record, error) {
-	record := new(Record)
-	err := json.Unmarshal(line, record)
+// readJSONEntry reads a line; nil if the line is not an entry.
+func readJSONEntry(line []byte) (*JSONEntry, error) {
+	entry := new(JSONEntry)
+	err := json.Unmarshal(line, entry)
 	switch {
 	case err != nil && isOther(line):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("not an entry in JSON: %w", err)
-	case !record.isEntry():
+	case !entry.isEntry():
 		return nil, nil
-	case record.ID == "":
+	case entry.ID == "":
 		return nil, errors.New("the entry has no id")
 	}
-	return record, nil
+	return entry, nil
 }
 
 // isOther reports whether a line is of another type, so that its members may
-// not have the form that they have in a Record.
+// not have the form that they have in a JSONEntry.
 func isOther(line []byte) bool {
 	var other struct {
 		Type string `json:"type"`
 	}
-	return json.Unmarshal(line, &other) == nil && !(&Record{Type: other.Type}).isEntry()
+	return json.Unmarshal(line, &other) == nil && !(&JSONEntry{Type: other.Type}).isEntry()
 }
 
-func (r *Record) isEntry() bool { return r.Type == "" || r.Type == "entry" }
+func (r *JSONEntry) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 
-// Entry returns the entry that the record describes. If it has no update time,
+// Entry returns the entry that r describes. If it has no update time,
 // it gets its publication time or else the epoch, so that Publisher.Update
 // knows that it has none.
-func (r *Record) Entry() (*feedhistory.Entry, error) {
+func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 	d := feedhistory.Draft{
 		ID: r.ID, Title: r.Title.text(), Summary: r.Summary.text(), Content: r.Content.text(),
 	}
 	var err error
-	if d.Published, err = recordTime("published", r.Published); err != nil {
+	if d.Published, err = jsonTime("published", r.Published); err != nil {
 		return nil, err
 	}
-	if d.Updated, err = recordTime("updated", r.Updated); err != nil {
+	if d.Updated, err = jsonTime("updated", r.Updated); err != nil {
 		return nil, err
 	}
 	if d.Updated.IsZero() {
@@ -258,15 +258,15 @@ func (r *Record) Entry() (*feedhistory.Entry, error) {
 
 var epoch = time.Unix(0, 0).UTC()
 
-func (t RecordText) text() feedhistory.Text {
+func (t JSONText) text() feedhistory.Text {
 	if t.Body == "" && len(t.Base64) > 0 {
 		t.Body = string(t.Base64)
 	}
 	return feedhistory.Text{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
 }
 
-// recordTime reads a time: RFC 3339, or a date, which means midnight UTC.
-func recordTime(what, value string) (t time.Time, err error) {
+// jsonTime reads a time: RFC 3339, or a date, which means midnight UTC.
+func jsonTime(what, value string) (t time.Time, err error) {
 	if value == "" {
 		return t, nil
 	}

@@ -15,60 +15,60 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// NewRecord returns the Record of an entry. Record.Entry turns it back into an
+// NewJSONEntry returns the Record of an entry. JSONEntry.Entry turns it back into an
 // equal entry. Times are in UTC, with the fraction of a second that the entry
 // gives.
-func NewRecord(e *feedhistory.Entry) *Record {
+func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {
 	d := e.Draft()
-	r := &Record{
-		ID: d.ID, WeakID: e.WeakID, Updated: recordTimeText(d.Updated), Published: recordTimeText(d.Published),
-		Title: recordText(d.Title), Summary: recordText(d.Summary), Content: recordText(d.Content),
+	r := &JSONEntry{
+		ID: d.ID, WeakID: e.WeakID, Updated: jsonTimeText(d.Updated), Published: jsonTimeText(d.Published),
+		Title: jsonText(d.Title), Summary: jsonText(d.Summary), Content: jsonText(d.Content),
 	}
 	for _, l := range d.Links {
-		r.Links = append(r.Links, RecordLink(l))
+		r.Links = append(r.Links, JSONLink(l))
 	}
 	for _, a := range d.Authors {
-		r.Authors = append(r.Authors, RecordAuthor(a))
+		r.Authors = append(r.Authors, JSONAuthor(a))
 	}
 	for _, c := range d.Categories {
-		r.Categories = append(r.Categories, RecordCategory(c))
+		r.Categories = append(r.Categories, JSONCategory(c))
 	}
 	for _, x := range d.Extensions {
-		r.Extensions = append(r.Extensions, recordExtension(x))
+		r.Extensions = append(r.Extensions, jsonExtension(x))
 	}
 	return r
 }
 
-// recordTimeText returns a time as text; "" for one that RFC 3339 cannot
+// jsonTimeText returns a time as text; "" for one that RFC 3339 cannot
 // express.
-func recordTimeText(t time.Time) string {
+func jsonTimeText(t time.Time) string {
 	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""
 	}
 	return t.Format(time.RFC3339Nano)
 }
 
-func recordText(t feedhistory.Text) RecordText {
-	r := RecordText{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
+func jsonText(t feedhistory.Text) JSONText {
+	r := JSONText{Type: t.Type, Body: t.Body, Src: t.Src, Base: t.Base, Lang: t.Lang}
 	if !utf8.ValidString(t.Body) {
 		r.Body, r.Base64 = "", []byte(t.Body)
 	}
 	return r
 }
 
-// A RecordRaw is an entry as it was published. feedhistory.ReadEntry makes the
+// A JSONRaw is an entry as it was published. feedhistory.ReadEntry makes the
 // same entry from it.
-type RecordRaw struct {
+type JSONRaw struct {
 	Format feedhistory.Format `json:"format"`
 	Data   string             `json:"data"`             // an XML element with all its namespaces, or a JSON object
 	Base   string             `json:"base,omitempty"`   // the base of references in JSON
 	Digest string             `json:"digest,omitempty"` // the digest of the entry in its document: feedhistory.Entry.Digest
 }
 
-// NewRaw returns an entry as it was published, with its feed's authors if it
+// NewJSONRaw returns an entry as it was published, with its feed's authors if it
 // has none.
-func NewRaw(e *feedhistory.Entry) *RecordRaw {
-	raw := &RecordRaw{Digest: e.Digest(), Format: feedhistory.Atom}
+func NewJSONRaw(e *feedhistory.Entry) *JSONRaw {
+	raw := &JSONRaw{Digest: e.Digest(), Format: feedhistory.Atom}
 	if e.Source != nil {
 		raw.Format, raw.Base = e.Source.Format, e.Source.URL
 	}
@@ -78,10 +78,10 @@ func NewRaw(e *feedhistory.Entry) *RecordRaw {
 	return raw
 }
 
-// A RecordExtension is an element of another vocabulary, such as iTunes or
+// A JSONExtension is an element of another vocabulary, such as iTunes or
 // Media RSS. An element with child elements, or with attributes in a namespace,
 // is in XML only.
-type RecordExtension struct {
+type JSONExtension struct {
 	Name  string            `json:"name"`            // the name with the vocabulary's usual prefix: "itunes:duration"
 	Space string            `json:"space,omitempty"` // the namespace of the vocabulary
 	Value string            `json:"value,omitempty"`
@@ -108,13 +108,13 @@ var usualPrefixes = map[string]string{
 	"http://backend.userland.com/creativeCommonsRssModule": "creativeCommons",
 }
 
-// recordExtension describes an element.
-func recordExtension(element string) RecordExtension {
+// jsonExtension describes an element.
+func jsonExtension(element string) JSONExtension {
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) {
-		return RecordExtension{XML: element}
+		return JSONExtension{XML: element}
 	}
-	x := RecordExtension{Name: s.Local(), Space: s.Space()}
+	x := JSONExtension{Name: s.Local(), Space: s.Space()}
 	if prefix := cmp.Or(usualPrefixes[x.Space], s.Prefix()); prefix != "" {
 		x.Name = prefix + ":" + s.Local()
 	}
@@ -135,7 +135,7 @@ func recordExtension(element string) RecordExtension {
 }
 
 // element returns the element with its namespace declarations.
-func (x RecordExtension) element() (string, error) {
+func (x JSONExtension) element() (string, error) {
 	if x.XML != "" {
 		return x.XML, nil
 	}

@@ -1,0 +1,99 @@
+package iri
+
+import (
+	"net/url"
+	"strings"
+)
+
+// ParseLeniently parses a reference whose path and query may have characters that should
+// be escaped. net/url refuses some of these; others make it rewrite the whole path, so
+// that %2F becomes a slash. The result has no fragment.
+func ParseLeniently(ref string) (*url.URL, error) {
+	ref, _, _ = strings.Cut(ref, "#")
+	path := 0
+	if i := strings.Index(ref, "//"); i >= 0 && !strings.ContainsAny(ref[:i], "/?") {
+		if path = len(ref); strings.ContainsAny(ref[i+2:], "/?") {
+			path = i + 2 + strings.IndexAny(ref[i+2:], "/?")
+		}
+	}
+	return url.Parse(ref[:path] + Escape(ref[path:]))
+}
+
+// Escape makes the path or query of a URL fit for a request: it escapes a percent sign that
+// begins no escape, and every other byte that RFC 3986 does not allow there. It leaves
+// square brackets unchanged, as browsers do, and everything that is valid.
+func Escape(s string) string {
+	i := 0
+	for i < len(s) && sendable(s, i) {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	const hex = "0123456789ABCDEF"
+	b := append(make([]byte, 0, len(s)+16), s[:i]...)
+	for ; i < len(s); i++ {
+		if c := s[i]; sendable(s, i) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}
+
+// sendable reports whether the byte at i may be sent unescaped.
+func sendable(s string, i int) bool {
+	switch c := s[i]; c {
+	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
+		return false
+	case '%':
+		return i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])
+	default:
+		return ' ' < c && c < 0x7f
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// SameOrigin reports whether two URLs agree in scheme, host and port.
+func SameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && Port(a) == Port(b)
+}
+
+// AreSameOrigin does the same for URLs as text. An invalid URL has no origin.
+func AreSameOrigin(a, b string) bool {
+	ua, errA := ParseLeniently(a)
+	ub, errB := ParseLeniently(b)
+	return errA == nil && errB == nil && SameOrigin(ua, ub)
+}
+
+// Port returns the port of a URL, which may be the scheme's default.
+func Port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	default:
+		return "80"
+	}
+}
+
+// Redact removes userinfo from a URL, which may be invalid.
+func Redact(rawURL string) string {
+	start := strings.Index(rawURL, "//") + 2
+	if start == 1 {
+		start = 0
+	}
+	end := len(rawURL)
+	if i := strings.IndexAny(rawURL[start:], "/?#"); i >= 0 {
+		end = start + i
+	}
+	if at := strings.LastIndexByte(rawURL[start:end], '@'); at >= 0 {
+		return rawURL[:start] + rawURL[start+at+1:]
+	}
+	return rawURL
+}
