@@ -58,6 +58,9 @@ func history(t *testing.T, args ...string) (base string, says *lockedBuffer, end
 		return found != nil || len(status) > 0
 	}, 20*time.Second, 10*time.Millisecond)
 	require.NotEmpty(t, base, says)
+	resp, err := http.Get(base) // which is answered when all has been said
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
 	return base, says, func() int {
 		cancel()
 		return <-status
