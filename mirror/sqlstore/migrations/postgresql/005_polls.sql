@@ -22,3 +22,6 @@ ALTER TABLE feeds DROP COLUMN version;
 ALTER TABLE feeds DROP COLUMN polled;
 ALTER TABLE feeds DROP COLUMN next;
 ALTER TABLE feeds DROP COLUMN gone;
+
+-- The feeds in the order of their URLs. An index takes 2,704 bytes at most.
+CREATE INDEX feeds_by_url ON feeds (left(coalesce(long_url, url), 500));
