@@ -32,6 +32,10 @@ type Feed struct {
 	// An alias permanently redirects there, is no longer due, and keeps its entries.
 	Alias string `json:"alias,omitempty"`
 
+	// Private says whether only those who have its credentials may read the feed.
+	// A Mirror keeps what the Store has: whoever subscribes sets it.
+	Private bool `json:"private,omitempty"`
+
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
 	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read

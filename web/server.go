@@ -35,7 +35,9 @@ type Server struct {
 
 	// Private makes reading need the Token, too. Feed readers send it as the
 	// password, with any user name (HTTP Basic authentication). Without a
-	// Token, a Private server answers nobody.
+	// Token, a Private server answers nobody. If Private is not set, give the
+	// server a Store that leaves out the feeds whose mirror.Feed.Private is set:
+	// it shows all that its Store has.
 	Private bool
 
 	// Names are additional host names of the server. It answers only requests

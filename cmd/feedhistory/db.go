@@ -73,8 +73,22 @@ func (d *database) isPostgres() bool { return postgres.IsURL(d.DB) }
 type openStore struct {
 	*sqlstore.Store
 	db   *sql.DB
+	keys *keyring    // the private feeds; nil if the store is only read
 	file string      // that was opened on the assumption that nobody writes to it; "" if none was
 	info os.FileInfo // of that file
+}
+
+// Commit implements mirror.Store. It marks private feeds, so that history servers on
+// other machines, which do not have the credentials, do not show them.
+func (s *openStore) Commit(ctx context.Context, c *mirror.Change) error {
+	if s.keys != nil {
+		private, err := s.keys.private()
+		if err != nil {
+			return err
+		}
+		c.Feed.Private = c.Feed.Private || private[c.Feed.URL] != nil
+	}
+	return s.Store.Commit(ctx, c)
 }
 
 // Close closes the database. It returns an error if somebody wrote to a file that
@@ -231,8 +245,16 @@ func (d *database) connect(ctx context.Context) (*openStore, error) {
 			return nil, d.failure(err)
 		}
 	}
+	keys, err := d.keyring()
+	if err != nil {
+		return nil, err
+	}
 	store, err := d.openStore(ctx, driver, source, dialect, sqlstore.Open)
-	return store, d.failure(err)
+	if err != nil {
+		return nil, d.failure(err)
+	}
+	store.keys = keys
+	return store, nil
 }
 
 // checkFile refuses a file of another program.

@@ -132,6 +132,7 @@ func TestImportToPostgreSQLAndBack(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	}
 	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data")) // which is not there
 	dbs := []string{filepath.Join(dir, "a.db"), server.Database(t), filepath.Join(dir, "b.db")}
 	fullStore(t, dbs[0])
 	all, lines := contentsOf(t, dbs[0]), done(t, "", "export", "--raw", "--db", dbs[0])

@@ -108,8 +108,12 @@ func (k *keyring) set(changes map[string]http.Header) error {
 	return k.read()
 }
 
-// writePrivate makes a file that only its owner can read, in one step.
+// writePrivate makes a file that only its owner can read, in one step, and its
+// directory.
 func writePrivate(name string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
 	part := name + "." + rand.Text()[:8]
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

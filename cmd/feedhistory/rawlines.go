@@ -143,7 +143,7 @@ func firstOf(errs ...error) error {
 func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], private map[string]http.Header) error {
 	for f, err := range feeds {
 		if err == nil {
-			err = exportRawFeed(ctx, w, store, f, private[f.URL] != nil)
+			err = exportRawFeed(ctx, w, store, f, f.Private || private[f.URL] != nil)
 		}
 		if err != nil {
 			return err

@@ -66,11 +66,11 @@ func (c *serveCommand) serveHistory(w *world) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
-	m := &mirror.Mirror{Store: store.Store, Client: w.client(w.Stderr)}
+	m := &mirror.Mirror{Store: store, Client: w.client(w.Stderr)}
 	if c.Private {
 		m.ClientFor = keys.clientFor(m.Client)
 	} else {
-		m.Store = &publicStore{store.Store, store.Store, keys}
+		m.Store = &publicStore{store, store, keys}
 	}
 	server := &web.Server{
 		Store: m.Store, Mirror: m, Base: cmp.Or(c.Base, site), Token: c.Token, Private: c.Private, Names: c.Name, Output: output, Logger: log,

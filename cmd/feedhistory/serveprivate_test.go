@@ -85,6 +85,14 @@ func TestServePrivate(t *testing.T) {
 	hidden()
 	require.Equal(t, exitOK, end(), says)
 
+	// A server on another machine has the database, and not the credentials.
+	require.NoError(t, os.Rename(db+".credentials", db+".elsewhere"))
+	base, says, end = history(t, args...)
+	hidden()
+	require.Equal(t, exitOK, end(), says)
+	require.Contains(t, done(t, "", "export", "--raw", "--db", db), `"private":true,"state"`)
+	require.NoError(t, os.Rename(db+".elsewhere", db+".credentials"))
+
 	base, says, end = history(t, append(args, "--private")...)
 	token := tokenLine.FindStringSubmatch(says.String())
 	require.NotNil(t, token, says)

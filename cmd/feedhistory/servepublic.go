@@ -24,37 +24,41 @@ type publicStore struct {
 	keys *keyring
 }
 
-// hides reports whether a feed is private. Where that cannot be found out, it is.
-func (s *publicStore) hides(feed string) bool {
+// isPrivate reports whether a feed is marked as private, or has credentials here.
+// Where that cannot be found out, it is.
+func (s *publicStore) isPrivate(f *mirror.Feed) bool {
 	private, err := s.keys.private()
-	_, ok := private[feed]
-	return ok || err != nil
+	return f.Private || err != nil || private[f.URL] != nil
+}
+
+// hides reports whether a feed is private. Where that cannot be found out, it is.
+func (s *publicStore) hides(ctx context.Context, feed string) bool {
+	f, err := s.Indexer.Feed(ctx, feed)
+	if errors.Is(err, mirror.ErrNotFound) {
+		f, err = &mirror.Feed{URL: feed}, nil
+	}
+	return err != nil || s.isPrivate(f)
 }
 
 // Feed implements mirror.Store.
 func (s *publicStore) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
-	if s.hides(url) {
+	f, err := s.Indexer.Feed(ctx, url)
+	if err == nil && s.isPrivate(f) {
 		return nil, mirror.ErrNotFound
 	}
-	return s.Indexer.Feed(ctx, url)
+	return f, err
 }
 
 // Feeds implements mirror.Store.
 func (s *publicStore) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror.Feed, error] {
-	private, err := s.keys.private()
-	if err != nil {
-		return failing[*mirror.Feed](err)
-	}
 	limit := q.Limit
-	if q.Limit > 0 {
-		q.Limit += len(private)
-	}
-	return visible(s.Indexer.Feeds(ctx, q), limit, func(f *mirror.Feed) bool { return private[f.URL] == nil })
+	q.Limit = 0 // the number of hidden feeds is not known
+	return visible(s.Indexer.Feeds(ctx, q), limit, func(f *mirror.Feed) bool { return !s.isPrivate(f) })
 }
 
 // Records implements mirror.Store.
 func (s *publicStore) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
-	if s.hides(feed) {
+	if s.hides(ctx, feed) {
 		return map[string]*mirror.Record{}, nil
 	}
 	return s.Indexer.Records(ctx, feed, ids)
@@ -62,7 +66,7 @@ func (s *publicStore) Records(ctx context.Context, feed string, ids []string) (m
 
 // Document implements mirror.Store.
 func (s *publicStore) Document(ctx context.Context, feed, url string) (*mirror.Document, error) {
-	if s.hides(feed) {
+	if s.hides(ctx, feed) {
 		return nil, mirror.ErrNotFound
 	}
 	return s.Indexer.Document(ctx, feed, url)
@@ -70,7 +74,7 @@ func (s *publicStore) Document(ctx context.Context, feed, url string) (*mirror.D
 
 // Documents implements mirror.Store.
 func (s *publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
-	if s.hides(feed) {
+	if s.hides(ctx, feed) {
 		return nothing[*mirror.Document]
 	}
 	return s.Indexer.Documents(ctx, feed)
@@ -78,7 +82,7 @@ func (s *publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*mir
 
 // Versions implements mirror.Store.
 func (s *publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
-	if s.hides(feed) {
+	if s.hides(ctx, feed) {
 		return nothing[*mirror.Version]
 	}
 	return s.Indexer.Versions(ctx, feed, id)
@@ -86,23 +90,27 @@ func (s *publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*
 
 // Entries implements mirror.Store.
 func (s *publicStore) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	private, err := s.keys.private()
-	switch {
-	case err != nil:
-		return failing[*mirror.Record](err)
-	case private[q.Feed] != nil:
-		return nothing[*mirror.Record]
-	case q.Feed != "" || len(private) == 0:
+	if q.Feed != "" {
+		if s.hides(ctx, q.Feed) {
+			return nothing[*mirror.Record]
+		}
 		return s.Indexer.Entries(ctx, q)
 	}
-	limit := q.Limit
-	q.Limit = 0 // how many are left out is not known
-	return visible(s.Indexer.Entries(ctx, q), limit, func(r *mirror.Record) bool { return private[r.Feed] == nil })
+	limit, hidden := q.Limit, map[string]bool{}
+	q.Limit = 0 // the number of hidden entries is not known
+	return visible(s.Indexer.Entries(ctx, q), limit, func(r *mirror.Record) bool {
+		hides, ok := hidden[r.Feed]
+		if !ok {
+			hides = s.hides(ctx, r.Feed)
+			hidden[r.Feed] = hides
+		}
+		return !hides
+	})
 }
 
 // Months implements mirror.Calendar.
 func (s *publicStore) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
-	if s.hides(q.Feed) {
+	if s.hides(ctx, q.Feed) {
 		return nil, nil
 	}
 	return s.Calendar.Months(ctx, q)
@@ -110,7 +118,7 @@ func (s *publicStore) Months(ctx context.Context, q mirror.Query) ([]mirror.Mont
 
 // Commit implements mirror.Store: a feed that is not shown cannot be added again.
 func (s *publicStore) Commit(ctx context.Context, c *mirror.Change) error {
-	if s.hides(c.Feed.URL) {
+	if s.isPrivate(c.Feed) {
 		return mirror.ErrConflict
 	}
 	return s.Indexer.Commit(ctx, c)
@@ -118,20 +126,13 @@ func (s *publicStore) Commit(ctx context.Context, c *mirror.Change) error {
 
 // Remove implements mirror.Store.
 func (s *publicStore) Remove(ctx context.Context, url string) error {
-	if s.hides(url) {
+	if s.hides(ctx, url) {
 		return mirror.ErrNotFound
 	}
 	return s.Indexer.Remove(ctx, url)
 }
 
 func nothing[T any](func(T, error) bool) {}
-
-func failing[T any](err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		yield(none, err)
-	}
-}
 
 // visible yields what may be seen of a sequence, up to a limit; zero: all.
 func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) bool) iter.Seq2[T, error] {
