@@ -37,6 +37,7 @@ type StatusError struct {
 	Gone bool
 }
 
+// Error names the URL and the status.
 func (e *StatusError) Error() string { return (*fetch.StatusError)(e).Error() }
 
 // IsStatus reports whether err is a StatusError with one of the statuses.
@@ -53,6 +54,7 @@ type RefusedError struct {
 	Err  error  // details; may be nil
 }
 
+// Error names the URL and why it was refused.
 func (e *RefusedError) Error() string { return (*fetch.RefusedError)(e).Error() }
 
 // Unwrap returns Err.
@@ -80,6 +82,7 @@ type LimitError struct {
 	Max   int64  // the limit
 }
 
+// Error names the URL and the limit.
 func (e *LimitError) Error() string { return (*fetch.LimitError)(e).Error() }
 
 // A TimeoutError reports a step of a request that took longer than Timeouts
@@ -90,6 +93,7 @@ type TimeoutError struct {
 	Max  time.Duration // the time allowed
 }
 
+// Error names the URL and what took too long.
 func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() }
 
 // Timeout returns true, as [net.Error] asks.
@@ -101,6 +105,7 @@ type TruncatedError struct {
 	Err error // io.ErrUnexpectedEOF, a reset, a malformed chunk…
 }
 
+// Error names the URL and says that the body is not complete.
 func (e *TruncatedError) Error() string { return (*fetch.TruncatedError)(e).Error() }
 
 // Unwrap returns Err.
@@ -113,6 +118,7 @@ type EncodingError struct {
 	Err      error  // what is corrupt; nil if the encoding is unknown or combined with another
 }
 
+// Error names the URL and the encoding.
 func (e *EncodingError) Error() string { return (*fetch.EncodingError)(e).Error() }
 
 // Unwrap returns Err.
@@ -134,6 +140,7 @@ type NotFeedError struct {
 	Err *ParseError // in detail; its Reason is ReasonNotFeed
 }
 
+// Error is that of Err.
 func (e *NotFeedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

@@ -185,7 +185,7 @@ func with(base string, params ...string) string {
 	return path + "?" + strings.Join(kept, "&")
 }
 
-// beside returns the URL of a reference, with the query of its base.
+// beside resolves a reference, and gives it the query of its base.
 func beside(base, ref string) string {
 	b, err := url.Parse(base)
 	if err != nil {

@@ -148,6 +148,7 @@ type URLError struct {
 	Err error
 }
 
+// Error quotes the address and says why.
 func (e *URLError) Error() string { return fmt.Sprintf("%q: %v", e.URL, e.Err) }
 
 // Unwrap returns the reason.

@@ -168,6 +168,7 @@ type UnreadableError struct {
 	Err error
 }
 
+// Error names the feed and what could not be read.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("what the feed %s shows could not be read: %v", e.URL, e.Err)
 }

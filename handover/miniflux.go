@@ -86,6 +86,7 @@ type ReaderError struct {
 	RetryAfter time.Duration // how long the reader asks to be left alone; zero if it does not say
 }
 
+// Error names the URL, and has what the reader answered.
 func (e *ReaderError) Error() string {
 	text := fmt.Sprintf("%s: %d %s", e.URL, e.Status, http.StatusText(e.Status))
 	switch {

@@ -49,7 +49,7 @@ type Source struct {
 // Merge merges the documents of a source into a feed, and adds the feed to the
 // Store if it is not there yet. Each document is committed as it comes. Until
 // the last one is committed, a gap says that there may be more, so the verdict
-// is Partial whatever cuts the source short.
+// is Partial if anything cuts the source short.
 //
 // A *Gap among the errors is noted. Any other error ends Merge and is returned;
 // the feed's Mark is then the one of the last document. After a Merge without

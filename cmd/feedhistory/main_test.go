@@ -78,8 +78,8 @@ func scripts(newDB func() string) testscript.Params {
 }
 
 // serve DIR serves a directory on a loopback address, which it puts into the
-// environment as URL. In the files, {{URL}} is replaced by that address. Beside a
-// path there may be files that change the answer:
+// environment as URL. In the files, {{URL}} is replaced by that address. Next to
+// a path there may be files that change the answer:
 //
 //	PATH.status    the status to answer with
 //	PATH.wait      the Retry-After to answer with
