@@ -34,13 +34,13 @@ func (s *Store) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror
 				url = after.URL
 			}
 			url = escaped(url)
-			ask := ask(selectFeeds+" AND coalesce(long_url, url) > ?", url)
+			order := "coalesce(long_url, url)"
+			ask := ask(selectFeeds+" AND "+order+" > ?", url)
 			if s.dollars { // whose index has only the beginnings of URLs
-				ask.add(" AND "+beginning("coalesce(long_url, url)")+" >= "+beginning("?::text"), url)
-				ask.add(" ORDER BY " + beginning("coalesce(long_url, url)") + ", coalesce(long_url, url)")
-				return ask, nil
+				ask.add(" AND "+beginning(order)+" >= "+beginning("?::text"), url)
+				order = beginning(order) + ", " + order
 			}
-			ask.add(" ORDER BY coalesce(long_url, url)")
+			ask.add(" ORDER BY " + order)
 			return ask, nil
 		case q.After != "":
 			return nil, errors.New("a FeedQuery cannot have both Due and After")
