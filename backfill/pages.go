@@ -75,7 +75,7 @@ func (p platform) pageURL(s *series) string {
 		}
 		return with(s.doc.URL, params...)
 	}
-	return beside(s.doc.URL, fill(p.Page))
+	return resolveWithQuery(s.doc.URL, fill(p.Page))
 }
 
 // errNothing says that a server sends pages without end.

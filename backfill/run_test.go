@@ -300,8 +300,8 @@ func TestWith(t *testing.T) {
 		{with("http://x/?feed=rss2&paged=1#top", "paged", "2"), "http://x/?feed=rss2&paged=2"},
 		{with("http://x/?a=%7E&b", "order", "ASC", "orderby", "modified ID"), "http://x/?a=%7E&b&order=ASC&orderby=modified+ID"},
 		{with("http://x/?start-index=5", "start-index", ""), "http://x/"},
-		{beside("http://x/rss", "page/2/rss"), "http://x/page/2/rss"},
-		{beside("http://x/rss/?a=1", "2/"), "http://x/rss/2/?a=1"},
+		{resolveWithQuery("http://x/rss", "page/2/rss"), "http://x/page/2/rss"},
+		{resolveWithQuery("http://x/rss/?a=1", "2/"), "http://x/rss/2/?a=1"},
 	} {
 		require.Equal(t, test[1], test[0])
 	}

@@ -185,8 +185,8 @@ func with(base string, params ...string) string {
 	return path + "?" + strings.Join(kept, "&")
 }
 
-// beside resolves a reference, and gives it the query of its base.
-func beside(base, ref string) string {
+// resolveWithQuery resolves a reference, and gives it the query of its base.
+func resolveWithQuery(base, ref string) string {
 	b, err := url.Parse(base)
 	if err != nil {
 		return base

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a server does that only those may read who show the token.
+// How a server protects reading, if Private is set.
 
 // isOpen reports whether a request is for what everybody may read on any server:
 // the form for the token, and what that is shown with.
