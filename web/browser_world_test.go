@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	devtools "github.com/chromedp/cdproto/page"
@@ -119,22 +121,34 @@ func (b *tab) text(selector string) string {
 // evaluate returns the value of an expression.
 func evaluate[T any](b *tab, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	require.NoError(b.t, err, expression)
-	return v
+	return read(b, chromedp.Evaluate[T](expression))
 }
 
 // source returns the page's markup as it is without scripts.
 func (b *tab) source() string {
 	b.t.Helper()
+	return read(b, chromedp.OuterHTML(chromedp.CSS("html")))
+}
+
+// read reads something from the page. What goes away while it is read, because the page
+// is loaded again, is read once more from the new one.
+func read[T any](b *tab, action chromedp.Action[T]) T {
+	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
 	defer cancel()
-	markup, err := chromedp.Run(ctx, chromedp.OuterHTML(chromedp.CSS("html")))
-	require.NoError(b.t, err)
-	return markup
+	for {
+		v, err := chromedp.Run(ctx, action)
+		if gone, ok := errors.AsType[*cdproto.Error](err); ok && gone.Code == serverError && ctx.Err() == nil {
+			continue
+		}
+		require.NoError(b.t, err)
+		return v
+	}
 }
+
+// serverError is the code of the protocol's errors that are not about the request
+// (JSON-RPC 2.0 §5.1).
+const serverError = -32000
 
 // script switches JavaScript off or on.
 func (b *tab) script(on bool) {

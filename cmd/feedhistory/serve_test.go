@@ -1,7 +1,9 @@
 package main
 
 import (
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,10 +14,19 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: listen")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Setenv("ADDR", l.Addr().String())
-	ts.Check(l.Close())
+	ts.Setenv("ADDR", freeAddress())
+}
+
+// freeAddress returns an address that nobody listens on. Its port is below those that
+// systems give to whoever asks for any: another test cannot be given it meanwhile.
+func freeAddress() string {
+	for range 1000 {
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10_000+rand.IntN(20_000)))
+		if err == nil && l.Close() == nil {
+			return l.Addr().String()
+		}
+	}
+	panic("no port is free")
 }
 
 // reach ADDRESS waits until somebody listens there.

@@ -62,7 +62,7 @@ func TestServePrivate(t *testing.T) {
 	t.Setenv("FEEDHISTORY_ALLOW_PRIVATE", "true")
 	feed := secretFeeds(t) + "/feed.atom"
 	db := filepath.Join(t.TempDir(), "feeds.db")
-	address := freeAddress(t)
+	address := freeAddress()
 	args := []string{"--db", db, "--listen", address, "--base", "http://" + address + "/"}
 	name := "feeds/" + web.ShortName(feed)
 

@@ -53,12 +53,12 @@ func newVerbWorld(t *testing.T) *verbWorld {
 	_, publisher, stop := site.Start()
 	t.Cleanup(stop)
 	w := &verbWorld{
-		t: t, dir: dir, db: filepath.Join(dir, "feeds.db"), publisher: publisher, listen: freeAddress(t),
+		t: t, dir: dir, db: filepath.Join(dir, "feeds.db"), publisher: publisher, listen: freeAddress(),
 		reader: new(readertest.Miniflux).Serve(t), harvests: map[string]string{},
 	}
 	w.reader.Subscribe(publisher + site.Archived)
 	for protocol, lines := range produced {
-		at := freeAddress(t)
+		at := freeAddress()
 		end := w.start(verbRun{verb: "produce", stdin: lines, lasts: true, args: []string{"--protocol", protocol, "--listen", at}}, at)
 		t.Cleanup(func() { end() })
 		w.harvests[protocol] = "http://" + at + "/"
@@ -72,13 +72,6 @@ var produced = map[string]string{
 	atomPMH:         `{"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://example.org/1", "type": "text/html"}]}`,
 	dataReplication: `{"id": "1", "operation": "PUT", "type": "text/plain", "body": "one"}`,
 	modifiedRange:   `{"id": "urn:1", "title": "One", "updated": "2026-03-01T12:00:00Z"}`,
-}
-
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // runs are runs of all verbs, each of which finds what those before it have left.
