@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
@@ -88,8 +88,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // proxy, over HTTP and loopback.
 func startCrowd(t testing.TB) (c *crowd, proxy string) {
 	c = &crowd{}
-	s := httptest.NewServer(c)
-	t.Cleanup(s.Close)
+	s := feedtest.Server(t, c)
 	return c, s.URL
 }
 
@@ -251,8 +250,7 @@ func measureEntries(t *testing.T) {
 		bytes.Add(int64(b.Len() - head))
 		fmt.Fprint(w, b.String(), `</feed>`)
 	})
-	s := httptest.NewServer(mux)
-	defer s.Close()
+	s := feedtest.Server(t, mux)
 	var urls []string
 	for i := range feeds {
 		urls = append(urls, fmt.Sprintf("http://host-%d.example/feed/%d", i, archives-1))

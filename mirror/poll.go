@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -328,11 +329,6 @@ func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(
 // rankOf returns the rank of a document with the given place, that has the time
 // of its newer neighbour if it has none of its own.
 func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
-	for _, t := range []time.Time{doc.Updated, doc.LastModified} {
-		if !t.IsZero() {
-			neighbour.Time = t
-			break
-		}
-	}
+	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
 	return neighbour
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A readmeCommand is a command of README, and what README says that it prints.
@@ -61,8 +62,7 @@ func readmeSites(t *testing.T) (org, net string) {
 		return b.String() + "</feed>"
 	}
 	serve := func(h http.HandlerFunc) string {
-		server := httptest.NewServer(h)
-		t.Cleanup(server.Close)
+		server := feedtest.Server(t, h)
 		return server.URL
 	}
 	org = serve(func(w http.ResponseWriter, r *http.Request) {

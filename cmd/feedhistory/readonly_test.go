@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -54,10 +54,9 @@ func (s stranger) run(args ...string) (status int, stdout, stderr string) {
 // to its directory, be it at rest or with a log that a killed process has left;
 // and it leaves everything as it was.
 func TestReadOnly(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Feed</title><item><guid>1</guid><title>Hello</title></item></channel></rss>`)
 	}))
-	defer server.Close()
 	dir := t.TempDir()
 	user := newStranger(t, dir)
 	file := filepath.Join(dir, "feeds.db")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,12 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/web"
 )
 
 // secretFeeds serves feeds to those who log in, at any path: an archived one.
 func secretFeeds(t *testing.T) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -33,7 +33,6 @@ func secretFeeds(t *testing.T) string {
 		}
 		fmt.Fprint(w, `</feed>`)
 	}))
-	t.Cleanup(server.Close)
 	return server.URL
 }
 

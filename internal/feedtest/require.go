@@ -3,6 +3,9 @@ package feedtest
 import (
 	"errors"
 	"iter"
+	"net/http"
+	"net/http/httptest"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,4 +24,11 @@ func All[T any](t require.TestingT, values iter.Seq2[T, error]) (all []T) {
 		all = append(all, value)
 	}
 	return all
+}
+
+// Server serves a handler on the loopback interface until the test ends.
+func Server(t testing.TB, h http.Handler) *httptest.Server {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
 }
