@@ -4,23 +4,23 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // For entries that do not trigger gofeed's bugs, Decode returns what gofeed makes of the
 // whole document.
 func TestDecodeAgreesWithGofeed(t *testing.T) {
-	for _, file := range glob(t, "testdata/decode/*") {
+	for _, file := range feedtest.Glob(t, "testdata/decode/*") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			theirs, err := gofeed.NewParser().ParseString(string(text))
 			require.NoError(t, err)
 			doc, err := Parse(strings.NewReader(string(text)), "http://example.org/feed")

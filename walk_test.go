@@ -20,7 +20,7 @@ import (
 // walks are the websites for the walk's tests: those of the conformance suite, and those with
 // options that only this library has.
 func walks(t *testing.T) []string {
-	return append(glob(t, "conformance/cases/walk/*.txtar"), glob(t, "testdata/walk/*.txtar")...)
+	return append(feedtest.Glob(t, "conformance/cases/walk/*.txtar"), feedtest.Glob(t, "testdata/walk/*.txtar")...)
 }
 
 // optionsOf returns the options in a website's file.
@@ -68,8 +68,7 @@ func TestWalk(t *testing.T) {
 }
 
 func testWalk(t *testing.T, file string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, file)
 	archive := feedtest.Parse(string(text))
 	require.NotEmpty(t, archive.Comment, "the case is not explained")
 	want, ok := archive.File("want")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -191,8 +190,7 @@ func measureDue(t *testing.T) {
 	found, err := filepath.Glob(config.Metrics + "*")
 	require.NoError(t, err)
 	for _, name := range found {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := feedtest.ReadFile(t, name)
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "feedhistory_late") || strings.HasPrefix(line, "feedhistory_poll_seconds_") && !strings.Contains(line, "bucket") {
 				t.Log(strings.TrimSpace(line))

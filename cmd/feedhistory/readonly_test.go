@@ -76,8 +76,7 @@ func TestReadOnly(t *testing.T) {
 			require.NoError(t, os.Chmod(name, mode))
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
-		before, err := os.ReadFile(file)
-		require.NoError(t, err)
+		before := feedtest.ReadFile(t, file)
 		for _, args := range [][]string{
 			{"list"}, {"list", server.URL + "/feed.rss"}, {"entries"}, {"entries", "--search", search}, {"export"}, {"export", "--format", "opml"},
 		} {
@@ -91,8 +90,7 @@ func TestReadOnly(t *testing.T) {
 			require.Equal(t, exitFailed, status)
 			require.Contains(t, stderr, file+": the file cannot be ")
 		}
-		after, err := os.ReadFile(file)
-		require.NoError(t, err)
+		after := feedtest.ReadFile(t, file)
 		require.Equal(t, before, after)
 		left, err := filepath.Glob(filepath.Join(dir, "*"))
 		require.NoError(t, err)
@@ -114,8 +112,7 @@ func TestReadOnly(t *testing.T) {
 	killed := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(killed), 0o755))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		data, err := os.ReadFile(file + suffix)
-		require.NoError(t, err)
+		data := feedtest.ReadFile(t, file+suffix)
 		require.NoError(t, os.WriteFile(filepath.Join(killed, "feeds.db"+suffix), data, 0o644))
 	}
 	t.Run("with a log", func(t *testing.T) { reads(t, killed, "goodbye") })

@@ -152,8 +152,7 @@ func TestStaysPrivate(t *testing.T) {
 	}
 	done(t, "", "sync", "--db", db, "--netrc", site+"/netrc.atom")
 	require.Equal(t, []string{site + "/netrc.atom"}, private(db))
-	text, err := os.ReadFile(db + ".credentials")
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, db+".credentials")
 	require.NotContains(t, string(text), "Basic", "what the netrc file has is not copied")
 	done(t, "", "move", "--db", db, site+"/netrc.atom", "https://example.org/moved.atom")
 	require.Equal(t, []string{"https://example.org/moved.atom"}, private(db))
