@@ -20,7 +20,8 @@ func NewComplete(head *Document, entries []*Entry, self string) *Document {
 // newDocument returns a document with the metadata of head, and with those of its
 // links that do not concern the history.
 func newDocument(head *Document, entries []*Entry, self string) *Document {
-	d := cmp.Or(head, new(Document)).headOnly()
+	head = cmp.Or(head, new(Document))
+	d := head.headOnly()
 	d.URL, d.Complete, d.Archive, d.Notes, d.Response, d.lost = self, false, false, nil, Response{}, nil
 	d.Links = Links{{Rel: RelSelf, Href: self}}
 	for _, l := range head.Links {
