@@ -220,13 +220,7 @@ func BenchmarkMerge(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		h, err := Merge(func(yield func(*Document, error) bool) {
-			for _, doc := range docs {
-				if !yield(doc, nil) {
-					return
-				}
-			}
-		})
+		h, err := Merge(feedtest.Values(docs...))
 		require.NoError(b, err)
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -240,7 +240,7 @@ func TestWhoseWords(t *testing.T) {
 		return doc
 	}
 	head, archive := feed("New", `<entry><id>2</id></entry>`), feed("Old", `<entry><id>1</id></entry><entry><id>0</id><author><name>Own</name></author></entry>`)
-	h, err := Merge(func(yield func(*Document, error) bool) { _ = yield(head, nil) && yield(archive, nil) })
+	h, err := Merge(feedtest.Values(head, archive))
 	require.NoError(t, err)
 	for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
 		var b bytes.Buffer

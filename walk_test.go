@@ -166,19 +166,13 @@ func (v *visit) walk(ctx context.Context) {
 
 // tee collects the documents of a walk, including damaged ones.
 func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
-		for doc, err := range walk {
-			var gap *Gap
-			if doc != nil {
-				*docs = append(*docs, doc)
-			} else if errors.As(err, &gap) && gap.Document != nil {
-				*docs = append(*docs, gap.Document)
-			}
-			if !yield(doc, err) {
-				return
-			}
+	return feedtest.Watch(walk, func(doc *Document, err error) {
+		if doc != nil {
+			*docs = append(*docs, doc)
+		} else if gap, ok := errors.AsType[*Gap](err); ok && gap.Document != nil {
+			*docs = append(*docs, gap.Document)
 		}
-	}
+	})
 }
 
 // report describes the result of the walk.

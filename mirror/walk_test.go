@@ -1,7 +1,6 @@
 package mirror_test
 
 import (
-	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -69,11 +68,9 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 }
 
 func titles(h *feedhistory.History) map[string]string {
-	return maps.Collect(func(yield func(string, string) bool) {
-		for _, e := range h.Entries {
-			if !yield(e.ID, e.Title().Plain()) {
-				return
-			}
-		}
-	})
+	titles := map[string]string{}
+	for _, e := range h.Entries {
+		titles[e.ID] = e.Title().Plain()
+	}
+	return titles
 }

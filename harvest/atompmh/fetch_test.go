@@ -21,14 +21,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // changesOf yields records with the given addresses.
 func changesOf(urls ...string) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		for _, url := range urls {
-			c := Change{ID: url, Chosen: &Representation{URL: url, Type: "text/plain"}}
-			if !yield(c, nil) {
-				return
-			}
-		}
+	var all []Change
+	for _, url := range urls {
+		all = append(all, Change{ID: url, Chosen: &Representation{URL: url, Type: "text/plain"}})
 	}
+	return feedtest.Values(all...)
 }
 
 // 403, 404 and 410 mean that an entry is no longer active; 401, 5xx and a

@@ -51,3 +51,25 @@ func Glob(t testing.TB, pattern string) []string {
 	require.NotEmpty(t, names, "no file matches %s", pattern)
 	return names
 }
+
+// Values returns a sequence of values without errors.
+func Values[T any](values ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, value := range values {
+			if !yield(value, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Watch returns a sequence that calls a function with each of its values first.
+func Watch[T any](values iter.Seq2[T, error], see func(T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for value, err := range values {
+			if see(value, err); !yield(value, err) {
+				return
+			}
+		}
+	}
+}
