@@ -246,7 +246,7 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 		return err
 	case err != nil:
 		until, _ := p.asksUntil(err)
-		p.feed.Wait = later(p.feed.Wait, until)
+		p.feed.Wait = feedtime.Later(p.feed.Wait, until)
 		return p.failed(doc, err)
 	case !p.read || doc.Response.Requested == p.start:
 		return p.subscription(doc)
@@ -324,7 +324,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 
 // later returns when the next poll is welcome, given the time that the feed
 // asks for.
-func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(p.m.every())) }
+func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p.now.Add(p.m.every())) }
 
 // rankOf returns the rank of a document with the given place, that has the time
 // of its newer neighbour if it has none of its own.

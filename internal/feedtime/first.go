@@ -11,3 +11,11 @@ func First(times ...time.Time) time.Time {
 	}
 	return time.Time{}
 }
+
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
