@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -181,11 +180,10 @@ func (w *world) status(err error, call *kong.Context) int {
 	case errors.As(err, &usage):
 		return w.misused(err, call)
 	}
-	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
-		w.Say("interrupted")
-	} else {
-		w.Say(text)
+	if w.isInterrupt(err) && !errors.Is(err, errInterrupted) { // in the words of others
+		err = errInterrupted
 	}
+	w.Say(err.Error())
 	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
 		return w.interrupted()
 	}
