@@ -50,7 +50,7 @@ func (c *listCommand) Run(w *world) (err error) {
 	} else {
 		err = c.all(l)
 	}
-	return errors.Join(c.failure(err), l.page.Err, out.Flush())
+	return firstOf(c.failure(err), l.page.Err, out.Flush())
 }
 
 // A listing is the list that is being printed.
