@@ -38,7 +38,7 @@ func (c *rmCommand) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", withoutUser(name), count(int(f.Entries+f.Deleted), "entry", "entries")))
 	}
 	if missing {
 		return statusError(exitFailed)
