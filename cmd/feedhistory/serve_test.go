@@ -34,12 +34,11 @@ func reach(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: reach ADDRESS")
 	}
-	for range 1000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", args[0]); err == nil {
 			_ = conn.Close()
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody listens on %s", args[0])
 }

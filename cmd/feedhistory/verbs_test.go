@@ -136,7 +136,7 @@ func (w *verbWorld) start(r verbRun, listens string) (end func() (status int, st
 	require.Eventually(w.t, func() bool {
 		conn, err := net.Dial("tcp", listens)
 		return err == nil && conn.Close() == nil || len(done) > 0
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return func() (int, string, string) {
 		cancel()
 		return (<-done)()
