@@ -73,7 +73,7 @@ func (p *pseudoTerminal) screen() string {
 
 // await waits until something is shown.
 func (p *pseudoTerminal) await(what string) {
-	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, 20*time.Second, 5*time.Millisecond, "%q in %q", what, p)
+	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, patience, 5*time.Millisecond, "%q in %q", what, p)
 }
 
 func (p *pseudoTerminal) String() string { return p.screen() }
@@ -126,7 +126,7 @@ func TestInterruptOnce(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="slow.atom"/><entry><id>urn:1</id></entry></feed>`)
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id></entry><link rel="prev-archive" href="slow.atom"/></feed>`)
 	}))
 	defer server.Close()
 	db := filepath.Join(t.TempDir(), "feeds.db")

@@ -132,7 +132,7 @@ func (w *verbWorld) start(r verbRun, listens string) (end func() (status int, st
 		status, stdout, stderr := call(ctx, r.stdin, r.words()...)
 		done <- func() (int, string, string) { return status, stdout, stderr }
 	}()
-	require.Eventually(w.t, func() bool { return len(done) > 0 || answers(listens) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(w.t, func() bool { return len(done) > 0 || answers(listens) }, patience, 10*time.Millisecond)
 	return func() (int, string, string) {
 		cancel()
 		return (<-done)()
