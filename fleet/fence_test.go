@@ -92,6 +92,24 @@ func TestFence(t *testing.T) {
 	require.Zero(t, st.Failing+st.Dead+st.Due)
 }
 
+// suspend stops a process where it has no transaction open: the locks of one would
+// keep all others from their work until it continues.
+func (p *process) suspend(t *testing.T, db *fleet.Database) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		err := p.Process.Signal(syscall.SIGSTOP)
+		if err == nil {
+			err = db.Exec(t.Context(), `DO $$ BEGIN IF EXISTS (SELECT FROM pg_stat_activity
+				WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid())
+				THEN RAISE 'a transaction is open'; END IF; END $$`)
+		}
+		if err != nil {
+			_ = p.Process.Signal(syscall.SIGCONT)
+		}
+		return err == nil
+	}, patience, 10*time.Millisecond)
+}
+
 // A process that is stopped in the middle of a poll is overtaken by another.
 // When it continues, it polls what is due like any other.
 func TestStopped(t *testing.T) {
@@ -108,7 +126,7 @@ func TestStopped(t *testing.T) {
 	config := processConfig{DSN: dsn, Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits")}
 	a := startProcess(t, config)
 	<-asked
-	require.NoError(t, a.Process.Signal(syscall.SIGSTOP))
+	a.suspend(t, db)
 	close(answer)
 	subscribe(t, db, url)
 	b := startProcess(t, config)

@@ -77,8 +77,8 @@ func TestPause(t *testing.T) {
 		urls = append(urls, url)
 	}
 	w := newWorker(t, db)
-	w.Pause = 300 * time.Millisecond
-	w.Slice = 500 * time.Millisecond
+	w.Pause = time.Second
+	w.Slice = 1500 * time.Millisecond
 	subscribe(t, db, urls...)
 	start(t, w)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
@@ -188,6 +188,8 @@ func TestStop(t *testing.T) {
 	eventually(t, db, func(*fleet.Status) bool { return asked.Load() == 1 })
 	stop()
 	w.Client.CloseIdle()
+	for end := time.Now().Add(patience); goleak.Find(before) != nil && time.Now().Before(end); {
+	}
 	goleak.VerifyNone(t, before)
 	st := status(t, db)
 	require.EqualValues(t, 2, st.Due)
@@ -216,7 +218,9 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, "the worker is not running\n", said)
 	subscribe(t, db, url)
 	stop := start(t, w)
-	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
+	eventually(t, db, func(s *fleet.Status) bool {
+		return s.New == 0 && s.Running == 0 && metric(t, w, "feedhistory_hosts_running") == 0
+	})
 	code, said = health()
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", said)

@@ -168,7 +168,7 @@ func TestHeldPoison(t *testing.T) {
 	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON polls FOR EACH ROW EXECUTE FUNCTION poison()`)
 	w := newWorker(t, db)
 	w.Client.HTTP = &http.Client{Transport: proxyTransport(proxy)}
-	w.Slice, w.Tries, w.Every = 200*time.Millisecond, 2, time.Second
+	w.Slice, w.Tries, w.Every = time.Second, 2, time.Second
 	start(t, w)
 	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 1 })
 	require.Equal(t, urls[5], st.Letters[0].URL)

@@ -51,7 +51,7 @@ func TestPoison(t *testing.T) {
 	store := db.Store
 	db.Store = poisoned{store}
 	w := newWorker(t, db)
-	w.Slice = 200 * time.Millisecond
+	w.Slice = 500 * time.Millisecond
 	w.Tries = 3
 	start(t, w)
 	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 4 })
@@ -63,7 +63,7 @@ func TestPoison(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"/panics":  "panic: poison",
 		"/refused": "such data is not taken\uFFFD",
-		"/late":    "it has brought nothing in 200ms",
+		"/late":    "it has brought nothing in 500ms",
 		"/kills":   "3 polls in a row have begun and not ended",
 	}, reasons)
 	require.EqualValues(t, len(good), st.Verdicts["partial"]+st.Verdicts["whole"])

@@ -126,7 +126,7 @@ const small = `[...document.querySelectorAll("body *")].filter(e => e.checkVisib
 // requireNothingFound runs some of axe-core's rules on the page.
 func (b *tab) requireNothingFound(what, rules string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	found, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(findings, rules), chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err, what)
@@ -197,9 +197,9 @@ func TestBrowserTouch(t *testing.T) {
 	require.NoError(t, err)
 	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
 	b.tap(".timeline svg a:nth-child(9)")
-	require.Eventually(t, func() bool { return strings.Contains(b.text("[data-says]"), "Tap again to go there.") }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(b.text("[data-says]"), "Tap again to go there.") }, patience, 20*time.Millisecond)
 	require.Regexp(t, `^\w+ \d{4}: \d+ entr`, b.text("[data-says]"))
 	require.Empty(t, evaluate[string](b, "location.search"))
 	b.tap(".timeline svg a:nth-child(9)")
-	require.Eventually(t, func() bool { return strings.HasPrefix(evaluate[string](b, "location.search"), "?month=") }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.HasPrefix(evaluate[string](b, "location.search"), "?month=") }, patience, 20*time.Millisecond)
 }

@@ -23,7 +23,7 @@ func TestBrowser(t *testing.T) {
 	b.shoot("empty", "light")
 
 	// A feed is added, and its walk watched.
-	w.slow.Store(int64(60 * time.Millisecond))
+	w.gate.hold()
 	b.do(chromedp.SendKeys(chromedp.CSS("#url"), w.feedURL("/blog/feed.atom")))
 	b.click(".add button.main")
 	seen := map[string]bool{}
@@ -32,14 +32,15 @@ func TestBrowser(t *testing.T) {
 		if seen[s] = true; strings.HasPrefix(s, "Reading:") && len(seen) == 3 {
 			b.shoot("progress", "light")
 		}
-		return s == ""
-	}, 30*time.Second, 30*time.Millisecond)
-	require.Greater(t, len(seen), 3, "the page tells how far the walk is: %v", seen)
-	w.slow.Store(0)
+		w.gate.let()
+		return len(seen) > 3
+	}, patience, 100*time.Millisecond, "the page tells how far the walk is")
+	require.NotContains(t, seen, "", "the walk has not ended")
+	w.gate.free()
 
-	// The page has reloaded, with the timeline. Pointing at its parts, or
-	// moving through them with the Tab key, describes them.
-	b.waits(".timeline svg")
+	// The page reloads, with the timeline. Pointing at its parts, or moving
+	// through them with the Tab key, describes them.
+	b.loads(func() bool { return b.text("[data-progress-text]") == "" })
 	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".timeline rect.bar").length`), 50)
 	require.Equal(t, 1, evaluate[int](b, `document.querySelectorAll(".timeline .block.gap").length`))
 	const says = "[data-says]"
@@ -61,7 +62,7 @@ func TestBrowser(t *testing.T) {
 
 	// The search runs while one types, and the address follows.
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
-	require.Eventually(t, func() bool { return strings.Contains(b.text("#results"), "With “storm petrels”") }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(b.text("#results"), "With “storm petrels”") }, patience, 20*time.Millisecond)
 	require.Equal(t, "?q=storm+petrels", evaluate[string](b, "location.search"))
 	require.NotContains(t, b.text(".entries"), "Ice on the rail")
 	b.click(".entries .title")
@@ -159,8 +160,8 @@ func TestBrowserHostile(t *testing.T) {
 func TestBrowserManyTabs(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
-	w.write(2003, 2012)
-	w.slow.Store(int64(time.Second))
+	w.write(2003, 2026)
+	w.gate.hold()
 	feed := w.feedURL("/blog/feed.atom")
 	_, _, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {feed}})
 	page := strings.TrimPrefix(header.Get("Location"), "/")
@@ -176,27 +177,22 @@ func TestBrowserManyTabs(t *testing.T) {
 		first[b] = b.text("[data-progress-text]")
 	}
 	require.Eventually(t, func() bool {
-		for _, b := range tabs {
-			if text := b.text("[data-progress-text]"); text == first[b] {
+		w.gate.let()
+		for _, b := range tabs { // the timeline grows meanwhile
+			if b.text("[data-progress-text]") == first[b] || !evaluate[bool](b, `!!document.querySelector(".timeline svg")`) {
 				return false
 			}
 		}
 		return true
-	}, 60*time.Second, 100*time.Millisecond, "every page goes on")
-	for _, b := range tabs { // the timeline grows meanwhile
-		b.waits(".timeline svg")
+	}, patience, 500*time.Millisecond, "every page goes on")
+	for _, b := range tabs {
 		require.Zero(t, evaluate[int](b, `document.querySelector("[data-results]") ? 0 : document.querySelectorAll(".here, .here-key").length`), "no entries are shown below it")
 	}
 	require.NotEmpty(t, b.text("[data-progress-text]"))
-	w.slow.Store(0)
-	require.Eventually(t, func() bool {
-		for _, b := range tabs {
-			if b.text("[data-progress-text]") != "" {
-				return false
-			}
-		}
-		return true
-	}, 60*time.Second, 100*time.Millisecond, "every page is loaded again at the end")
+	w.gate.free()
+	for _, b := range tabs { // every page is loaded again at the end
+		b.loads(func() bool { return b.text("[data-progress-text]") == "" })
+	}
 }
 
 // The browser remembers where somebody was in a feed, and no other browser
@@ -258,7 +254,7 @@ func TestBrowserFeedList(t *testing.T) {
 	const first = `document.querySelector("tbody th a").innerText`
 	choose := func(name, value, want string) {
 		b.do(chromedp.Evaluate[chromedp.Void](`(s => { s.value = "` + value + `"; s.dispatchEvent(new Event("change", {bubbles: true})); })(document.querySelector("select[name=` + name + `]"))`))
-		require.Eventually(t, func() bool { return evaluate[string](b, "location.search") == want }, 10*time.Second, 20*time.Millisecond, want)
+		require.Eventually(t, func() bool { return evaluate[string](b, "location.search") == want }, patience, 20*time.Millisecond, want)
 	}
 	choose("sort", "entries", "?sort=entries")
 	require.Equal(t, "The Lighthouse Log", evaluate[string](b, first))
@@ -274,7 +270,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
 	w.write(2003, 2010)
-	w.slow.Store(int64(100 * time.Millisecond))
+	w.gate.hold()
 	b.open(w.url)
 	b.script(false)
 	b.open(w.url)
@@ -282,8 +278,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b.click(".add button.main")
 	const reloads = "This page reloads every two seconds"
 	require.Contains(t, b.source(), reloads)
-	w.slow.Store(0)
-	require.Eventually(t, func() bool { return !strings.Contains(b.source(), reloads) }, 20*time.Second, 100*time.Millisecond)
+	w.gate.free()
+	b.loads(func() bool { return !strings.Contains(b.source(), reloads) })
 	require.Contains(t, b.source(), `class="timeline"`)
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
 	b.click(".search button")

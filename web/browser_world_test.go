@@ -52,7 +52,8 @@ func newTab(t testing.TB) *tab {
 		t.Skip("no Chromium was found; with FEEDHISTORY_BROWSER=required that is a failure")
 	}
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1080, 860))...)
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1080, 860),
+		chromedp.WSURLReadTimeout(patience))...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -86,7 +87,7 @@ func (b *tab) another() *tab {
 // do performs actions.
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
 }
@@ -97,16 +98,18 @@ func (b *tab) open(url string) {
 	b.do(chromedp.Navigate(url))
 }
 
-// waits waits until a selector finds something visible.
-func (b *tab) waits(selector string) {
+// loads waits until a page that comes by itself is complete, with its scripts.
+func (b *tab) loads(isIt func() bool) {
 	b.t.Helper()
-	b.do(chromedp.WaitVisible(chromedp.CSS(selector)))
+	require.Eventually(b.t, func() bool {
+		return evaluate[string](b, "document.readyState") == "complete" && isIt() && evaluate[string](b, "document.readyState") == "complete"
+	}, patience, 50*time.Millisecond)
 }
 
 // click clicks on something that leads to another page, and waits for the page.
 func (b *tab) click(selector string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
 	require.NoError(b.t, err)
@@ -134,7 +137,7 @@ func (b *tab) source() string {
 // is loaded again, is read once more from the new one.
 func read[T any](b *tab, action chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	for {
 		v, err := chromedp.Run(ctx, action)

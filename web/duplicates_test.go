@@ -75,7 +75,7 @@ func (w *world) ends(page string) (location string) {
 		status, _, header := w.get(page)
 		location = header.Get("Location")
 		return status == http.StatusTemporaryRedirect
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return location
 }
 

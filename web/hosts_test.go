@@ -57,7 +57,7 @@ func TestVisitor(t *testing.T) {
 // limit. A visitor without a stream can ask instead.
 func TestStreams(t *testing.T) {
 	w := newWorld(t, nil)
-	w.slow.Store(int64(time.Second))
+	w.gate.hold()
 	status, _, header := w.do(http.MethodPost, "/feeds", map[string][]string{"url": {w.feedURL("/news.rss")}})
 	require.Equal(t, http.StatusSeeOther, status)
 	path := header.Get("Location") + "/progress"
@@ -81,12 +81,12 @@ func TestStreams(t *testing.T) {
 	for _, resp := range open {
 		require.NoError(t, resp.Body.Close())
 	}
-	w.slow.Store(0)
+	w.gate.free()
 	require.Eventually(t, func() bool {
 		w.streams.mu.Lock()
 		defer w.streams.mu.Unlock()
 		return w.streams.all == 0 && len(w.streams.of) == 0
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	w.settle(w.feedURL("/news.rss"), 0)
 
 	var all watchers

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -314,17 +314,26 @@ func TestRulesStayInForce(t *testing.T) {
 func TestProgress(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write(2003, 2008)
-	w.slow.Store(int64(150 * time.Millisecond))
+	w.gate.hold()
 	feed := w.feedURL("/blog/feed.atom")
 	_, _, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {feed}})
 	page := w.page(header.Get("Location"), http.StatusOK)
 	require.Contains(t, page, "Reading this feed for the first time")
 	require.Contains(t, page, `<noscript><meta http-equiv="refresh" content="2"></noscript>`)
 	require.Contains(t, w.page("/", http.StatusOK), "first reading")
-	status, events, header := w.get(header.Get("Location") + "/progress")
-	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "text/event-stream", header.Get("Content-Type"))
-	require.Contains(t, events, "documents, ")
+	resp, err := w.client.Get(w.url + "feeds/" + ShortName(feed) + "/progress")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	events, told := "", false
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); events += lines.Text() + "\n" {
+		if w.gate.let(); !told && strings.Contains(lines.Text(), "documents, ") {
+			told = true
+			w.gate.free()
+		}
+	}
+	require.True(t, told, events)
 	require.True(t, strings.HasSuffix(events, `{"text":"Done.","done":true}`+"\n\n"), events)
 	require.NotContains(t, w.page("/feeds/"+ShortName(feed), http.StatusOK), "http-equiv")
 }

@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,11 +27,49 @@ type world struct {
 	*Server
 	t      testing.TB
 	site   *httptest.Server // of the publishers
-	slow   atomic.Int64     // how long each of its answers takes
+	gate   gate             // what keeps its answers back
 	blog   *publish.Publisher
 	files  *publish.Memory // of the blog
 	url    string          // of the history server, with a final slash
 	client *http.Client
+}
+
+// patience is how long a test waits, on however busy a machine, for what does not come.
+const patience = 2 * time.Minute
+
+// A gate keeps answers back until a test lets them through.
+type gate struct {
+	mu    sync.Mutex
+	open  chan struct{} // closed when nothing is kept back any more; nil if nothing was
+	turns chan struct{} // each value lets an answer through
+}
+
+// hold keeps all answers back from now on.
+func (g *gate) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open, g.turns = make(chan struct{}), make(chan struct{}, 10_000)
+}
+
+// let lets the next answer through.
+func (g *gate) let() { g.turns <- struct{}{} }
+
+// free lets all answers through.
+func (g *gate) free() { close(g.open) }
+
+// pass waits until an answer may pass, or nobody waits for it.
+func (g *gate) pass(ctx context.Context) {
+	g.mu.Lock()
+	open, turns := g.open, g.turns
+	g.mu.Unlock()
+	if open == nil {
+		return
+	}
+	select {
+	case <-open:
+	case <-turns:
+	case <-ctx.Done():
+	}
 }
 
 // newWorld starts both. The server polls until the test ends.
@@ -42,7 +80,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
 	mux.Handle("/", pages)
 	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		time.Sleep(time.Duration(w.slow.Load()))
+		w.gate.pass(r.Context())
 		mux.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(w.site.Close)
@@ -57,7 +95,10 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String() + "/"
-	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}
+	client := &feedhistory.Client{
+		Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1},
+		Timeouts: feedhistory.Timeouts{Connect: patience, Headers: patience, Body: patience, Idle: patience},
+	}
 	store := &mirror.Memory{}
 	w.Server = &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: client}, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if edit != nil {
@@ -158,7 +199,7 @@ func (w *world) settle(feed string, polls int64) *mirror.Feed {
 		f, err = w.Store.Feed(w.t.Context(), feed)
 		waits, runs := w.polls.State(feed)
 		return err == nil && f.Polls > polls && !waits && !runs
-	}, 20*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	return f
 }
 

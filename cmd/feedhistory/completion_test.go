@@ -75,7 +75,7 @@ func (p *pseudoTerminal) complete(typed string, offers []string) []string {
 		_, shown, _ = strings.Cut(escapes.ReplaceAllString(p.screen()[before:], ""), typed)
 		shown = strings.ReplaceAll(shown, strings.TrimSpace(typed), "") // shells show the line again
 		return last == shown && !slices.ContainsFunc(offers, func(word string) bool { return !strings.Contains(shown, word) })
-	}, 20*time.Second, 100*time.Millisecond, "%q in %q", typed, p)
+	}, patience, 100*time.Millisecond, "%q in %q", typed, p)
 	_, err = p.pty.Write([]byte{21}) // Ctrl-U: the next one begins an empty line
 	require.NoError(p.t, err)
 	return strings.Fields(shown)

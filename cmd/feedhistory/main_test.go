@@ -23,6 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")
 
+// patience is how long a test waits, on however busy a machine, for what does not come.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"feedhistory": main})
 }
@@ -87,6 +90,10 @@ func scripts(newDB func() string) testscript.Params {
 //	PATH.moved     where to redirect to for good
 //	PATH.type      the Content-Type
 //	PATH.hang      there is no answer; the request is noted in the file "asked"
+//
+// A link in the head of a feed may be followed before the feed has been read to its
+// end; one that comes after the entries is not. What a script interrupts there has
+// read all before.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve DIR")
@@ -109,7 +116,6 @@ func siteOf(ts *testscript.TestScript, dir string) http.HandlerFunc {
 			return text, err == nil
 		}
 		if _, ok := read(".hang"); ok {
-			time.Sleep(100 * time.Millisecond) // this request may have overtaken the end of the document before
 			_ = os.WriteFile(asked, []byte(r.UserAgent()+"\n"), 0o600)
 			<-r.Context().Done()
 			return
@@ -211,11 +217,10 @@ func bookmarks(ts *testscript.TestScript, neg bool, args []string) {
 
 // await FILE waits until the file exists.
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	for range 1000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("there is no %s", args[0])
 }
@@ -226,11 +231,10 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: says TEXT PROGRAM [ARG...]")
 	}
-	for range 600 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0]) {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("%s never says %s", args[1], args[0])
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -148,23 +147,31 @@ func testReadme(t *testing.T, commands []readmeCommand, least int) string {
 	return dir
 }
 
-// runReadme runs a command in a shell. One that goes on for ever is interrupted.
+// runReadme runs a command in a shell. One that goes on for ever is interrupted; if
+// it had not begun by then, it gets twice the time.
 func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status int) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	lasts := strings.Contains(command, "--every") || strings.Contains(command, " serve ")
-	if lasts {
-		cmd = exec.CommandContext(ctx, "sh", "-c", "exec "+command)
+	serves := strings.Contains(command, " serve ")
+	if !serves && !strings.Contains(command, "--every") {
+		return runReadmeFor(t, dir, command, patience, syscall.SIGKILL)
 	}
+	for wait := time.Second; ; wait *= 2 {
+		stdout, stderr, status = runReadmeFor(t, dir, "exec "+command, wait, syscall.SIGINT)
+		begun := status >= 0 && status != exitInterrupted && (!serves || strings.Contains(stderr, " at http://"))
+		if begun || wait > patience {
+			return stdout, stderr, status
+		}
+	}
+}
+
+// runReadmeFor runs a command in a shell, and sends it a signal after a time.
+func runReadmeFor(t *testing.T, dir, command string, wait time.Duration, signal os.Signal) (stdout, stderr string, status int) {
+	cmd := exec.Command("sh", "-c", command)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FEEDHISTORY_ALLOW_PRIVATE=true", "FEEDHISTORY_CONFIG=",
 		"XDG_DATA_HOME="+filepath.Join(dir, "data"), "FEEDHISTORY_DB=", "GORACE=atexit_sleep_ms=10")
 	require.NoError(t, cmd.Start())
-	if lasts {
-		defer time.AfterFunc(3*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGINT) }).Stop()
-	}
+	defer time.AfterFunc(wait, func() { _ = cmd.Process.Signal(signal) }).Stop()
 	_ = cmd.Wait()
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

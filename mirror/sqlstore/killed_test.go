@@ -93,27 +93,34 @@ func TestKilledMirror(t *testing.T) {
 	})
 }
 
-// killMirror runs a mirror in a separate process for a moment, while the
-// publisher works, and kills it. It returns how many polls had ended.
+// killMirror runs a mirror in a separate process, while the publisher works, and
+// kills it a moment after one of its first polls, or before. It returns how many
+// polls had ended.
 func killMirror(t *testing.T, d database, url string, model *feedtest.Model, random *rand.Rand) (polls int) {
 	child := exec.Command(os.Args[0], "-test.run", "^TestMirrorProcess$", "-test.timeout", "60s")
-	child.Env = append(os.Environ(), "SQLSTORE_MIRROR="+string(d.dialect)+" "+url+" "+d.dsn)
+	child.Env = append(os.Environ(), "SQLSTORE_MIRROR="+string(d.dialect)+" "+url+" "+d.victim().dsn)
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
 	lines := bufio.NewScanner(out)
 	require.True(t, lines.Scan(), "the process said nothing")
 	require.Equal(t, "ready", lines.Text())
-	killed := time.AfterFunc(time.Duration(random.IntN(60))*time.Millisecond, func() { _ = child.Process.Kill() })
-	defer killed.Stop()
+	last, moment := random.IntN(5), time.Duration(random.IntN(20_000))*time.Microsecond
+	kill := func() { time.AfterFunc(moment, func() { _ = child.Process.Kill() }) }
+	if last == 0 {
+		kill()
+	}
 	for lines.Scan() {
-		polls++
+		if polls++; polls == last {
+			kill()
+		}
 		model.Step()
 		if random.IntN(10) == 0 {
 			model.Become([]string{"archived", "archived", "complete", "paged", "plain"}[random.IntN(5)])
 		}
 	}
 	require.Error(t, child.Wait()) // it was killed
+	d.bury(t)
 	return polls
 }
 

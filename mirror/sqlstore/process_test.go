@@ -40,12 +40,35 @@ const (
 func (d database) start(t *testing.T, commits int) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d\n%s\n%s\n%s", childVariable, commits, d.dialect, d.driver, d.dsn))
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d\n%s\n%s\n%s", childVariable, commits, d.dialect, d.driver, d.victim().dsn))
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 	return command, bufio.NewScanner(out)
+}
+
+// victim is the database as a process opens it that is going to be killed.
+func (d database) victim() database {
+	if d.dialect == sqlstore.PostgreSQL {
+		d.dsn += "&application_name=victim"
+	}
+	return d
+}
+
+// bury waits until PostgreSQL has noticed that a victim is dead: until then, a commit
+// that it has sent may still take effect.
+func (d database) bury(t *testing.T) {
+	t.Helper()
+	if d.dialect != sqlstore.PostgreSQL {
+		return
+	}
+	db := d.connect(t)
+	require.Eventually(t, func() bool {
+		var alive int
+		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'victim'").Scan(&alive)
+		return err == nil && alive == 0
+	}, time.Minute, time.Millisecond)
 }
 
 // child does the work of a child process, and returns its exit code.
@@ -192,6 +215,7 @@ func TestKill(t *testing.T) {
 				}
 			}
 			require.Error(t, command.Wait())
+			d.bury(t)
 			if n%10 == 9 || n == *kills-1 {
 				isWhole(t, d.open(t), done)
 				d.intact(t)

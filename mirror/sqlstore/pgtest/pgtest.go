@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -174,10 +175,10 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 		_ = command.Wait() // the log says how it ended
 		close(exited)
 	}()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		conn, err := pgx.Connect(context.Background(), s.url("postgres"))
+	for deadline := time.Now().Add(patience); ; {
+		err := s.answers(data)
 		if err == nil {
-			return conn.Close(context.Background())
+			return nil
 		}
 		select {
 		case <-exited:
@@ -191,12 +192,35 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 	}
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// patience is how long the server may take to start or to end, on however busy a machine.
+const patience = 2 * time.Minute
+
+// answers returns nil if the server answers, and not another one at its port.
+func (s *Server) answers(data string) error {
+	conn, err := pgx.Connect(context.Background(), s.url("postgres"))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	defer conn.Close(context.Background())
+	var directory string
+	err = conn.QueryRow(context.Background(), "SHOW data_directory").Scan(&directory)
+	if err == nil && directory != data {
+		err = fmt.Errorf("the server at port %d has its data in %s", s.port, directory)
+	}
+	return err
+}
+
+// freePort returns a port that nobody listens on. It is below those that systems give
+// to whoever asks for any: nobody is given it while the server does not run.
+func freePort() (port int, err error) {
+	for range 1000 {
+		port = 10_000 + rand.IntN(20_000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
 }
 
 // Stop stops the server and removes its data.
@@ -205,7 +229,7 @@ func (s *Server) Stop() error {
 	select {
 	case <-s.exited:
 		return errors.Join(err, os.RemoveAll(s.directory)) // a directory that its user cannot write to
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		return errors.Join(err, errors.New("the server does not end"))
 	}
 }
