@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +124,10 @@ func (r *recipeRun) build() *builtFeed {
 		if err != nil {
 			return err
 		}
+		// A process that another test starts meanwhile must not have the file open, too:
+		// what is open for writing cannot be run (golang.org/issue/22315).
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		return os.WriteFile(to, text, 0o700)
 	}))
 	if r.modules != "" {
