@@ -14,8 +14,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
@@ -174,8 +175,7 @@ func TestCredentialHeader(t *testing.T) {
 		own := client.Clone()
 		own.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
-		var refused *RefusedError
-		require.ErrorAs(t, err, &refused, name)
+		refused := feedtest.ErrorAs[*RefusedError](t, err, name)
 		require.Equal(t, RuleHeader, refused.Rule)
 	}
 }
@@ -223,8 +223,7 @@ func TestPrivateAddresses(t *testing.T) {
 			require.Equal(t, Partial, h.Verdict())
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
-			var refused *RefusedError
-			require.ErrorAs(t, h.Gaps[0], &refused)
+			refused := feedtest.ErrorAs[*RefusedError](t, h.Gaps[0])
 			require.Equal(t, RuleAddress, refused.Rule)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}

@@ -67,12 +67,10 @@ func TestDiscover(t *testing.T) {
 		require.Equal(t, want, links, path)
 	}
 	_, err := c.Discover(t.Context(), site.URL+"/nothing")
-	var status *StatusError
-	require.ErrorAs(t, err, &status)
+	feedtest.ErrorAs[*StatusError](t, err)
 	refused := &Client{}
 	_, err = refused.Discover(t.Context(), site.URL+"/page")
-	var rule *RefusedError
-	require.ErrorAs(t, err, &rule)
+	feedtest.ErrorAs[*RefusedError](t, err)
 }
 
 func TestNotFeedError(t *testing.T) {
@@ -81,12 +79,10 @@ func TestNotFeedError(t *testing.T) {
 	defer c.CloseIdle()
 	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
 		_, err := c.Fetch(t.Context(), site.URL+path)
-		var other *NotFeedError
-		require.ErrorAs(t, err, &other, path)
+		other := feedtest.ErrorAs[*NotFeedError](t, err, path)
 		require.Equal(t, page, other.Page, path)
 		require.Equal(t, site.URL+path, other.URL)
-		var parse *ParseError
-		require.ErrorAs(t, err, &parse)
+		parse := feedtest.ErrorAs[*ParseError](t, err)
 		require.Equal(t, ReasonNotFeed, parse.Reason)
 		require.Equal(t, ReasonNotFeed, NewGap("", err).Reason)
 	}
@@ -107,7 +103,6 @@ func TestDiscoverStops(t *testing.T) {
 	defer c.CloseIdle()
 	links, err := c.Discover(t.Context(), server.URL)
 	require.Empty(t, links)
-	var status *StatusError
-	require.ErrorAs(t, err, &status)
+	feedtest.ErrorAs[*StatusError](t, err)
 	require.EqualValues(t, 2, asked.Load())
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // Members of JSON Feed are read by their exact names.
@@ -126,8 +128,7 @@ func TestReadEntryRefuses(t *testing.T) {
 		"a broken one":    "<entry><id>a</id>",
 	} {
 		_, err := ReadEntry(Atom, data, "http://example.org/feed")
-		var parse *ParseError
-		require.ErrorAs(t, err, &parse, name)
+		parse := feedtest.ErrorAs[*ParseError](t, err, name)
 		require.Equal(t, "http://example.org/feed", parse.URL, name)
 	}
 }

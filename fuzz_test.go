@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // seed adds all bundled documents to a fuzz target.
@@ -36,8 +38,7 @@ func FuzzParse(f *testing.F) {
 		const base = "http://example.org/feed"
 		doc, err := Parse(strings.NewReader(text), base)
 		if err != nil {
-			var parse *ParseError
-			require.ErrorAs(t, err, &parse)
+			parse := feedtest.ErrorAs[*ParseError](t, err)
 			require.NotEmpty(t, parse.Error())
 		}
 		Parser{}.peek(text[:len(text)/2], base)
@@ -71,8 +72,7 @@ func checkMended(t *testing.T, text string, doc *Document, err error) {
 func checkEntry(t *testing.T, e *Entry) {
 	require.NotEmpty(t, e.ID)
 	if _, err := e.Decode(); err != nil {
-		var parse *ParseError
-		require.ErrorAs(t, err, &parse)
+		parse := feedtest.ErrorAs[*ParseError](t, err)
 		require.Equal(t, ReasonLimit, parse.Reason, "%v", err)
 	}
 	text := e.XML()
@@ -88,8 +88,7 @@ func checkWritten(t *testing.T, doc *Document) {
 	write := map[Format]func(io.Writer, *Document) error{Atom: WriteAtom, RSS: WriteRSS, JSONFeed: WriteAtom}[doc.Format]
 	var b bytes.Buffer
 	if err := write(&b, doc); err != nil {
-		var parse *ParseError
-		require.ErrorAs(t, err, &parse)
+		parse := feedtest.ErrorAs[*ParseError](t, err)
 		require.Equal(t, ReasonLimit, parse.Reason, "%v", err)
 	}
 	again, err := Parse(bytes.NewReader(b.Bytes()), doc.URL)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // hostile are documents that have made other readers fail. Each is refused or read, and
@@ -200,8 +202,7 @@ func TestHostileDocuments(t *testing.T) {
 			t.Logf("%d bytes read, %d allocated: %v", len(text), used, err)
 			require.Less(t, used, int64(50<<20), "bytes allocated by Parse")
 			if err != nil {
-				var parse *ParseError
-				require.ErrorAs(t, err, &parse)
+				parse := feedtest.ErrorAs[*ParseError](t, err)
 				require.NotEmpty(t, parse.Clause)
 			}
 			if doc == nil {

@@ -152,8 +152,7 @@ func TestMergeUnchanged(t *testing.T) {
 	known := learn(t, s)
 	client := clientOf(s)
 	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Known: knownOf(known)}))
-	var unchanged *Unchanged
-	require.ErrorAs(t, err, &unchanged)
+	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
 	require.Nil(t, h, "nothing was read")
 

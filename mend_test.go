@@ -6,15 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 func TestStrict(t *testing.T) {
 	const text = `<rss><channel><item><guid>1</guid></item><item><guid>2</guid><br></item></channel></rss>`
 	doc, err := Parser{Strict: true}.Parse(strings.NewReader(text), "")
-	var parse *ParseError
-	require.ErrorAs(t, err, &parse)
+	parse := feedtest.ErrorAs[*ParseError](t, err)
 	require.Equal(t, ReasonMalformed, parse.Reason)
 	require.Len(t, doc.Entries, 1)
 	doc, err = Parse(strings.NewReader(text), "")
@@ -118,8 +119,7 @@ func TestDoctypeOfHTML(t *testing.T) {
 	} {
 		doc, err := Parse(strings.NewReader(before+item), "http://h/feed")
 		if !isFeed {
-			var parse *ParseError
-			require.ErrorAs(t, err, &parse, before)
+			parse := feedtest.ErrorAs[*ParseError](t, err, before)
 			require.Equal(t, ReasonNotFeed, parse.Reason, before)
 			continue
 		}

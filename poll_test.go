@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 func clientOf(s *feedtest.Sites) *Client {
@@ -77,8 +78,7 @@ func TestPoll(t *testing.T) {
 				require.Equal(t, doc.Response.Digest, doc.Known().Digest)
 			case "unchanged":
 				require.Nil(t, doc)
-				var unchanged *Unchanged
-				require.ErrorAs(t, err, &unchanged)
+				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 				require.Equal(t, test.known, unchanged.Known)
 				require.Equal(t, feedURL, unchanged.Response.Requested)
 				require.False(t, unchanged.Response.Received.IsZero())
@@ -121,8 +121,7 @@ func TestPollValidators(t *testing.T) {
 				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 			}
 			_, err = client.Poll(t.Context(), feedURL, known)
-			var unchanged *Unchanged
-			require.ErrorAs(t, err, &unchanged)
+			unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 			require.Equal(t, []string{feedURL + conditions}, s.Took())
 			require.Equal(t, etag, unchanged.Response.ETag, "those that a 304 does not repeat stay in force")
 			require.Equal(t, date, unchanged.Response.LastModified)
@@ -134,8 +133,7 @@ func TestPollValidators(t *testing.T) {
 func TestPollNewValidators(t *testing.T) {
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
 	_, err := clientOf(s).Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
-	var unchanged *Unchanged
-	require.ErrorAs(t, err, &unchanged)
+	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 	require.Equal(t, `"1"`, unchanged.Known.ETag)
 	require.Equal(t, `W/"2"`, unchanged.Response.ETag)
 	require.Equal(t, "then", unchanged.Response.LastModified)
@@ -215,8 +213,7 @@ func TestPermanent(t *testing.T) {
 			}
 			doc, err := clientOf(s).Poll(t.Context(), url(0), Known{ETag: `"1"`})
 			if final.Status == 304 {
-				var unchanged *Unchanged
-				require.ErrorAs(t, err, &unchanged)
+				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 				require.Equal(t, want, unchanged.Response.Permanent, "%v", test.statuses)
 				continue
 			}
@@ -244,15 +241,13 @@ func TestGone(t *testing.T) {
 				return err
 			},
 		} {
-			var gone *StatusError
-			require.ErrorAs(t, poll(clientOf(s)), &gone)
+			gone := feedtest.ErrorAs[*StatusError](t, poll(clientOf(s)))
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
 	s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
 	_, err := clientOf(s).Get(t.Context(), feedURL)
-	var status *StatusError
-	require.ErrorAs(t, err, &status)
+	status := feedtest.ErrorAs[*StatusError](t, err)
 	require.False(t, status.Gone)
 }
 
@@ -267,8 +262,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				client.Retry = Retry{}
 				start := time.Now()
 				_, err := client.Get(t.Context(), feedURL)
-				var status *StatusError
-				require.ErrorAs(t, err, &status)
+				status := feedtest.ErrorAs[*StatusError](t, err)
 				require.Equal(t, time.Hour, status.RetryAfter)
 				require.True(t, start.Add(time.Hour).Equal(status.At))
 				require.False(t, status.Remembered)
@@ -307,8 +301,7 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, ReasonStatus, h.Gaps[0].Reason)
-			var status *StatusError
-			require.ErrorAs(t, h.Gaps[0], &status)
+			status := feedtest.ErrorAs[*StatusError](t, h.Gaps[0])
 			require.Equal(t, time.Hour, time.Until(status.At))
 			require.Equal(t, []string{feedURL, archive}, s.Took())
 

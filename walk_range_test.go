@@ -67,8 +67,7 @@ func TestWalkLeftAtAGap(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		var gap *Gap
-		require.ErrorAs(t, err, &gap)
+		gap := feedtest.ErrorAs[*Gap](t, err)
 		require.Nil(t, doc)
 		require.False(t, gap.Found.IsZero())
 		break
@@ -152,8 +151,7 @@ func TestGet(t *testing.T) {
 	require.Len(t, doc.Entries, 1)
 
 	doc, err = v.client.Get(t.Context(), v.site.URL+"/nowhere")
-	var status *StatusError
-	require.ErrorAs(t, err, &status)
+	feedtest.ErrorAs[*StatusError](t, err)
 	require.Nil(t, doc)
 }
 

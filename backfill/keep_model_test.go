@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -103,8 +104,7 @@ func (k *kept) keepCut(t *rapid.T, change func()) {
 // server last counted.
 func (k *kept) requireCounted(t require.TestingT) {
 	got := set{}
-	for r, err := range k.m.Store.Entries(context.Background(), mirror.Query{Feed: k.url + k.path}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, k.m.Store.Entries(context.Background(), mirror.Query{Feed: k.url + k.path})) {
 		got[r.ID] = true
 	}
 	for guid := range k.moments[k.count(wordPressCount)] {

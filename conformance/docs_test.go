@@ -93,7 +93,7 @@ func TestRunners(t *testing.T) {
 			}
 			some, err := conformance.Match(cases(t), "walk/archived", "walk/complete")
 			require.NoError(t, err)
-			report, err := conformance.Run(t.Context(), conformance.Command(os.Stderr, test.command...), some, &conformance.Options{Parallel: 2, NoState: true})
+			report, err := conformance.Run(t.Context(), conformance.Command(os.Stderr, test.command...), some, &conformance.Options{Parallel: 2, NoState: true, Timeout: patience})
 			require.NoError(t, err)
 			for _, trial := range report.Trials {
 				want := conformance.Passed

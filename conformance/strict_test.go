@@ -62,7 +62,7 @@ const (
 	spaceXML  = "http://www.w3.org/XML/1998/namespace"
 )
 
-var strictClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: -1, DisableKeepAlives: true}}
+var strictClient = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: -1, DisableKeepAlives: true}}
 
 func (s *strict) get(address string) (*strictDoc, error) {
 	if s.requests++; s.requests > 400 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -51,8 +52,7 @@ func TestSubscribeRefused(t *testing.T) {
 			func() (int, error) { return db.Unsubscribe(t.Context(), []string{bad}) },
 		} {
 			_, err := do()
-			var refused *fleet.URLError
-			require.ErrorAs(t, err, &refused, bad)
+			refused := feedtest.ErrorAs[*fleet.URLError](t, err, bad)
 			require.Equal(t, bad, refused.URL)
 			require.Error(t, refused.Err)
 		}

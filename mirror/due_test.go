@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -107,8 +108,7 @@ func feedOf(t *testing.T, store mirror.Store, url string) *mirror.Feed {
 // due returns the URLs of the feeds that a store says are due.
 func due(t *testing.T, store mirror.Store) (urls []string) {
 	t.Helper()
-	for f, err := range store.Feeds(t.Context(), mirror.FeedQuery{Due: time.Now()}) {
-		require.NoError(t, err)
+	for _, f := range feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{Due: time.Now()})) {
 		urls = append(urls, f.URL)
 	}
 	return urls
@@ -225,8 +225,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 		m.Revalidate = true
 		changes, err := m.Update(t.Context(), aURL)
 		require.NoError(t, err)
-		var waiting *mirror.WaitError
-		require.ErrorAs(t, changes.Failure, &waiting)
+		waiting := feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
 		require.Equal(t, wait, time.Until(waiting.Until))
 		require.Equal(t, f.Verdict, changes.Verdict)
 		require.Empty(t, h.requests())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -45,18 +46,13 @@ func TestErase(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, f.Entries)
 		require.Less(t, f.Usage.Contents, before.Usage.Contents/2)
-		n := 0
-		for r, err := range m.Store.Entries(t.Context(), mirror.Query{Deleted: true}) {
-			require.NoError(t, err)
-			require.Equal(t, "urn:2", r.ID)
-			n++
-		}
-		require.Equal(t, 1, n)
+		left := feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Deleted: true}))
+		require.Len(t, left, 1)
+		require.Equal(t, "urn:2", left[0].ID)
 		for range m.Store.Versions(t.Context(), server.URL, "urn:1") {
 			require.Fail(t, "a version is left")
 		}
-		for r, err := range m.Store.Entries(t.Context(), mirror.Query{Bare: true}) {
-			require.NoError(t, err)
+		for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Bare: true})) {
 			require.Equal(t, mirror.Erased, r.State)
 		}
 	}

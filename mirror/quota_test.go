@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -24,13 +25,11 @@ func testUsage(t *testing.T, store mirror.Store, url string, story string) {
 		require.NoError(t, err)
 		require.NotZero(t, r.Content.Size)
 		want.Contents += r.Content.Size
-		for v, err := range store.Versions(t.Context(), url, r.ID) {
-			require.NoError(t, err)
+		for _, v := range feedtest.All(t, store.Versions(t.Context(), url, r.ID)) {
 			want.Contents += v.Content.Size
 		}
 	}
-	for d, err := range store.Documents(t.Context(), url) {
-		require.NoError(t, err)
+	for _, d := range feedtest.All(t, store.Documents(t.Context(), url)) {
 		want.Documents += mirror.DocumentSize(d)
 	}
 	var ids []string // the IDs that the model may use

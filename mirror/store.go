@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -111,6 +112,31 @@ type Calendar interface {
 type Month struct {
 	Start   time.Time // the first instant of the month, in UTC
 	Entries int64     // the number of entries, by Record.Time
+}
+
+// Months counts by month the entries that a query selects, as Calendar.Months
+// does. It asks the Store if that is a Calendar, and reads the entries otherwise.
+func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
+	if calendar, ok := s.(Calendar); ok {
+		return calendar.Months(ctx, q)
+	}
+	q = Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Deleted: q.Deleted, Gone: q.Gone}
+	for r, err := range s.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		at := r.Time().UTC()
+		start := time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
+		if n := len(months); n == 0 || !months[n-1].Start.Equal(start) {
+			months = append(months, Month{Start: start})
+		}
+		months[len(months)-1].Entries++
+	}
+	slices.Reverse(months)
+	if len(months) > 0 && months[0].Start.IsZero() {
+		months = months[1:] // entries without any time
+	}
+	return months, nil
 }
 
 // A Change is what one commit changes in one feed.

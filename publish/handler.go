@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -179,16 +180,21 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err 
 	}
 }
 
-// isEscape recognises the errors of an os.Root for a link that leads out of it,
-// and those of operating systems for a file used as a directory: in both cases
-// there is no such document.
-func isEscape(err error) bool {
-	var path *fs.PathError
-	if !errors.As(err, &path) {
-		return false
+// errEscapes is the error of package os for a path that leads out of an os.Root. The
+// package does not export it, so it is taken from a path that does.
+var errEscapes = sync.OnceValue(func() error {
+	_, err := os.OpenInRoot(string(os.PathSeparator), "..")
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
 	}
-	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
-		strings.Contains(path.Err.Error(), "escapes") // package os has no name for it
+	return err
+})
+
+// isEscape reports whether an error is that of an os.Root for a link that leads out of
+// it, or of the operating system for a name that no file can have, such as one below
+// another file: in both cases there is no such document.
+func isEscape(err error) bool {
+	return errors.Is(err, errEscapes()) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // refuse answers with a status. What is missing now may exist a moment later,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -109,9 +110,7 @@ func (p *Pages) request(r *http.Request) (at pageRequest, err error) {
 	at.base = cmp.Or(p.URL, requestPath(r))
 	if base, query, ok := strings.Cut(at.base, "?"); ok {
 		own, _ := url.ParseQuery(query)
-		for name, values := range own {
-			at.query[name] = values
-		}
+		maps.Copy(at.query, own)
 		at.base = base
 	}
 	switch {
@@ -145,9 +144,7 @@ func (at pageRequest) url(param string, place Place) string {
 	query := at.query
 	if param != "" {
 		query = make(url.Values, len(at.query)+1)
-		for name, values := range at.query {
-			query[name] = values
-		}
+		maps.Copy(query, at.query)
 		query.Set(param, place.token())
 	}
 	if len(query) == 0 {

@@ -66,7 +66,8 @@ type Publisher struct {
 	Versions bool
 
 	// Complete reports whether to mark the subscription document as complete
-	// (5005#2) while it contains everything. Nil means yes.
+	// (5005#2) while it contains everything. Nil means yes, unless the head's
+	// Coverage has a lesser verdict than Whole.
 	Complete func(*feedhistory.Document) bool
 
 	mu    sync.Mutex

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // served publishes into an output that a Handler serves, and fetches what
@@ -260,8 +261,7 @@ func TestJSONDeletion(t *testing.T) {
 		`{"id": "1", "deleted": true}`:                     {Deleted: true},
 		`{"id": "1", "deleted": "2003-12-13T18:30:02.5Z"}`: {true, time.Date(2003, 12, 13, 18, 30, 2, 5e8, time.UTC)},
 	} {
-		for r, err := range JSONEntries(strings.NewReader(line)) {
-			require.NoError(t, err)
+		for _, r := range feedtest.All(t, JSONEntries(strings.NewReader(line))) {
 			assert.Equal(t, want, r.Deleted, line)
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Server) add(ctx context.Context, address string) (added bool, err error
 		return false, err
 	}
 	feed := &mirror.Feed{URL: address, Verdict: feedhistory.Partial}
-	switch err := s.Store.Commit(ctx, &mirror.Change{Feed: feed}); {
+	switch err := s.store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
 		return false, nil // it is there already
 	case err != nil:
@@ -180,7 +180,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+	if err := s.store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
 	s.feeds.forget(feed.URL)

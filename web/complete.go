@@ -84,14 +84,14 @@ func stateOf(feed *mirror.Feed) string { return fmt.Sprint(feed.Version, " ", fe
 
 // isVersion reports whether a feed is still in the same state.
 func (s *Server) isVersion(ctx context.Context, feed *mirror.Feed) bool {
-	now, err := s.Store.Feed(ctx, feed.URL)
+	now, err := s.store.Feed(ctx, feed.URL)
 	return err == nil && now.Version == feed.Version
 }
 
 // writeEntries writes the entries of a query in the form in which they are
 // published again.
 func (s *Server) writeEntries(ctx context.Context, w *bufio.Writer, m *source, q mirror.Query) error {
-	for record, err := range s.Store.Entries(ctx, q) {
+	for record, err := range s.store.Entries(ctx, q) {
 		if err != nil {
 			s.Logger.ErrorContext(ctx, "a document was cut short", "feed", q.Feed, "err", err)
 			return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -85,7 +84,7 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 	}
 	now := yearsOf{version: feed.Version}
 	if feed.Entries > 0 {
-		months, err := monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL})
+		months, err := mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
 		if err != nil {
 			return nil, err
 		}
@@ -205,30 +204,10 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 	if f.newest, err = d.newestOf(ctx, feed); err != nil {
 		return f, err
 	}
-	if f.months, err = monthsOf(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
+	if f.months, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL}); err == nil {
 		d.figures.put(feed.URL, f)
 	}
 	return f, err
-}
-
-// monthsOf counts by month the entries that a query selects; in the database if
-// it can.
-func monthsOf(ctx context.Context, store mirror.Store, q mirror.Query) (months []mirror.Month, err error) {
-	if calendar, ok := store.(mirror.Calendar); ok {
-		return calendar.Months(ctx, q)
-	}
-	for r, err := range store.Entries(ctx, q) {
-		if err != nil {
-			return nil, err
-		}
-		start := monthOf(r.Time())
-		if n := len(months); n == 0 || !months[n-1].Start.Equal(start) {
-			months = append(months, mirror.Month{Start: start})
-		}
-		months[len(months)-1].Entries++
-	}
-	slices.Reverse(months)
-	return months, nil
 }
 
 // monthOf returns the beginning of the month of a time.

@@ -30,7 +30,7 @@
 // markup, and the Content-Security-Policy allows no script, style or image
 // except the server's own. The server answers only requests to its own names,
 // so that no other website can read through a browser what is meant for its
-// user. A Token guards changes, and on a Private server reading, too. When the
-// server fetches an address that somebody has typed, the rules of the Mirror's
-// Client apply.
+// user. A Token guards changes, and on a Private server reading, too; any other
+// server leaves out the feeds that need credentials. When the server fetches an
+// address that somebody has typed, the rules of the Mirror's Client apply.
 package web

@@ -86,7 +86,7 @@ func (d *directory) successor(name string) string {
 // polled is called at the end of a poll. A feed that was read for the first
 // time may redirect to another one, or may be a page that has a feed.
 func (s *Server) polled(ctx context.Context, before *mirror.Feed, err error) {
-	feed, failed := s.Store.Feed(ctx, before.URL)
+	feed, failed := s.store.Feed(ctx, before.URL)
 	if failed != nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 func (s *Server) replace(ctx context.Context, feed, by string) error {
 	s.feeds.replaced(feed, by)
 	s.Logger.InfoContext(ctx, "replaced", "feed", feed, "by", by)
-	if err := s.Store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+	if err := s.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
 	s.feeds.forget(feed)

@@ -138,7 +138,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			return nil, err
 		}
 	}
-	for record, err := range s.Store.Entries(r.Context(), query) {
+	for record, err := range s.store.Entries(r.Context(), query) {
 		if errors.Is(err, errors.ErrUnsupported) {
 			v.Wrong = "There is no word to search for. Type one or more words; their order and case do not matter."
 			break
@@ -165,7 +165,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 
 // countHits counts the entries of a feed's list by month.
 func (s *Server) countHits(ctx context.Context, v *entriesView, q mirror.Query) (err error) {
-	v.hits, err = monthsOf(ctx, s.Store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
+	v.hits, err = mirror.Months(ctx, s.store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // the list reports it
 	}
@@ -177,7 +177,7 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 	if title, ok := titles[url]; ok {
 		return title, nil
 	}
-	feed, err := s.Store.Feed(r.Context(), url)
+	feed, err := s.store.Feed(r.Context(), url)
 	if errors.Is(err, mirror.ErrNotFound) { // the feed has just been removed
 		feed, err = &mirror.Feed{URL: url}, nil
 	}

@@ -113,7 +113,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	if e != nil {
 		p.Enclosures = enclosuresOf(e)
 	}
-	for v, err := range s.Store.Versions(ctx, feed.URL, record.ID) {
+	for v, err := range s.store.Versions(ctx, feed.URL, record.ID) {
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (p *entryPage) mark() {
 
 // record returns a record with its content, which it finds by its place.
 func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, error) {
-	records, err := s.Store.Records(ctx, feed, []string{id})
+	records, err := s.store.Records(ctx, feed, []string{id})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, e
 		beyond := known.Place()
 		beyond.ID += "\x01"
 		query := mirror.Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, Deleted: true, Limit: 1}
-		for r, err := range s.Store.Entries(ctx, query) {
+		for r, err := range s.store.Entries(ctx, query) {
 			if err != nil {
 				return nil, err
 			}

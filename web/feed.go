@@ -122,7 +122,7 @@ func (s *Server) documentsOf(ctx context.Context, feed *mirror.Feed) ([]*mirror.
 		return known.list, nil
 	}
 	var list []*mirror.Document
-	for d, err := range s.Store.Documents(ctx, feed.URL) {
+	for d, err := range s.store.Documents(ctx, feed.URL) {
 		if err != nil {
 			return nil, err
 		}

@@ -107,7 +107,7 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 // usualFeeds lists all feeds. If they do not fit on one page, it orders them by
 // URL, so that it need not read all of them.
 func (s *Server) usualFeeds(ctx context.Context, v *feedsView) error {
-	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
+	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{After: v.After, Limit: feedsPerPage + 1}) {
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (s *Server) askedFeeds(ctx context.Context, v *feedsView) error {
 	v.Found = len(rows)
 	rows, v.Next = pageOf(rows, v.After)
 	for _, row := range rows {
-		feed, err := s.Store.Feed(ctx, row.url)
+		feed, err := s.store.Feed(ctx, row.url)
 		if errors.Is(err, mirror.ErrNotFound) {
 			continue // it has just been removed
 		}

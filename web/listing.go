@@ -120,7 +120,7 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		defer s.feeds.summing.Unlock()
 	}
 	var rows []row
-	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{}) {
+	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/x-opml; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="feeds.opml"`)
 	list, err := opml.NewWriter(w, time.Now())
-	for feed, failed := range s.Store.Feeds(r.Context(), mirror.FeedQuery{}) {
+	for feed, failed := range s.store.Feeds(r.Context(), mirror.FeedQuery{}) {
 		if err = cmp.Or(err, failed); err != nil {
 			break
 		}

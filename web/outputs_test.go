@@ -1,10 +1,12 @@
 package web
 
 import (
+	"io"
 	"testing"
 
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
+	"github.com/stretchr/testify/require"
 )
 
 func TestBelow(t *testing.T) {
@@ -24,4 +26,31 @@ func TestStaged(t *testing.T) {
 		s := &staged{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
 		return s, s
 	})
+}
+
+// TestDivided checks that the directories of both parts are Outputs.
+func TestDivided(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"private", "public"} {
+		outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
+			d := &divided{
+				Output: publish.Dir{Path: t.TempDir()}, private: publish.Dir{Path: t.TempDir()},
+				isPrivate: func(name string) (bool, error) { return name == "private", nil },
+			}
+			return below{d, name}, below{d, name}
+		})
+	}
+}
+
+// TestDividedUnknown checks that nothing is read or written if it is not known whose
+// it is.
+func TestDividedUnknown(t *testing.T) {
+	t.Parallel()
+	m := &publish.Memory{}
+	require.NoError(t, m.Put("name/file", nil))
+	d := &divided{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
+	_, err := d.Open("name/file")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Put("name/file", nil), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Remove("name/file"), io.ErrUnexpectedEOF)
 }

@@ -68,7 +68,7 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 	defer s.feeds.summing.Unlock()
 	p := &overviewPage{}
 	verdicts, kinds, years := map[string]int64{}, map[string]int64{}, map[int]int64{}
-	for feed, err := range s.Store.Feeds(ctx, mirror.FeedQuery{}) {
+	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,17 @@
 package web
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 	"github.com/stretchr/testify/require"
 )
 
@@ -114,4 +119,85 @@ func TestPrivateWithoutToken(t *testing.T) {
 		w.ServeHTTP(rec, r)
 		require.Equal(t, http.StatusUnauthorized, rec.Code)
 	}
+}
+
+// hide makes a feed private, as a poll with credentials does.
+func (w *world) hide(feed string) {
+	f, err := w.Store.Feed(w.t.Context(), feed)
+	require.NoError(w.t, err)
+	f.Private, f.Next = true, time.Unix(0, 0)
+	require.NoError(w.t, w.Store.Commit(w.t.Context(), &mirror.Change{Feed: f}))
+}
+
+// filesOf returns the names of the documents in an Output.
+func filesOf(t testing.TB, out fs.FS) (names []string) {
+	require.NoError(t, fs.WalkDir(out, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
+}
+
+// A server that everybody can read neither shows nor publishes nor polls private
+// feeds, whatever was published of them before, and a Private one keeps what it
+// publishes of them apart.
+func TestPrivateFeeds(t *testing.T) {
+	shared, apart := publish.Dir{Path: t.TempDir()}, publish.Dir{Path: t.TempDir()}
+	w := newWorld(t, func(s *Server) {
+		s.Token, s.Private, s.Output, s.PrivateOutput = "open sesame", true, shared, apart
+	})
+	w.write(2003, 2008)
+	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
+	tides, blog := w.add("/tides.atom"), w.add("/blog/feed.atom")
+	archive := func(format string) string {
+		status, index, _ := w.get(blog + "/index." + format)
+		require.Equal(t, http.StatusOK, status)
+		_, link, ok := strings.Cut(index, `rel="prev-archive" href="`)
+		require.True(t, ok, index)
+		link, _, _ = strings.Cut(link, `"`)
+		return "/" + strings.TrimPrefix(link, w.url)
+	}
+	before := archive("rss") // while it is public
+	w.hide(w.feedURL("/blog/feed.atom"))
+	after := archive("atom")
+	_, _, _ = w.get(tides + "/index.atom")
+	for _, name := range filesOf(t, apart) {
+		require.Contains(t, name, ShortName(w.feedURL("/blog/feed.atom")))
+	}
+	require.NotEmpty(t, filesOf(t, apart))
+	require.Contains(t, strings.Join(filesOf(t, apart), " "), path.Base(after))
+	require.Contains(t, strings.Join(filesOf(t, shared), " "), path.Base(before))
+	require.NotContains(t, strings.Join(filesOf(t, shared), " "), path.Base(after))
+
+	open := &Server{Store: w.Store, Base: w.Base, Output: shared, PrivateOutput: apart, clock: w.clock}
+	for _, page := range []string{"/", "/?show=whole", "/entries", "/entries?q=storm", "/overview", "/feeds.opml", "/feeds.opml?mirrored", tides} {
+		status, body, _ := answer(t, open, httptestRequest(t.Context(), http.MethodGet, page, nil))
+		require.Equal(t, http.StatusOK, status, page)
+		require.NotContains(t, body, "Lighthouse Log", page)
+		require.NotContains(t, body, "/blog/", page)
+		require.NotContains(t, body, "barque", page)
+	}
+	for _, page := range []string{
+		blog, blog + "/index.atom", blog + "/index.rss", before, after, blog + "/complete.atom", blog + "/slice.atom", blog + "/replay.atom?start=2020-01-01&every=1d",
+		blog + "/subscribe", blog + "/random", blog + "/day", blog + "/progress", blog + "/remove", blog + "/entry?id=tag:lighthouse.example,2003:1/1",
+	} {
+		status, body, _ := answer(t, open, httptestRequest(t.Context(), http.MethodGet, page, nil))
+		require.Equal(t, http.StatusNotFound, status, page)
+		require.NotContains(t, body, "barque", page)
+	}
+	var polled []string
+	_, err := open.polls.AddAll(t.Context(), func(f *mirror.Feed, _ bool) bool {
+		polled = append(polled, f.URL)
+		return true
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{w.feedURL("/tides.atom")}, polled)
+
+	status, _, _ := w.do(http.MethodPost, blog+"/remove", url.Values{})
+	require.Equal(t, http.StatusSeeOther, status)
+	require.Empty(t, filesOf(t, apart))
+	require.NotContains(t, strings.Join(filesOf(t, shared), " "), strings.TrimPrefix(blog, "/feeds/"))
+	require.NotEmpty(t, filesOf(t, shared))
 }

@@ -72,7 +72,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	var last progress
 	for said := time.Now(); ; {
 		waits, runs := s.polls.State(feed.URL)
-		now, err := s.Store.Feed(r.Context(), feed.URL)
+		now, err := s.store.Feed(r.Context(), feed.URL)
 		p := progress{"The feed has been removed.", true}
 		if err == nil {
 			p = progressOf(now, waits, runs)

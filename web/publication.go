@@ -134,7 +134,7 @@ func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 // newestKnown returns the time of the mirror's newest entry that is not dated
 // in the future; the zero time if there is none.
 func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time, error) {
-	for r, err := range p.s.Store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
+	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -201,7 +201,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 // window publishes the entries of a query, oldest first.
 func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
 	var entries []*feedhistory.Entry
-	for r, err := range p.s.Store.Entries(ctx, query) {
+	for r, err := range p.s.store.Entries(ctx, query) {
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		entries, deleted = nil, nil
 		return err
 	}
-	for r, err := range p.s.Store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
+	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}

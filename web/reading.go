@@ -30,7 +30,7 @@ func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer
 		to     **neighbour
 		oldest bool
 	}{{&older, false}, {&newer, true}} {
-		for other, err := range s.Store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Place(), Oldest: n.oldest, Limit: 1}) {
+		for other, err := range s.store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Place(), Oldest: n.oldest, Limit: 1}) {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -70,7 +70,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 		n -= m.Entries
 	}
 	id := ""
-	for record, err := range s.Store.Entries(r.Context(), query) {
+	for record, err := range s.store.Entries(r.Context(), query) {
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 			continue // this year does not have that day
 		}
 		query := mirror.Query{Feed: feed.URL, Since: since, Until: since.AddDate(0, 0, 1), Limit: entriesPerPage}
-		for record, err := range s.Store.Entries(r.Context(), query) {
+		for record, err := range s.store.Entries(r.Context(), query) {
 			if err != nil {
 				return err
 			}

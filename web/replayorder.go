@@ -40,7 +40,7 @@ func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, erro
 		return known.list, nil
 	}
 	var list []place
-	for r, err := range s.Store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
+	for r, err := range s.store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 // A republisher publishes mirrored feeds again when somebody requests them.
 type republisher struct {
 	s       *Server
-	out     publish.Output
+	out     *divided
 	handler *publish.Handler
 	names   cache[string, string]      // the names of directories, by the URLs of feeds
 	orders  cache[string, frozenOrder] // the orders of replays
@@ -31,16 +31,23 @@ type republisher struct {
 }
 
 func newRepublisher(s *Server) *republisher {
-	var out publish.Output = &publish.Memory{}
-	if s.Output != nil {
-		out = s.Output
-	}
 	sum := sha256.Sum256([]byte(s.base()))
-	out = below{out, hex.EncodeToString(sum[:4])} // URIs are permanent, and contain Base
+	base := hex.EncodeToString(sum[:4]) // URIs are permanent, and contain Base
+	out := &divided{Output: below{orMemory(s.Output), base}, isPrivate: s.isPrivate}
+	if s.Private {
+		out.private = below{orMemory(s.PrivateOutput), base}
+	}
 	return &republisher{
 		s: s, out: out, feeds: map[string]*sync.Mutex{},
 		handler: &publish.Handler{FS: out, MaxAge: time.Minute, Logger: s.Logger},
 	}
+}
+
+func orMemory(out publish.Output) publish.Output {
+	if out == nil {
+		return &publish.Memory{}
+	}
+	return out
 }
 
 // lock makes the caller the only one that works on a feed.
@@ -81,8 +88,17 @@ func (p *republisher) share() (release func() error, err error) {
 func (p *republisher) remove(feed, name string) error {
 	defer p.lock(name)()
 	defer p.names.drop(feed)
+	for _, out := range p.out.parts() {
+		if err := removeAll(out, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeAll(out publish.Output, dir string) error {
 	var files []string
-	err := fs.WalkDir(p.out, name, func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			files = append(files, file)
 		}
@@ -92,7 +108,7 @@ func (p *republisher) remove(feed, name string) error {
 		return err
 	}
 	for _, file := range files {
-		if err := p.out.Remove(file); err != nil {
+		if err := out.Remove(file); err != nil {
 			return err
 		}
 	}
@@ -167,7 +183,7 @@ func (p *republisher) update(ctx context.Context, feed *mirror.Feed, name string
 		}
 		return &problem{http.StatusServiceUnavailable, "This feed is being read", "Try again later; its page shows the progress."}
 	}
-	feed, err := p.s.Store.Feed(ctx, feed.URL)
+	feed, err := p.s.store.Feed(ctx, feed.URL)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,11 @@ const DefaultBase = "http://127.0.0.1:8005/"
 // A Server shows the feeds of a Store, and publishes them again. Only Store
 // must be set. Do not copy or change a Server after its first use.
 type Server struct {
-	Store  mirror.Store   // Store has the feeds to show.
-	Mirror *mirror.Mirror // Mirror polls feeds into Store; nil means a Mirror with default settings.
+	Store mirror.Store // Store has the feeds to show.
+
+	// Mirror polls feeds into the Store. Nil means a Mirror with default
+	// settings, which leaves private feeds alone unless Private is set.
+	Mirror *mirror.Mirror
 
 	// Base is the server's own URL, the root of a host. The published documents
 	// contain it, and their URIs do not change; with a different Base, the
@@ -35,9 +38,8 @@ type Server struct {
 
 	// Private makes reading need the Token, too. Feed readers send it as the
 	// password, with any user name (HTTP Basic authentication). Without a
-	// Token, a Private server answers nobody. If Private is not set, give the
-	// server a Store that leaves out the feeds whose mirror.Feed.Private is set:
-	// it shows all that its Store has.
+	// Token, a Private server answers nobody. If Private is not set, the server
+	// neither shows nor publishes the feeds whose mirror.Feed.Private is set.
 	Private bool
 
 	// Names are additional host names of the server. It answers only requests
@@ -49,6 +51,10 @@ type Server struct {
 	// means in memory, until the program ends.
 	Output publish.Output
 
+	// PrivateOutput keeps what a Private server publishes of private feeds, so
+	// that no other server of the same Output has it. Nil means in memory.
+	PrivateOutput publish.Output
+
 	Logger *slog.Logger // Logger logs polls and errors; nil means no logging.
 
 	size  int              // entries per archive; zero means 100
@@ -57,8 +63,10 @@ type Server struct {
 	once      sync.Once
 	mux       *http.ServeMux
 	origin    *http.CrossOriginProtection
+	store     mirror.Store // what may be shown of Store
 	polls     *mirror.Poller
 	feeds     *directory
+	all       *directory // also of feeds that are not shown
 	published *republisher
 	streams   watchers
 	sizes     sizes
@@ -74,13 +82,18 @@ func (s *Server) setUp() {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
+	s.store = s.Store
+	if !s.Private {
+		s.store = mirror.Public(s.Store)
+	}
 	m := s.Mirror
 	if m == nil {
-		m = &mirror.Mirror{Store: s.Store}
+		m = &mirror.Mirror{Store: s.store}
 	}
 	s.origin = http.NewCrossOriginProtection()
 	s.polls = s.newPoller(m)
-	s.feeds = &directory{store: s.Store}
+	s.feeds = &directory{store: s.store}
+	s.all = &directory{store: s.Store}
 	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
 	s.published = newRepublisher(s)
 	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines

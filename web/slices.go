@@ -90,7 +90,7 @@ func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (pla
 	overhead := int64(len(before)+len(after)) + 1000 // addresses and titles differ
 	m := newSource(feed, head, feedhistory.Atom)
 	var groups []slice // one group for each time, newest first
-	for record, err := range s.Store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
+	for record, err := range s.store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {
 			return plan{}, err
 		}

@@ -47,16 +47,16 @@ func TestSQLite(t *testing.T) {
 	}
 	f, err := w.Store.Feed(t.Context(), w.feedURL("/blog/feed.atom"))
 	require.NoError(t, err)
-	counted, err := monthsOf(t.Context(), w.Store, mirror.Query{Feed: f.URL})
+	counted, err := mirror.Months(t.Context(), w.Store, mirror.Query{Feed: f.URL})
 	require.NoError(t, err)
-	walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, mirror.Query{Feed: f.URL})
+	walked, err := mirror.Months(t.Context(), struct{ mirror.Store }{w.Store}, mirror.Query{Feed: f.URL})
 	require.NoError(t, err)
 	require.Equal(t, walked, counted)
 	for _, q := range []mirror.Query{{Search: "storm pet", Prefix: true}, {Search: "fog"}, {Gone: true}, {Search: "zebra"}} {
 		q.Feed = f.URL
-		counted, err := monthsOf(t.Context(), w.Store, q)
+		counted, err := mirror.Months(t.Context(), w.Store, q)
 		require.NoError(t, err)
-		walked, err := monthsOf(t.Context(), struct{ mirror.Store }{w.Store}, q)
+		walked, err := mirror.Months(t.Context(), struct{ mirror.Store }{w.Store}, q)
 		require.NoError(t, err)
 		require.Equal(t, walked, counted)
 		require.Equal(t, q.Search == "fog" || q.Prefix, len(counted) > 0)

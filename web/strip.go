@@ -73,7 +73,7 @@ func (s *Server) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, a
 		return 0, 0, nil
 	}
 	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Oldest: true}
-	for other, err := range s.Store.Entries(ctx, query) {
+	for other, err := range s.store.Entries(ctx, query) {
 		if err != nil {
 			return 0, 0, err
 		}

@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // passwordVariable has the password of --user, which others could see on a command
 // line.
 const passwordVariable = "FEEDHISTORY_PASSWORD"
+
+const noToken = "--token-env: there is nothing in the environment variable that it names; give the name of a variable, not the token"
 
 // The flags for logging in. What they have goes only to the origin of the address.
 type credentials struct {
@@ -40,9 +43,13 @@ func (c *credentials) read() error {
 	for _, field := range c.Header {
 		name, value, ok := strings.Cut(field, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return usageError("--header: a name and a value with a colon between them, not " + field)
+			return usageError("--header: a name and a value with a colon between them") // the field may be a secret
 		}
-		fields.Add(name, strings.TrimSpace(value))
+		value = strings.TrimSpace(value)
+		if err := fetch.CheckSecrets(http.Header{name: {value}}); err != nil {
+			return usageError("--header: " + err.Error())
+		}
+		fields.Add(name, value)
 	}
 	switch {
 	case c.User != "":
@@ -54,9 +61,12 @@ func (c *credentials) read() error {
 	case c.TokenEnv != "":
 		token := strings.TrimSpace(os.Getenv(c.TokenEnv))
 		if token == "" {
-			return usageError(fmt.Sprintf("--token-env: there is no token in %s", c.TokenEnv))
+			return usageError(noToken) // the name may be the token itself
 		}
 		fields.Set("Authorization", "Bearer "+token)
+	}
+	if err := fetch.CheckSecrets(fields); err != nil {
+		return usageError("the credentials cannot be sent: " + err.Error())
 	}
 	if len(fields) > 0 {
 		c.fields = fields

@@ -91,6 +91,15 @@ func (s *openStore) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Store.Commit(ctx, c)
 }
 
+// Remove implements mirror.Store. The feed's credentials go with it.
+func (s *openStore) Remove(ctx context.Context, url string) error {
+	err := s.Store.Remove(ctx, url)
+	if err == nil && s.keys != nil {
+		err = s.keys.replace(url, "")
+	}
+	return err
+}
+
 // Close closes the database. It returns an error if somebody wrote to a file that
 // was opened on the assumption that nobody does.
 func (s *openStore) Close() error {

@@ -26,7 +26,7 @@ func feedsOf(ctx context.Context, client *feedhistory.Client, address string, er
 	}
 	var others feedhistory.Links
 	for _, feed := range feeds {
-		if feed.Href != feedName(address) {
+		if feed.Href != feedName(address) && checkURL(feed.Href) == nil {
 			others = append(others, feed)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -74,7 +75,7 @@ func (c *entriesCommand) Run(w *world) (err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
-	return unlessLeft(errors.Join(c.failure(err), out.Flush(), pager.Close()))
+	return unlessLeft(firstOf(c.failure(err), out.Flush(), pager.Close()))
 }
 
 // feeds returns the feeds that are asked for, each once. The mirror must have them.
@@ -99,8 +100,12 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error],
 			return err
 		}
 		n++
-		if err := c.add(p, r, several); err != nil {
+		e, err := r.Entry()
+		if err != nil {
 			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+		}
+		if err := c.add(p, r, e, several); err != nil {
+			return err
 		}
 	}
 	if n == 0 && !c.JSON && !c.Enclosures {
@@ -109,18 +114,13 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error],
 	return p.Err
 }
 
-func (c *entriesCommand) add(p *page, r *mirror.Record, several bool) error {
-	if c.JSON {
-		return printRecord(p.W, r)
-	}
-	e, err := r.Entry()
-	if err != nil {
-		return err
-	}
-	if c.Enclosures {
+func (c *entriesCommand) add(p *page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
+	switch {
+	case c.JSON:
+		return printLine(p.W, lineOfRecord(r, e))
+	case c.Enclosures:
 		return p.enclosures(e)
-	}
-	if !c.Long {
+	case !c.Long:
 		p.entryLine(e, r)
 		return p.Err
 	}

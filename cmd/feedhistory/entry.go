@@ -46,7 +46,7 @@ func (c *entryCommand) Run(w *world) (err error) {
 	buffered := bufio.NewWriter(out)
 	p := newPage(buffered)
 	p.article(e, r)
-	return unlessLeft(errors.Join(p.Err, buffered.Flush(), out.Close()))
+	return unlessLeft(firstOf(p.Err, buffered.Flush(), out.Close()))
 }
 
 // find looks for the entry in the feeds.

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"syscall"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -83,13 +83,26 @@ func failure(arg string, err error) error {
 	return said
 }
 
-// withoutUser removes the user and password from a URL that is to be shown.
+// withoutUser removes the user and password from a URL that is to be shown. If what
+// it gets is no URL, and may have a password, it removes all that may be one.
 func withoutUser(arg string) string {
-	if u, err := url.Parse(arg); err == nil && u.User != nil {
+	u, err := iri.ParseLeniently(arg)
+	switch {
+	case err == nil && u.User != nil:
 		u.User = nil
 		return u.String()
+	case err == nil && u.Opaque == "":
+		return arg
 	}
-	return arg
+	scheme, rest := "", arg
+	if i := strings.Index(arg, "://"); i >= 0 {
+		scheme, rest = arg[:i+3], arg[i+3:]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 || !strings.Contains(rest[:at], ":") && (scheme == "" || strings.ContainsAny(rest[:at], "/?#")) {
+		return arg
+	}
+	return scheme + "…" + rest[at:]
 }
 
 // remedy says what to do about an error of the first document; "" if the error says

@@ -80,7 +80,7 @@ func (c *exportCommand) Run(w *world) (err error) {
 	default:
 		err = c.exportLines(w.ctx, out, store, feeds)
 	}
-	return errors.Join(c.failure(err), out.Flush())
+	return firstOf(c.failure(err), out.Flush())
 }
 
 // feeds returns the feeds that are asked for. It fails, before anything is printed,
@@ -119,7 +119,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		}
 		err = list.Add(feed)
 	}
-	return errors.Join(err, list.Close())
+	return firstOf(err, list.Close())
 }
 
 // exportLines writes the entries as lines.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -117,12 +118,8 @@ func TestExportedTextCanBePublished(t *testing.T) {
 	}
 }
 
-func onlyRecord(t *testing.T, store mirror.Store, feed string) (record *mirror.Record) {
-	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: feed}) {
-		require.NoError(t, err)
-		require.Nil(t, record)
-		record = r
-	}
-	require.NotNil(t, record)
-	return record
+func onlyRecord(t *testing.T, store mirror.Store, feed string) *mirror.Record {
+	records := feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: feed}))
+	require.Len(t, records, 1)
+	return records[0]
 }

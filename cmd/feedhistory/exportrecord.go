@@ -16,9 +16,14 @@ func recordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return lineOfRecord(r, e), nil
+}
+
+// lineOfRecord is the line of a mirrored entry that has been read.
+func lineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
 	record := publish.NewJSONEntry(e)
 	record.Feed, record.Deleted = r.Feed, deletionOf(r)
-	return record, nil
+	return record
 }
 
 // printRecord prints a mirrored entry.

@@ -116,9 +116,12 @@ func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
 			return nil, usageError("--token-file: there is nothing in " + c.TokenFile)
 		}
 	default:
-		variable := cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")
-		if m.Token = strings.TrimSpace(os.Getenv(variable)); m.Token == "" {
-			return nil, usageError("there is no API key in the environment variable " + variable +
+		m.Token = strings.TrimSpace(os.Getenv(cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")))
+		switch {
+		case m.Token == "" && c.TokenEnv != "":
+			return nil, usageError(noToken)
+		case m.Token == "":
+			return nil, usageError("there is no API key in the environment variable MINIFLUX_TOKEN" +
 				"; Miniflux makes one at Settings, API Keys")
 		}
 	}

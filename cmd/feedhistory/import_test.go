@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
@@ -30,21 +31,13 @@ func contentsOf(t *testing.T, db string) (all everything) {
 	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
 	require.NoError(t, err)
 	defer store.Close()
-	for f, err := range store.Feeds(t.Context(), mirror.FeedQuery{}) {
-		require.NoError(t, err)
-		all.Feeds = append(all.Feeds, f)
-		for d, err := range store.Documents(t.Context(), f.URL) {
-			require.NoError(t, err)
-			all.Documents = append(all.Documents, d)
-		}
+	all.Feeds = feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{}))
+	for _, f := range all.Feeds {
+		all.Documents = append(all.Documents, feedtest.All(t, store.Documents(t.Context(), f.URL))...)
 		for _, bare := range []bool{false, true} {
-			for r, err := range store.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true, Bare: bare}) {
-				require.NoError(t, err)
+			for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true, Bare: bare})) {
 				all.Records = append(all.Records, r)
-				for v, err := range store.Versions(t.Context(), f.URL, r.ID) {
-					require.NoError(t, err)
-					all.Versions = append(all.Versions, v)
-				}
+				all.Versions = append(all.Versions, feedtest.All(t, store.Versions(t.Context(), f.URL, r.ID))...)
 			}
 		}
 	}
@@ -72,8 +65,8 @@ func filled(t *testing.T, v reflect.Value, n *int) {
 	case reflect.Uint8, reflect.Uint32:
 		v.SetUint(1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			filled(t, v.Field(i), n)
+		for _, field := range v.Fields() {
+			filled(t, field, n)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
@@ -186,6 +179,10 @@ func TestImportMissesLines(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "its import is not complete")
+	require.Regexp(t, `never import  https://example.org/a\n`, done(t, "", "list", "--db", db))
+	one := said(done(t, "", "list", "--db", db, "https://example.org/a"))
+	require.Contains(t, one, "verdict partial. Its import is not complete.")
+	require.Contains(t, one, "next poll none: run the same import again first")
 }
 
 // A feed that differs from that in the mirror is left alone, unless it is to be

@@ -81,6 +81,7 @@ func (r *stdinReader) begin() {
 type stdoutWriter struct {
 	io.Writer
 	written atomic.Bool
+	failed  atomic.Value // the error, where writing failed
 }
 
 // Write implements io.Writer.
@@ -88,7 +89,11 @@ func (w *stdoutWriter) Write(p []byte) (int, error) {
 	if len(p) > 0 {
 		w.written.Store(true)
 	}
-	return w.Writer.Write(p)
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.failed.Store(err)
+	}
+	return n, err
 }
 
 // interrupted returns the exit status of a verb that an interrupt ended early. It

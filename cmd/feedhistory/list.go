@@ -50,7 +50,7 @@ func (c *listCommand) Run(w *world) (err error) {
 	} else {
 		err = c.all(l)
 	}
-	return errors.Join(c.failure(err), l.page.Err, out.Flush())
+	return firstOf(c.failure(err), l.page.Err, out.Flush())
 }
 
 // A listing is the list that is being printed.
@@ -187,6 +187,8 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
+	case isImporting(f):
+		return "import"
 	case isHarvested(f):
 		return "harvest"
 	case f.Alias != "":
@@ -225,6 +227,8 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
+	case isImporting(f):
+		p.Field("next poll", "none: run the same import again first")
 	case isHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
@@ -260,6 +264,8 @@ func meaning(f *mirror.Feed) string {
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
+	case isImporting(f):
+		return "Its import is not complete."
 	case f.Known.URL == "":
 		return "The feed could not be read yet."
 	}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -113,8 +112,9 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
+	out := &stdoutWriter{Writer: stdout}
 	w := &world{
-		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: &stdoutWriter{Writer: stdout},
+		globals: &line.globals, networkFlags: &networkFlags{}, ctx: ctx, stdout: out,
 		Voice: terminal.Voice{Command: "feedhistory", Stderr: stderr, Silent: &line.Quiet},
 	}
 	w.stdin = &stdinReader{ctx: ctx, in: stdin, waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
@@ -128,11 +128,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Vars{
 			"version": build.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": defaultDB(),
 		},
-		kong.Resolvers(settings), kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
+		kong.Resolvers(settings), kong.Writers(out, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)
 	call, err := parser.Parse(asFlags(args))
+	failed, _ := out.failed.Load().(error)
 	switch {
+	case failed != nil: // to print the help, or the version
+		return w.status(failed, call)
 	case ended >= 0:
 		return ended
 	case err != nil:
@@ -181,11 +184,10 @@ func (w *world) status(err error, call *kong.Context) int {
 	case errors.As(err, &usage):
 		return w.misused(err, call)
 	}
-	if text := err.Error(); w.isInterrupt(err) && strings.HasSuffix(text, context.Canceled.Error()) {
-		w.Say("interrupted")
-	} else {
-		w.Say(text)
+	if w.isInterrupt(err) && !errors.Is(err, errInterrupted) { // in the words of others
+		err = errInterrupted
 	}
+	w.Say(err.Error())
 	if _, ok := errors.AsType[interruptedError](err); ok || w.isInterrupt(err) {
 		return w.interrupted()
 	}

@@ -31,7 +31,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	from, to := feedName(c.Old), feedName(withoutUser(c.New))
+	from, to := feedName(c.Old), feedName(c.New)
 	f, err := store.Feed(w.ctx, from)
 	if err != nil {
 		return c.unknown(c.Old, err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 )
@@ -48,6 +49,7 @@ func (f *pagerFlags) pager(w *world) *pager {
 	if err != nil || cmd.Start() != nil {
 		return plain
 	}
+	signal.Ignore(os.Interrupt) // it is for the pager, which decides whether to end; its end ends the command
 	return &pager{Writer: pipe, cmd: cmd, pipe: pipe}
 }
 

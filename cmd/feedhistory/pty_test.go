@@ -158,6 +158,31 @@ func TestInterruptOnce(t *testing.T) {
 	}
 }
 
+// An interrupt in a pager is for the pager: the command does not leave it alone with
+// the terminal, and cuts nothing off.
+func TestInterruptedPager(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
+	}))
+	defer server.Close()
+	done(t, "", "sync", "--db", db, "--allow-private", server.URL)
+	program := filepath.Join(t.TempDir(), "pager")
+	script := "#!/bin/sh\ntrap 'echo interrupted' INT\necho ready\nwhile ! test -e " + program + ".go; do sleep 0.05; done\nexec cat\n"
+	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
+	p := onTerminal(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PAGER="+program) }, "entries", "--db", db)
+	p.await("ready")
+	for n := 1; n <= 3; n++ {
+		_, err := p.pty.WriteString("\x03")
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return strings.Count(p.screen(), "interrupted") >= n }, 20*time.Second, 5*time.Millisecond, p)
+	}
+	require.NoError(t, os.WriteFile(program+".go", nil, 0o600))
+	require.Zero(t, p.wait(), p.screen())
+	require.Contains(t, p.screen(), "urn:1")
+	require.NotContains(t, p.screen(), "feedhistory: interrupted")
+}
+
 // What is shown on a terminal goes through the user's pager; what is piped does not.
 func TestPager(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

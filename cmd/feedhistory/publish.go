@@ -146,7 +146,8 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 		head = cmp.Or(in.head, &feedhistory.Document{})
 		head.Title = cmp.Or(head.Title, c.Base)
 	}
-	if !isNew && c.Title+c.Author+c.ID+c.Site == "" {
+	sameCoverage := in.head == nil || in.head.Coverage == nil && head.Coverage == nil
+	if !isNew && sameCoverage && c.Title+c.Author+c.ID+c.Site == "" {
 		return nil, nil
 	}
 	if in.head != nil {
@@ -184,6 +185,13 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 	if done.Dated > 0 {
 		p.Para("  - ", "    ", count(done.Dated, "entry", "entries")+
 			" got the current time, because the source gives no time, or no newer one for an edit")
+	}
+	if in.unknown {
+		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
+			"does not claim it; those of fetch --raw and export --raw say it")
+	}
+	if in.partial && !isURL(c.From) {
+		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
 	}
 	if n, first := in.withTemplates(); n > 0 {
 		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator in their text, which readers will see unchanged "+

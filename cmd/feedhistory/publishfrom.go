@@ -20,6 +20,7 @@ type input struct {
 	entries []*feedhistory.Entry
 	deleted []feedhistory.Tombstone
 	head    *feedhistory.Document // describes the feed; nil if the source is no feed
+	unknown bool                  // the source does not say whether it has everything
 	whole   bool                  // the source has no other entries
 	partial bool                  // something is known to be missing
 	left    map[string]int        // articles left out, by reason
@@ -42,17 +43,30 @@ func (c *publishCommand) load(w *world) (*input, error) {
 	if isFeed(text) {
 		return c.loadFeed(text)
 	}
-	loaded := &input{whole: true}
-	for r, err := range publish.JSONEntries(text) {
+	return c.loadLines(text)
+}
+
+// loadLines reads lines of JSON, and what they say about the feeds that they come from.
+func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
+	loaded, about := &input{whole: true}, &told{}
+	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
 		if err == nil && !r.Deleted.Deleted {
 			err = loaded.add(r)
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, failure(c.From, err)
-		case r.Deleted.Deleted:
+		}
+		if r.Feed != "" {
+			about.feed(r.Feed)
+		}
+		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 		}
+	}
+	if own := c.publisher().URL(); len(about.feeds) > 0 {
+		loaded.head = &feedhistory.Document{Coverage: about.coverage(own)}
+		loaded.unknown = about.isUnknown(own)
+		loaded.partial = loaded.head.Coverage != nil && loaded.head.Coverage.Verdict == feedhistory.Partial
 	}
 	return loaded, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -23,17 +22,13 @@ func (c *rmCommand) Run(w *world) error {
 		return err
 	}
 	defer store.Close()
-	keys, err := c.keyring()
-	if err != nil {
-		return err
-	}
 	p := newPage(w.Asides())
 	missing := false
 	for _, url := range c.URLs {
 		name := feedName(url)
 		f, err := store.Feed(w.ctx, name)
 		if err == nil {
-			err = errors.Join(store.Remove(w.ctx, name), keys.replace(name, ""))
+			err = store.Remove(w.ctx, name)
 		}
 		if err = c.unknown(url, err); isUnknown(err) {
 			w.Say(err.Error())
@@ -43,7 +38,7 @@ func (c *rmCommand) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", name, count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", withoutUser(name), count(int(f.Entries+f.Deleted), "entry", "entries")))
 	}
 	if missing {
 		return statusError(exitFailed)

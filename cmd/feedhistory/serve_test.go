@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -29,16 +30,23 @@ func freeAddress() string {
 	panic("no port is free")
 }
 
-// reach ADDRESS waits until somebody listens there.
+// reach ADDRESS waits until a server answers there.
 func reach(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: reach ADDRESS")
 	}
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", args[0]); err == nil {
-			_ = conn.Close()
+		if answers(args[0]) {
 			return
 		}
 	}
-	ts.Fatalf("nobody listens on %s", args[0])
+	ts.Fatalf("nobody answers on %s", args[0])
+}
+
+// answers reports whether a server answers at an address. One that only listens does
+// not serve yet: an interrupt would end what it does before that.
+func answers(address string) bool {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	resp, err := client.Head("http://" + address + "/")
+	return err == nil && resp.Body.Close() == nil
 }

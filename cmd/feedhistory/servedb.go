@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/web"
 )
 
@@ -48,14 +50,6 @@ func (c *serveCommand) serveHistory(w *world) error {
 		return err
 	}
 	defer store.Close()
-	keys, err := c.keyring()
-	if err != nil {
-		return err
-	}
-	output, err := c.output(keys)
-	if err != nil {
-		return err
-	}
 	listener, err := c.listen("127.0.0.1:8005")
 	if err != nil {
 		return err
@@ -66,17 +60,19 @@ func (c *serveCommand) serveHistory(w *world) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
-	m := &mirror.Mirror{Store: store, Client: w.client(w.Stderr)}
-	if c.Private {
-		m.ClientFor = keys.clientFor(m.Client)
-	} else {
-		m.Store = &publicStore{store, store, keys}
-	}
 	server := &web.Server{
-		Store: m.Store, Mirror: m, Base: cmp.Or(c.Base, site), Token: c.Token, Private: c.Private, Names: c.Name, Output: output, Logger: log,
+		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
+		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
+	}
+	if c.Private {
+		if err := c.showPrivate(server, store); err != nil {
+			return err
+		}
 	}
 	w.Tell("the feeds of " + c.name() + " at " + site)
-	c.tellAccess(w, server, listener, keys)
+	if err := c.tellAccess(w, server, listener); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() { _ = server.Run(ctx) }) // it has no error but the end of the context
@@ -85,8 +81,20 @@ func (c *serveCommand) serveHistory(w *world) error {
 	return w.serve(listener, server, log)
 }
 
+// showPrivate makes a server poll, show and publish private feeds, to those who have
+// the token.
+func (c *serveCommand) showPrivate(server *web.Server, store *openStore) error {
+	dir := c.publishedDir() + ".private"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	server.Private, server.PrivateOutput = true, publish.Dir{Path: dir}
+	server.Mirror.Store, server.Mirror.ClientFor = store, store.keys.clientFor(server.Mirror.Client)
+	return nil
+}
+
 // tellAccess says who can read and change what, and makes a token if one is needed.
-func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener, keys *keyring) {
+func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener) error {
 	isLocal := web.IsLocal(listener.Addr().String())
 	switch {
 	case server.Token != "" || isLocal && !c.Private:
@@ -97,10 +105,20 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 		server.Token = rand.Text()
 		w.Say("others can reach this server and read; the token for changes is " + server.Token)
 	}
-	if private, err := keys.private(); err == nil && len(private) > 0 && !c.Private {
-		w.Tell(count(len(private), "feed that needs credentials is", "feeds that need credentials are") +
+	hidden := 0
+	for f, err := range server.Store.Feeds(w.ctx, mirror.FeedQuery{}) {
+		if err != nil {
+			return c.failure(err)
+		}
+		if f.Private && !c.Private {
+			hidden++
+		}
+	}
+	if hidden > 0 {
+		w.Tell(count(hidden, "feed that needs credentials is", "feeds that need credentials are") +
 			" not shown, because everybody who reaches the server can read; --private requires the token for reading, and then shows all feeds")
 	}
+	return nil
 }
 
 // publishedDir is the directory of what is republished.

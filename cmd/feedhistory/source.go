@@ -87,21 +87,28 @@ func sourceAddress(arg string) string {
 	return arg
 }
 
-// checkURL refuses URLs from which no feed can be fetched.
+// checkURL refuses URLs from which no feed can be fetched. Nothing of a password in
+// one is in the message.
 func checkURL(arg string) error {
 	arg = webAddress(arg)
-	if !isURL(arg) {
-		return usageError(arg + " is not a URL: a URL begins with https:// or http://")
-	}
+	shown := withoutUser(arg)
 	u, err := iri.ParseLeniently(arg)
 	var why *url.Error
 	switch {
+	case !isURL(arg):
+		return usageError(shown + " is not a URL: a URL begins with https:// or http://")
+	case err != nil && shown != arg:
+		return usageError(shown + " is not a URL")
 	case errors.As(err, &why):
 		return usageError(arg + " is not a URL: " + why.Err.Error())
+	case err != nil:
+		return usageError(arg + " is not a URL: " + err.Error())
 	case u.Scheme != "http" && u.Scheme != "https":
-		return usageError(fmt.Sprintf("%s: unsupported scheme %q: use https or http", withoutUser(arg), u.Scheme))
+		return usageError(fmt.Sprintf("%s: unsupported scheme %q: use https or http", shown, u.Scheme))
 	case u.Hostname() == "":
-		return usageError(arg + " is not a URL: it has no host")
+		return usageError(shown + " is not a URL: it has no host")
+	case u.User != nil:
+		return usageError(shown + ": a user or password in the URL; take it out of the URL")
 	}
 	return nil
 }
@@ -137,7 +144,7 @@ func (w *world) open(arg string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New(arg + ": there is no such file (a URL begins with https:// or http://)")
+		return nil, errors.New(withoutUser(arg) + ": there is no such file (a URL begins with https:// or http://)")
 	}
 	if err != nil {
 		return nil, err

@@ -83,9 +83,6 @@ func isNoFeed(err error) bool {
 func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
 	ctx = context.WithoutCancel(ctx)
 	store := s.poller.Mirror.Store
-	if err := store.Remove(ctx, url); err != nil && !errors.Is(err, mirror.ErrNotFound) {
-		return err
-	}
 	feed := ""
 	if len(feeds) > 0 {
 		feed = feedName(feeds[0].Href)
@@ -94,6 +91,9 @@ func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Link
 		if err := s.strays.keys.replace(url, feed); err != nil {
 			return err
 		}
+	}
+	if err := store.Remove(ctx, url); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+		return err
 	}
 	if feed == "" {
 		return nil

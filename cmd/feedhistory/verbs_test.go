@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -125,7 +124,7 @@ func firstID(t *testing.T, feed string) string {
 	return first.ID
 }
 
-// start starts what lasts, waits until it listens, and returns what ends it.
+// start starts what lasts, waits until it answers, and returns what ends it.
 func (w *verbWorld) start(r verbRun, listens string) (end func() (status int, stdout, stderr string)) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan func() (int, string, string), 1)
@@ -133,10 +132,7 @@ func (w *verbWorld) start(r verbRun, listens string) (end func() (status int, st
 		status, stdout, stderr := call(ctx, r.stdin, r.words()...)
 		done <- func() (int, string, string) { return status, stdout, stderr }
 	}()
-	require.Eventually(w.t, func() bool {
-		conn, err := net.Dial("tcp", listens)
-		return err == nil && conn.Close() == nil || len(done) > 0
-	}, patience, 10*time.Millisecond)
+	require.Eventually(w.t, func() bool { return len(done) > 0 || answers(listens) }, patience, 10*time.Millisecond)
 	return func() (int, string, string) {
 		cancel()
 		return (<-done)()

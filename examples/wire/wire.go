@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -76,9 +77,7 @@ func tap(handler http.Handler, log io.Writer, fields []string) http.Handler {
 			fmt.Fprintf(log, "%s\n", strings.TrimRight("< "+strings.TrimSuffix(line, "\n"), " "))
 		}
 		fmt.Fprintln(log)
-		for name, values := range rec.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), rec.Header())
 		w.WriteHeader(rec.Code)
 		_, _ = w.Write(rec.Body.Bytes())
 	})

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,10 +70,8 @@ func TestFetchOutcomes(t *testing.T) {
 		require.Equal(t, 1, n)
 	}
 	private := Harvester{}
-	for f, err := range private.Fetch(t.Context(), changesOf(server.URL+"/200")) {
-		require.NoError(t, err)
-		var refused *feedhistory.RefusedError
-		require.ErrorAs(t, f.Err, &refused)
+	for _, f := range feedtest.All(t, private.Fetch(t.Context(), changesOf(server.URL+"/200"))) {
+		feedtest.ErrorAs[*feedhistory.RefusedError](t, f.Err)
 		require.False(t, f.Gone)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A site has documents by path. It answers 404 for an empty document, and 500
@@ -266,8 +267,7 @@ func TestNotWhole(t *testing.T) {
 		"/1":    feed(day(1), "", record("urn:a", day(1))),
 	})
 	h, changes, err := s.harvest("/feed", markAt(3))
-	var gap *feedhistory.Gap
-	require.ErrorAs(t, err, &gap)
+	gap := feedtest.ErrorAs[*feedhistory.Gap](t, err)
 	require.Equal(t, s.url+"/2", gap.URL)
 	require.Equal(t, []string{is("urn:c", 9)}, changes)
 	next, whole := h.Mark()
@@ -301,15 +301,13 @@ func TestNotAtom(t *testing.T) {
 	rss := `<rss version="2.0"><channel><item><guid>urn:x</guid></item></channel></rss>`
 	s := serve(t, map[string]string{"/rss": rss, "/feed": feed(day(1), "/rss", record("urn:a", day(1)))})
 	_, changes, err := s.harvest("/rss", Mark{})
-	var format *FormatError
-	require.ErrorAs(t, err, &format)
+	format := feedtest.ErrorAs[*FormatError](t, err)
 	require.Equal(t, feedhistory.RSS, format.Format)
 	require.EqualError(t, err, s.url+"/rss: this is rss, not Atom (atom-pmh#3)")
 	require.Empty(t, changes)
 
 	_, changes, err = s.harvest("/feed", Mark{})
-	var gap *feedhistory.Gap
-	require.ErrorAs(t, err, &gap)
+	gap := feedtest.ErrorAs[*feedhistory.Gap](t, err)
 	require.Equal(t, feedhistory.ReasonNotFeed, gap.Reason)
 	require.ErrorAs(t, gap, &format)
 	require.Equal(t, []string{is("urn:a", 1)}, changes)
@@ -324,8 +322,7 @@ func TestDamaged(t *testing.T) {
 		"/1":    feed(day(1), "", record("urn:a", day(1))),
 	})
 	h, changes, err := s.harvest("/feed", Mark{})
-	var gap *feedhistory.Gap
-	require.ErrorAs(t, err, &gap)
+	feedtest.ErrorAs[*feedhistory.Gap](t, err)
 	require.Equal(t, []string{is("urn:a", 1), is("urn:b", 4), is("urn:c", 9)}, changes)
 	_, whole := h.Mark()
 	require.False(t, whole)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // Header is called for each request to the origin of the feed, and its fields
@@ -39,8 +41,7 @@ func TestHeader(t *testing.T) {
 	}
 	harvest := h.Harvest(t.Context(), Mark{})
 	n := 0
-	for f, err := range h.Fetch(t.Context(), harvest.Changes()) {
-		require.NoError(t, err)
+	for _, f := range feedtest.All(t, h.Fetch(t.Context(), harvest.Changes())) {
 		require.NoError(t, f.Err)
 		require.Len(t, f.Body, 1)
 		n++

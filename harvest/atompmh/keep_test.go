@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -104,8 +105,7 @@ func TestKeepHistory(t *testing.T) {
 		}
 	}
 	versions := func() (times []string) {
-		for v, err := range m.Store.Versions(t.Context(), h.URL, "urn:a") {
-			require.NoError(t, err)
+		for _, v := range feedtest.All(t, m.Store.Versions(t.Context(), h.URL, "urn:a")) {
 			times = append(times, v.Content.Updated.Format("15:04"))
 		}
 		return times

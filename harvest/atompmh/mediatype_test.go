@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // The first media range that matches any representation decides, and among the
@@ -54,8 +56,7 @@ func TestAcceptError(t *testing.T) {
 	for _, value := range []string{"", "text", "text/", "/html", "*/html", "text/html;q=0.5", "text/html; q", "text html"} {
 		h := Harvester{URL: "http://127.0.0.1:1/", Accept: []string{"text/html", value}}
 		for _, err := range h.Harvest(t.Context(), Mark{}).Changes() {
-			var accept *AcceptError
-			require.ErrorAs(t, err, &accept, value)
+			accept := feedtest.ErrorAs[*AcceptError](t, err, value)
 			require.Equal(t, value, accept.Value)
 			require.ErrorIs(t, err, accept.Err)
 			require.ErrorContains(t, err, fmt.Sprintf("accept %q: ", value))

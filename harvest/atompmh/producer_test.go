@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -163,8 +164,7 @@ func TestChangeOfDeletions(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var deletions *DeletionsError
-			require.ErrorAs(t, err, &deletions)
+			deletions := feedtest.ErrorAs[*DeletionsError](t, err)
 			require.Equal(t, test.first, deletions.Published)
 			require.ErrorIs(t, err, deletions.Err)
 			require.ErrorContains(t, err, "shows deletions by "+test.first.String())
@@ -221,8 +221,7 @@ func TestProducer(t *testing.T) {
 					step(noon.Add(time.Duration(i) * time.Hour))
 					require.NoError(t, p.Update(t.Context()))
 					chain := check.Chain{Profile: check.AtomPMH}
-					for finding, err := range chain.Walk(t.Context(), client, p.URL()) {
-						require.NoError(t, err)
+					for _, finding := range feedtest.All(t, chain.Walk(t.Context(), client, p.URL())) {
 						require.Failf(t, "a finding", "step %d: %v", i, finding)
 					}
 					_, _, err := steady.harvest(t.Context())
@@ -248,8 +247,7 @@ func TestProducer(t *testing.T) {
 
 // versionsOf counts the entries of a record.
 func versionsOf(t *testing.T, client *feedhistory.Client, url, id string) (n int) {
-	for doc, err := range client.Walk(t.Context(), url, nil) {
-		require.NoError(t, err)
+	for _, doc := range feedtest.All(t, client.Walk(t.Context(), url, nil)) {
 		for _, e := range doc.Entries {
 			if e.ID == id {
 				n++

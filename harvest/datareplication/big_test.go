@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var pageBytes = flag.Int64("page-bytes", 64<<20, "size of the page of TestBigPage")
@@ -69,16 +70,14 @@ func TestLimits(t *testing.T) {
 		c := serve(out).client()
 		c.Limits = test.limits
 		got, err := collect(c.Harvest(t.Context(), Cursor{}))
-		var exceeded *BudgetError
-		require.ErrorAs(t, err, &exceeded)
+		exceeded := feedtest.ErrorAs[*BudgetError](t, err)
 		require.Equal(t, limit, exceeded.Limit)
 		require.Len(t, got, test.brings)
 	}
 	c := serve(out).client()
 	c.Limits = Limits{Page: 700}
 	_, err := collect(c.Harvest(t.Context(), Cursor{}))
-	var exceeded *feedhistory.LimitError
-	require.ErrorAs(t, err, &exceeded)
+	feedtest.ErrorAs[*feedhistory.LimitError](t, err)
 }
 
 // TestSameOrigin checks that the policy applies to links and to the pages of a
@@ -99,8 +98,7 @@ func TestSameOrigin(t *testing.T) {
 		require.NotEmpty(t, got)
 		c.HTTP.Policy.SameOrigin = true
 		got, err = collect(c.Harvest(t.Context(), Cursor{}))
-		var refused *feedhistory.RefusedError
-		require.ErrorAs(t, err, &refused)
+		refused := feedtest.ErrorAs[*feedhistory.RefusedError](t, err)
 		require.Contains(t, refused.URL, "example.com")
 		require.Empty(t, got)
 	}

@@ -87,8 +87,7 @@ func TestAppendRefuses(t *testing.T) {
 		{ContentID: "a\r\nX: y"}, {ContentID: " a"}, {Type: "text/plain\n"}, {Operation: "POST"}, {ContentID: "e0"},
 		{Header: map[string][]string{"X Y": {"z"}}}, {Header: map[string][]string{"X": {"\x00"}}},
 	} {
-		var refused *EntityError
-		require.ErrorAs(t, p.Append(append(entities(0, 2), bad)...), &refused, "%+v", bad)
+		refused := feedtest.ErrorAs[*EntityError](t, p.Append(append(entities(0, 2), bad)...), "%+v", bad)
 		require.Equal(t, 2, refused.Index)
 		require.Error(t, refused.Unwrap())
 	}
@@ -134,8 +133,7 @@ func TestHeaders(t *testing.T) {
 	require.NoError(t, p.Append(Entity{Operation: Delete, Header: map[string][]string{
 		"X-Key": {"1", "2"}, "content-id": {"no"}, "Operation-Type": {"no"}, "Content-Transfer-Encoding": {"base64"},
 	}, Body: []byte("AA==")}))
-	for e, err := range serve(out).client().Harvest(t.Context(), Cursor{}).Entities() {
-		require.NoError(t, err)
+	for _, e := range feedtest.All(t, serve(out).client().Harvest(t.Context(), Cursor{}).Entities()) {
 		require.Equal(t, []string{"1", "2"}, e.Header["X-Key"])
 		require.Equal(t, Delete, e.Operation)
 		require.NotEqual(t, "no", e.ContentID)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -113,8 +114,7 @@ func TestMirrorLog(t *testing.T) {
 	changes := keep(t, store, serve(out).client(), Resources{})
 	require.NotEqual(t, feedhistory.Whole, changes.Verdict)
 	require.Equal(t, map[string]string{"1": "a", "2": "", "3": "b"}, mirrored(t, store))
-	for r, err := range store.Entries(t.Context(), mirror.Query{Limit: 1}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Limit: 1})) {
 		require.Contains(t, r.Content.Data, `<category term="PATCH"`)
 	}
 }

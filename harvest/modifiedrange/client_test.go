@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 const editedFeed = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:app="http://www.w3.org/2007/app">
@@ -57,8 +58,7 @@ func TestStampChanges(t *testing.T) {
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
-	var stamp *StampError
-	require.ErrorAs(t, h.Gaps[0], &stamp)
+	stamp := feedtest.ErrorAs[*StampError](t, h.Gaps[0])
 	assert.Equal(t, "urn:x2", stamp.ID)
 	assert.Contains(t, stamp.Error(), "modified-range#6")
 	_, whole := sync.State()
@@ -71,8 +71,7 @@ func TestEmptyPart(t *testing.T) {
 	h, err := feedhistory.Merge((&wire{handler: handler}).client().Sync(t.Context(), State{}).Documents())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
-	var loss *PossibleLossError
-	require.ErrorAs(t, h.Gaps[0], &loss)
+	loss := feedtest.ErrorAs[*PossibleLossError](t, h.Gaps[0])
 	assert.Contains(t, loss.Error(), "modified-range#4")
 }
 
@@ -86,8 +85,7 @@ func TestLimits(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
 		assert.Equal(t, feedhistory.ReasonBudget, h.Gaps[0].Reason)
-		var exceeded *BudgetError
-		require.ErrorAs(t, h.Gaps[0], &exceeded)
+		exceeded := feedtest.ErrorAs[*BudgetError](t, h.Gaps[0])
 		assert.Equal(t, limit, exceeded.Limit)
 	}
 }

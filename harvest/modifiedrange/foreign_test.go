@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A foreign server is not ours: it does not name the range that it covers,
@@ -208,8 +209,7 @@ func TestStuck(t *testing.T) {
 	require.Less(t, sync.Requests(), 10)
 	require.Len(t, h.Entries, 4)
 	require.Len(t, h.Gaps, 1)
-	var loss *PossibleLossError
-	require.ErrorAs(t, h.Gaps[0], &loss)
+	loss := feedtest.ErrorAs[*PossibleLossError](t, h.Gaps[0])
 	require.True(t, loss.Stuck)
 	require.ErrorContains(t, loss, "what is older than 2026-03-01T11:58:00Z cannot be retrieved")
 	_, whole := sync.State()

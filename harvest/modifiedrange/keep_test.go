@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -40,8 +41,7 @@ func TestKeep(t *testing.T) {
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 
 	got := map[string]string{}
-	for r, err := range m.Store.Entries(t.Context(), mirror.Query{Feed: c.URL}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Feed: c.URL})) {
 		got[r.ID] = r.Content.Title
 	}
 	require.Equal(t, map[string]string{"urn:a": "second", "urn:c": "first", "urn:d": "first"}, got)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -61,9 +62,7 @@ func (m *Model) Published() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	published := make(map[string]string, len(m.live))
-	for id, text := range m.live {
-		published[id] = text
-	}
+	maps.Copy(published, m.live)
 	return published
 }
 

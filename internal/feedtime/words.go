@@ -1,6 +1,9 @@
 package feedtime
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // monthNames are the names of the months in English, which may be abbreviated,
 // and then those in Dutch, French, German, Greek, Hungarian, Italian,
@@ -27,10 +30,8 @@ func monthOf(lower string) int {
 		if len(lower) >= 3 && strings.HasPrefix(names[0], lower) {
 			return i + 1
 		}
-		for _, name := range names[1:] {
-			if lower == name {
-				return i + 1
-			}
+		if slices.Contains(names[1:], lower) {
+			return i + 1
 		}
 	}
 	return 0

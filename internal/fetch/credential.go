@@ -52,20 +52,31 @@ func (c *Credential) add(u *url.URL, header http.Header) error {
 	return addSecrets(u, header, http.Header{"Authorization": {c.Authorization}})
 }
 
-// addSecrets adds fields that may be credentials to a request to u.
-func addSecrets(u *url.URL, to, fields http.Header) error {
+// CheckSecrets returns an error if a Credential cannot have such fields: their names or
+// values are invalid, or their names are of those that the connection sets.
+func CheckSecrets(fields http.Header) error {
 	for name, values := range fields {
 		name := http.CanonicalHeaderKey(name)
 		secret := name == "Authorization" || name == "Cookie"
 		if !httpguts.ValidHeaderFieldName(name) || !secret && slices.Contains(reserved, name) {
-			return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: errors.New("a field of this name cannot be added")}
+			return errors.New("a field of this name cannot be added")
 		}
 		for _, value := range values {
 			if !httpguts.ValidHeaderFieldValue(value) {
-				return &RefusedError{URL: u.String(), Rule: RuleHeader}
+				return errors.New("the value has a control character")
 			}
 		}
-		to[name] = slices.Clone(values)
+	}
+	return nil
+}
+
+// addSecrets adds fields that may be credentials to a request to u.
+func addSecrets(u *url.URL, to, fields http.Header) error {
+	if err := CheckSecrets(fields); err != nil {
+		return &RefusedError{URL: u.String(), Rule: RuleHeader, Err: err}
+	}
+	for name, values := range fields {
+		to[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	return nil
 }

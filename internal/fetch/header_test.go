@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // Further fields are sent to the first origin, and to no other.
@@ -38,8 +40,7 @@ func TestHeaderRefused(t *testing.T) {
 				s := &site{pages: map[string]string{"a/": ok("x")}}
 				s.put(w)
 				_, err := w.client().Do(t.Context(), Request{URL: "http://a/", Header: header})
-				var refused *RefusedError
-				require.ErrorAs(t, err, &refused)
+				refused := feedtest.ErrorAs[*RefusedError](t, err)
 				assert.Equal(t, RuleHeader, refused.Rule)
 				assert.Empty(t, s.seen)
 			})
@@ -53,8 +54,7 @@ func TestPartial(t *testing.T) {
 		s := &site{pages: map[string]string{"a/": status(206)}}
 		s.put(w)
 		_, err := w.client().Do(t.Context(), Request{URL: "http://a/"})
-		var refused *StatusError
-		require.ErrorAs(t, err, &refused)
+		feedtest.ErrorAs[*StatusError](t, err)
 		resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Partial: true})
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusPartialContent, resp.Status)

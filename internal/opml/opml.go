@@ -4,8 +4,8 @@ package opml
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -90,7 +90,7 @@ func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 	_, err := out.WriteString(xml.Header)
 	opml := start("opml", "version", "2.0")
 	head := start("head")
-	return o, errors.Join(err,
+	return o, cmp.Or(err,
 		o.enc.EncodeToken(opml), o.enc.EncodeToken(head),
 		o.enc.EncodeElement("Feeds", start("title")),
 		o.enc.EncodeElement(now.UTC().Format(time.RFC1123Z), start("dateCreated")),
@@ -108,14 +108,14 @@ func (o *Writer) Add(feed Outline) error {
 	if feed.Site != "" {
 		element.Attr = append(element.Attr, xml.Attr{Name: xml.Name{Local: "htmlUrl"}, Value: feed.Site})
 	}
-	return errors.Join(o.enc.EncodeToken(element), o.enc.EncodeToken(element.End()))
+	return cmp.Or(o.enc.EncodeToken(element), o.enc.EncodeToken(element.End()))
 }
 
 // Close ends the list.
 func (o *Writer) Close() error {
-	err := errors.Join(o.enc.EncodeToken(start("body").End()), o.enc.EncodeToken(start("opml").End()), o.enc.Close())
+	err := cmp.Or(o.enc.EncodeToken(start("body").End()), o.enc.EncodeToken(start("opml").End()), o.enc.Close())
 	_, end := o.out.WriteString("\n")
-	return errors.Join(err, end, o.out.Flush())
+	return cmp.Or(err, end, o.out.Flush())
 }
 
 // start returns a start tag with attributes, given as name, value, …

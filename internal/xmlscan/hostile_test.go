@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 func TestLimits(t *testing.T) {
@@ -45,8 +47,7 @@ func TestLimits(t *testing.T) {
 			s = New(tt.doc(tt.max+1), tt.set)
 			for s.Next() != Stop {
 			}
-			var err *LimitError
-			require.ErrorAs(t, s.Err(), &err)
+			err := feedtest.ErrorAs[*LimitError](t, s.Err())
 			require.Equal(t, tt.limit, err.Limit)
 			require.Equal(t, tt.max, err.Max)
 			require.Equal(t, 1, err.Line)

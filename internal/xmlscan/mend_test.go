@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // TestMend checks how documents that are not well-formed are read, and what is noted.
@@ -184,8 +186,7 @@ func TestMendTruncated(t *testing.T) {
 		s := Mend(doc[:n], Limits{})
 		for s.Next() != Stop {
 		}
-		var err *SyntaxError
-		require.ErrorAs(t, s.Err(), &err, "%q", doc[:n])
+		err := feedtest.ErrorAs[*SyntaxError](t, s.Err(), "%q", doc[:n])
 		require.True(t, err.Truncated, "%q: %v", doc[:n], err)
 		require.Equal(t, n, err.Offset)
 	}

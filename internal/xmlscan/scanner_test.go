@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // trace describes each token on a line.
@@ -111,8 +113,7 @@ func TestTruncated(t *testing.T) {
 	for n := range len(doc) {
 		s := New(doc[:n], Limits{})
 		trace(s)
-		var err *SyntaxError
-		require.ErrorAs(t, s.Err(), &err, "%q", doc[:n])
+		err := feedtest.ErrorAs[*SyntaxError](t, s.Err(), "%q", doc[:n])
 		require.True(t, err.Truncated, "%q: %v", doc[:n], err)
 		require.Equal(t, n, err.Offset)
 	}

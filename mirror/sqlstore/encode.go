@@ -121,8 +121,8 @@ func toUTC(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			toUTC(v.Field(i))
+		for _, field := range v.Fields() {
+			toUTC(field)
 		}
 	case reflect.Slice:
 		if v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -90,8 +91,7 @@ func TestNewest(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got, 6)
 		for _, name := range names[2:] {
-			for r, err := range s.Entries(t.Context(), mirror.Query{Feed: name, Limit: 1}) {
-				require.NoError(t, err)
+			for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: name, Limit: 1})) {
 				require.Equal(t, r.Time(), got[name])
 			}
 		}
@@ -122,8 +122,7 @@ func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) 
 }
 
 func ids(t *testing.T, s *sqlstore.Store, q mirror.Query) (found []string) {
-	for r, err := range s.Entries(t.Context(), q) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, s.Entries(t.Context(), q)) {
 		found = append(found, r.ID)
 	}
 	return found

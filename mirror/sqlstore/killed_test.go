@@ -37,8 +37,7 @@ func newMirror(t testing.TB, store mirror.Store) *mirror.Mirror {
 func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	t.Helper()
 	entries := map[string]string{}
-	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: url})) {
 		entries[r.ID] = r.Content.Title
 	}
 	return entries
@@ -50,18 +49,14 @@ func testCounts(t testing.TB, store mirror.Store, url string) {
 	feed, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
 	var got [3]int64
-	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: url, Deleted: true})) {
 		if r.State == mirror.Live {
 			got[0]++
 		} else {
 			got[1]++
 		}
 	}
-	for _, err := range store.Documents(t.Context(), url) {
-		require.NoError(t, err)
-		got[2]++
-	}
+	got[2] = int64(len(feedtest.All(t, store.Documents(t.Context(), url))))
 	require.Equal(t, got, [3]int64{feed.Entries, feed.Deleted, feed.Documents})
 }
 

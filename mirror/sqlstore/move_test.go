@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -36,13 +37,9 @@ func TestMove(t *testing.T) {
 		require.Equal(t, f, got)
 		_, err = store.Document(t.Context(), to, "d")
 		require.NoError(t, err)
-		n := 0
-		for r, err := range store.Entries(t.Context(), mirror.Query{Search: "words"}) {
-			require.NoError(t, err)
-			require.Equal(t, to, r.Feed)
-			n++
-		}
-		require.Equal(t, 1, n)
+		found := feedtest.All(t, store.Entries(t.Context(), mirror.Query{Search: "words"}))
+		require.Len(t, found, 1)
+		require.Equal(t, to, found[0].Feed)
 	}
 	require.ErrorIs(t, store.Move(t.Context(), &stale, "https://example.org/c"), mirror.ErrConflict)
 	now := *f

@@ -3,13 +3,13 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
-	"iter"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/mirror/storetest"
@@ -135,22 +135,13 @@ func TestReaderSearches(t *testing.T) {
 		r := d.reader(t, file)
 		for word, want := range map[string]int{"word20": perCommit + 1, "word11": perCommit, "word10": perCommit, "word21": 0} {
 			for range 2 {
-				require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: word})), want, word)
+				require.Len(t, feedtest.All(t, r.Entries(t.Context(), mirror.Query{Search: word})), want, word)
 			}
-			require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: word, Limit: 7})), min(want, 7), word)
+			require.Len(t, feedtest.All(t, r.Entries(t.Context(), mirror.Query{Search: word, Limit: 7})), min(want, 7), word)
 		}
 		require.NoError(t, s.Index(t.Context()))
-		require.Len(t, collect(t, r.Entries(t.Context(), mirror.Query{Search: "word20"})), perCommit+1)
+		require.Len(t, feedtest.All(t, r.Entries(t.Context(), mirror.Query{Search: "word20"})), perCommit+1)
 	})
-}
-
-func collect[T any](t *testing.T, seq iter.Seq2[*T, error]) (list []*T) {
-	t.Helper()
-	for v, err := range seq {
-		require.NoError(t, err)
-		list = append(list, v)
-	}
-	return list
 }
 
 // A reader changes and creates nothing.
@@ -169,7 +160,7 @@ func TestReaderRefuses(t *testing.T) {
 		r := d.reader(t, file)
 		require.ErrorIs(t, r.Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "b"}}), sqlstore.ErrReadOnly)
 		require.ErrorIs(t, r.Remove(t.Context(), "a"), sqlstore.ErrReadOnly)
-		require.Len(t, collect(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
+		require.Len(t, feedtest.All(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
 
 		_, err = d.connect(t).Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
 		require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -146,8 +147,7 @@ func isWhole(t *testing.T, s *sqlstore.Store, atLeast int64) {
 	require.GreaterOrEqual(t, f.Version, atLeast, "a commit that was said to be done is lost")
 	require.Equal(t, f.Version*perCommit, f.Entries)
 	of := map[int64]int64{}
-	for r, err := range s.Entries(t.Context(), mirror.Query{Feed: sharedURL}) {
-		require.NoError(t, err)
+	for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: sharedURL})) {
 		of[r.Change]++
 	}
 	require.Len(t, of, int(f.Version))
@@ -159,18 +159,16 @@ func isWhole(t *testing.T, s *sqlstore.Store, atLeast int64) {
 		require.Equal(t, fmt.Sprint(sharedURL, version), d.URL)
 	}
 	versions := f.Version
-	for v, err := range s.Versions(t.Context(), sharedURL, "changing") {
-		require.NoError(t, err)
+	for _, v := range feedtest.All(t, s.Versions(t.Context(), sharedURL, "changing")) {
 		versions--
 		require.Equal(t, fmt.Sprint(versions), v.Copy.Digest)
 	}
 	require.EqualValues(t, 1, versions)
-	for r, err := range s.Entries(t.Context(), mirror.Query{Search: fmt.Sprint("word", f.Version)}) {
-		require.NoError(t, err)
+	found := feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: fmt.Sprint("word", f.Version)}))
+	require.Len(t, found, perCommit+1, "what a search for the last version finds")
+	for _, r := range found {
 		require.Equal(t, f.Version, r.Change)
-		versions++
 	}
-	require.EqualValues(t, 1+perCommit+1, versions, "what a search for the last version finds")
 }
 
 // intact checks what the database itself can check.

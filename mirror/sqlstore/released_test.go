@@ -116,7 +116,7 @@ func testUpgraded(t *testing.T, d database, file string) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &want))
 	s := d.open(t)
-	feeds := collect(t, s.Feeds(t.Context(), mirror.FeedQuery{}))
+	feeds := feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{}))
 	require.Len(t, feeds, len(want.Feeds))
 	require.NotEmpty(t, feeds)
 	for i, f := range feeds {
@@ -128,15 +128,15 @@ func testUpgraded(t *testing.T, d database, file string) {
 		require.Equal(t, want.Entries[f.URL], held(t, s, f.URL))
 		testCounts(t, s, f.URL)
 		for id := range want.Entries[f.URL] {
-			require.Len(t, collect(t, s.Versions(t.Context(), f.URL, id)), want.Versions[id])
+			require.Len(t, feedtest.All(t, s.Versions(t.Context(), f.URL, id)), want.Versions[id])
 		}
 		var documents []string
-		for _, d := range collect(t, s.Documents(t.Context(), f.URL)) {
+		for _, d := range feedtest.All(t, s.Documents(t.Context(), f.URL)) {
 			documents = append(documents, d.URL)
 		}
 		require.Equal(t, want.Documents[f.URL], documents)
 	}
-	require.Len(t, collect(t, s.Entries(t.Context(), mirror.Query{Search: "plain hello"})), 1)
+	require.Len(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "plain hello"})), 1)
 	testGoesOn(t, s, want)
 	d.intact(t)
 }
@@ -161,8 +161,8 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 	require.NoError(t, changes.Failure)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 	require.Equal(t, map[string]string{"urn:hole:1": "One", "urn:hole:2": "Two, edited"}, held(t, s, url))
-	require.Len(t, collect(t, s.Versions(t.Context(), url, "urn:hole:2")), 1)
-	require.Len(t, collect(t, s.Entries(t.Context(), mirror.Query{Search: "edited"})), 1)
+	require.Len(t, feedtest.All(t, s.Versions(t.Context(), url, "urn:hole:2")), 1)
+	require.Len(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "edited"})), 1)
 }
 
 // schemaOf lists the objects of a database's schema.

@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"fmt"
-	"iter"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -25,7 +25,7 @@ func TestSearchModel(t *testing.T) {
 		require.NoError(t, err)
 		rapid.Check(t, func(t *rapid.T) {
 			memory := &mirror.Memory{}
-			for _, f := range listed(t, s.Feeds(t.Context(), mirror.FeedQuery{})) {
+			for _, f := range feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{})) {
 				require.NoError(t, s.Remove(t.Context(), f.URL))
 			}
 			for n := range rapid.IntRange(1, 3).Draw(t, "changes") {
@@ -38,12 +38,12 @@ func TestSearchModel(t *testing.T) {
 			}
 			for range 10 {
 				q := drawSearch.Draw(t, "query")
-				want := listed(t, memory.Entries(t.Context(), q))
+				want := feedtest.All(t, memory.Entries(t.Context(), q))
 				for _, store := range []*sqlstore.Store{reader, s} {
 					store.SetReach(rapid.IntRange(0, 20).Draw(t, "few"), rapid.SampledFrom([]int{1, 2, 8, 64}).Draw(t, "first"),
 						rapid.IntRange(0, 20).Draw(t, "last"), rapid.SampledFrom([]int{0, 100, 500, 1 << 20}).Draw(t, "bytes"),
 						rapid.IntRange(0, 3).Draw(t, "steps"))
-					require.Equal(t, places(want), places(listed(t, store.Entries(t.Context(), q))), "%+v", q)
+					require.Equal(t, places(want), places(feedtest.All(t, store.Entries(t.Context(), q))), "%+v", q)
 				}
 			}
 		})
@@ -102,14 +102,6 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 	}
 	return q
 })
-
-func listed[T any](t *rapid.T, items iter.Seq2[*T, error]) (list []*T) {
-	for item, err := range items {
-		require.NoError(t, err)
-		list = append(list, item)
-	}
-	return list
-}
 
 func places(records []*mirror.Record) (list []string) {
 	for _, r := range records {

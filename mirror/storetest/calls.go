@@ -195,8 +195,8 @@ func scramble(v reflect.Value) {
 		if _, ok := v.Interface().(time.Time); ok {
 			return
 		}
-		for i := range v.NumField() {
-			scramble(v.Field(i))
+		for _, field := range v.Fields() {
+			scramble(field)
 		}
 	case reflect.Slice:
 		if raw, ok := v.Interface().(json.RawMessage); ok {

@@ -229,8 +229,8 @@ func fillValue(v reflect.Value, n *int) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fillValue(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fillValue(field, n)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))

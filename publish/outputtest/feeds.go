@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -200,9 +201,7 @@ func testFeedRaced(t *testing.T, w *world) {
 	want := map[string]string{}
 	for i, out := range []publish.Output{w.Output, w.other} {
 		all := entries(t, 1+100*i, each)
-		for id, title := range titles(all) {
-			want[id] = title
-		}
+		maps.Copy(want, titles(all))
 		both.Go(func() {
 			p := newPublisher(out)
 			for _, e := range all {
@@ -260,9 +259,7 @@ func testFeedCutShort(t *testing.T, w *world) {
 			}
 			require.NoError(t, newPublisher(w.other).Append(batch...))
 		}
-		for id, title := range titles(batch) {
-			want[id] = title
-		}
+		maps.Copy(want, titles(batch))
 		i += len(batch)
 		w.requireTitles(want)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
 	"github.com/feedhistory/feedhistory/publish/s3"
@@ -198,8 +199,7 @@ func TestRefused(t *testing.T) {
 				err := newPublisher(out).Append(entries(t, 1, 9)...)
 				require.ErrorIs(t, err, test.want)
 				require.NotContains(t, err.Error(), "hush")
-				var failure *s3.Error
-				require.ErrorAs(t, err, &failure)
+				failure := feedtest.ErrorAs[*s3.Error](t, err)
 				require.Equal(t, out.Bucket, failure.Bucket)
 			}
 			if test.want != s3.ErrConditions {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/outputtest"
 	"github.com/feedhistory/feedhistory/publish/s3"
@@ -129,8 +131,7 @@ func start(t *testing.T, s *store, ended chan<- bool) *process {
 func (p *process) kill(t *testing.T) {
 	require.NoError(t, p.Process.Kill())
 	p.read.Wait()
-	var exit *exec.ExitError
-	require.ErrorAs(t, p.Wait(), &exit)
+	exit := feedtest.ErrorAs[*exec.ExitError](t, p.Wait())
 	require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "it had ended before")
 }
 
@@ -191,12 +192,8 @@ func requirePublished(t *testing.T, s *store, states map[string]string, all ...*
 	t.Helper()
 	begun := map[string]string{}
 	for _, p := range all {
-		for id, state := range p.states {
-			states[id] = state
-		}
-		for id, verb := range p.begun {
-			begun[id] = verb
-		}
+		maps.Copy(states, p.states)
+		maps.Copy(begun, p.begun)
 	}
 	defer func() {
 		for id := range begun {

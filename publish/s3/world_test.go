@@ -1,6 +1,7 @@
 package s3_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -147,9 +148,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case halfAnswer:
 		answer := httptest.NewRecorder()
 		s.handle.ServeHTTP(answer, r)
-		for name, values := range answer.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), answer.Header())
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
 		panic(http.ErrAbortHandler)

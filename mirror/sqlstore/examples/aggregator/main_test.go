@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -44,9 +45,7 @@ func (s *website) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(answer, r)
 	}
 	s.log = append(s.log, fmt.Sprint(answer.Code, " ", r.URL.RequestURI()))
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes())
 }

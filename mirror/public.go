@@ -1,0 +1,164 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Public returns a view of a Store without the feeds whose Private is set: for
+// what shows feeds to everybody. It has neither them nor their entries, and
+// refuses to store them: Commit returns an error that matches ErrConflict. A
+// feed whose state cannot be read is left out, too.
+//
+// The result is an Indexer and a Calendar. What the Store cannot do itself, it
+// does by reading, or leaves.
+func Public(s Store) interface {
+	Indexer
+	Calendar
+} {
+	return publicStore{s}
+}
+
+type publicStore struct{ Store }
+
+// version returns the present version of a feed that is not private. It is asked
+// after something was read, never before: a feed that is public now was public
+// then, while the next commit may make it private.
+func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool) {
+	f, err := s.Store.Feed(ctx, feed)
+	if errors.Is(err, ErrNotFound) {
+		return 0, true
+	}
+	if err != nil || f.Private {
+		return 0, false
+	}
+	return f.Version, true
+}
+
+// hides reports whether a feed is private. If that cannot be found out, it is.
+func (s publicStore) hides(ctx context.Context, feed string) bool {
+	_, isPublic := s.version(ctx, feed)
+	return !isPublic
+}
+
+// Feed implements Store.
+func (s publicStore) Feed(ctx context.Context, url string) (*Feed, error) {
+	f, err := s.Store.Feed(ctx, url)
+	if err == nil && f.Private {
+		return nil, fmt.Errorf("%s: %w", url, ErrNotFound)
+	}
+	return f, err
+}
+
+// Feeds implements Store.
+func (s publicStore) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
+	limit := q.Limit
+	q.Limit = 0 // the number of hidden feeds is not known
+	return visible(s.Store.Feeds(ctx, q), limit, func(f *Feed) bool { return !f.Private })
+}
+
+// Records implements Store.
+func (s publicStore) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
+	records, err := s.Store.Records(ctx, feed, ids)
+	if err == nil && s.hides(ctx, feed) {
+		return map[string]*Record{}, nil
+	}
+	return records, err
+}
+
+// Document implements Store.
+func (s publicStore) Document(ctx context.Context, feed, url string) (*Document, error) {
+	d, err := s.Store.Document(ctx, feed, url)
+	if err == nil && s.hides(ctx, feed) {
+		return nil, fmt.Errorf("%s: %w", url, ErrNotFound)
+	}
+	return d, err
+}
+
+// Documents implements Store.
+func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*Document, error] {
+	return visible(s.Store.Documents(ctx, feed), 0, func(*Document) bool { return !s.hides(ctx, feed) })
+}
+
+// Versions implements Store.
+func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
+	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Version) bool { return !s.hides(ctx, feed) })
+}
+
+// Entries implements Store.
+func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+	limit := q.Limit
+	if q.Feed == "" {
+		q.Limit = 0 // the number of hidden entries is not known
+	}
+	type seen struct {
+		version  int64
+		isPublic bool
+	}
+	known := map[string]seen{}
+	return visible(s.Store.Entries(ctx, q), limit, func(r *Record) bool {
+		f, ok := known[r.Feed]
+		if !ok || f.isPublic && r.Change > f.version { // it was committed since
+			f.version, f.isPublic = s.version(ctx, r.Feed)
+			known[r.Feed] = f
+		}
+		return f.isPublic
+	})
+}
+
+// Months implements Calendar.
+func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
+	months, err := Months(ctx, s.Store, q)
+	if err == nil && s.hides(ctx, q.Feed) {
+		return nil, nil
+	}
+	return months, err
+}
+
+// Index implements Indexer.
+func (s publicStore) Index(ctx context.Context) error {
+	if indexer, ok := s.Store.(Indexer); ok {
+		return indexer.Index(ctx)
+	}
+	return nil
+}
+
+// Commit implements Store.
+func (s publicStore) Commit(ctx context.Context, c *Change) error {
+	before, err := s.Store.Feed(ctx, c.Feed.URL)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	case c.Feed.Private || err == nil && before.Private:
+		return ErrConflict
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// Remove implements Store.
+func (s publicStore) Remove(ctx context.Context, url string) error {
+	if _, err := s.Feed(ctx, url); err != nil {
+		return err
+	}
+	return s.Store.Remove(ctx, url)
+}
+
+// visible yields what may be seen of a sequence, up to a limit; zero means all.
+func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		n := 0
+		for value, err := range of {
+			if err == nil && !isVisible(value) {
+				continue
+			}
+			if !yield(value, err) || err != nil {
+				return
+			}
+			if n++; n == limit {
+				return
+			}
+		}
+	}
+}
