@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
@@ -55,9 +56,10 @@ func readConfig() (*config, error) {
 	if c.file == "" {
 		return c, nil
 	}
+	_, named := os.LookupEnv("FEEDHISTORY_CONFIG")
 	_, err := toml.DecodeFile(c.file, &c.all)
 	switch parse, ok := errors.AsType[toml.ParseError](err); {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // such as for another user
+	case !named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)): // such as for another user
 		return c, nil
 	case ok:
 		return nil, fmt.Errorf("%s:%d: %s", c.file, parse.Position.Line, parse.Message)
@@ -132,6 +134,12 @@ func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (a
 func setting(value any) any {
 	if list, ok := value.([]any); ok {
 		return slices.Clone(list)
+	}
+	if t, ok := value.(time.Time); ok {
+		if t.Location().String() == "date-local" { // as the package toml marks a date
+			return t.Format(time.DateOnly)
+		}
+		return t.Format(time.RFC3339Nano)
 	}
 	return fmt.Sprint(value)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -22,6 +23,8 @@ type eraseCommand struct {
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
 	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom or feed.rss)."`
+
+	republishedFlag
 }
 
 // Help is what --help says beyond the flags.
@@ -29,7 +32,9 @@ func (c *eraseCommand) Help() string {
 	return "This is for legal reasons. It removes the entries with all their versions, for good. " +
 		"The mirror keeps their ids, so that it never stores them again; the database is rewritten without their bytes.\n\n" +
 		"Published archives that have one of them get new addresses, and so do all later ones. Readers are not told: " +
-		"if they keep copies, publish the deletion first. Backups are not changed."
+		"if they keep copies, publish the deletion first. Backups are not changed.\n\n" +
+		"What the history server keeps of the feeds on this machine is removed; it republishes them when somebody asks for them. " +
+		"If it runs on another machine, run the same command there."
 }
 
 // Validate refuses flags that do not go together.
@@ -85,7 +90,14 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	if err := store.Scrub(w.ctx); err != nil {
 		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; run the same command again", c.failure(err))
 	}
+	removed, err := c.removeRepublished(c.database, slices.Sorted(maps.Keys(of))...)
+	if err != nil {
+		return fmt.Errorf("the entries are erased, but the history server may still show them: %w; run the same command again", err)
+	}
 	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
+	for _, feed := range removed {
+		p.Para("  - ", "    ", "what the history server republished of "+withoutUser(feed)+" is removed; remove it from caches, too")
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+	"github.com/feedhistory/feedhistory/web"
 )
 
 // holds reports whether any file of a directory has a text, in any case.
@@ -123,4 +124,42 @@ func TestErasePublished(t *testing.T) {
 	status, _, stderr = call(t.Context(), "", "erase", "--out", t.TempDir(), "urn:4")
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, stderr, "nothing is published there: no feed.atom, no feed.rss")
+}
+
+// What a history server has republished has it no more, either; nothing stays of a feed
+// that was removed or has another address.
+func TestEraseRepublished(t *testing.T) {
+	dir, url := serveDirectory(t)
+	data := t.TempDir()
+	db := filepath.Join(data, "feeds.db")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	for _, verb := range []string{"erase", "rm", "move"} {
+		for _, served := range []string{db + ".published", db + ".published.private", filepath.Join(data, "elsewhere")} {
+			done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+			sub := filepath.Join(served, "5282ccb9", web.ShortName(url+"/feed.atom"))
+			other := filepath.Join(served, "5282ccb9", web.ShortName(url+"/other.atom"))
+			for _, dir := range []string{filepath.Join(sub, "index"), sub[:len(sub)-20], other} {
+				require.NoError(t, os.MkdirAll(dir, 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "index.atom"), []byte("xylosecret"), 0o600))
+			}
+			args := []string{verb, "--db", db}
+			if filepath.Base(served) == "elsewhere" {
+				args = append(args, "--published", served)
+			}
+			switch verb {
+			case "erase":
+				args = append(args, "urn:1")
+			case "rm":
+				args = append(args, url+"/feed.atom")
+			case "move":
+				args = append(args, url+"/feed.atom", url+"/moved.atom")
+			}
+			done(t, "", args...)
+			require.NoDirExists(t, sub)
+			require.NoDirExists(t, sub[:len(sub)-20])
+			require.FileExists(t, filepath.Join(other, "index.atom"))
+			require.NoError(t, os.RemoveAll(served))
+			require.NoError(t, os.Remove(db))
+		}
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -19,7 +20,7 @@ type fetchCommand struct {
 	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry, which is the default."`
 	Raw          bool     `help:"With jsonl: also each entry as published, and lines about the feed, as import reads them."`
-	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it appears only when it is complete."`
+	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it appears only when everything has been read."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 
@@ -90,7 +91,12 @@ func (c *fetchCommand) Run(w *world) error {
 			break
 		}
 	}
-	if err := out.commit(); err != nil {
+	if isCut := w.ctx.Err() != nil; out.name != "" && (isCut || status == exitFailed) {
+		if isCut {
+			status = exitInterrupted
+		}
+		w.Say("--output: " + out.name + " was not written, because not everything was read")
+	} else if err := out.commit(); err != nil {
 		return err
 	}
 	if status != exitOK {
@@ -138,7 +144,7 @@ func (f *fetching) feed(url string) (status int, err error) {
 	case result == nil:
 		return 0, failure(url, err)
 	}
-	if err = firstOf(f.print(result), f.out.Flush()); err != nil {
+	if err = cmp.Or(f.print(result), f.out.Flush()); err != nil {
 		return 0, &outputError{err}
 	}
 	f.report(result.History, result.Verdict(), f.meaning(result))

@@ -13,6 +13,8 @@ type moveCommand struct {
 	database
 	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
 	New string `arg:"" name:"NEW" help:"Its address from now on."`
+
+	republishedFlag
 }
 
 // Help is what --help says beyond the flags.
@@ -68,6 +70,9 @@ func (c *moveCommand) Run(w *world) (err error) {
 		if err != nil {
 			return c.failure(err)
 		}
+	}
+	if _, err := c.removeRepublished(c.database, from); err != nil { // under the name of the old address
+		return err
 	}
 	p := newPage(w.Asides())
 	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))

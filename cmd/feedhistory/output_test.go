@@ -3,9 +3,12 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,4 +58,26 @@ func TestFullOutput(t *testing.T) {
 		require.Equal(t, exitFailed, status, "%s: %s", args, stderr.String())
 		require.Equal(t, "feedhistory: no space left on device\n", stderr.String(), args)
 	}
+}
+
+// A file that an interrupted fetch would write keeps what it has.
+func TestInterruptedOutput(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow.atom" {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="slow.atom"/><entry><id>urn:1</id></entry></feed>`))
+	}))
+	defer server.Close()
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	require.NoError(t, os.WriteFile(name, []byte("before"), 0o600))
+	var stderr strings.Builder
+	status := run(ctx, []string{"fetch", "--allow-private", "--output", name, server.URL}, strings.NewReader(""), io.Discard, &stderr)
+	require.Equal(t, exitInterrupted, status, stderr.String())
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(text), stderr.String())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/feedhistory/feedhistory/publish"
@@ -28,6 +29,9 @@ func (c *storeFlags) output(out string) (publish.Output, error) {
 		return o, nil
 	case c.S3Endpoint != "":
 		return nil, errors.New("--s3-endpoint: --out is a directory")
+	}
+	if info, err := os.Stat(out); err == nil && !info.IsDir() {
+		return nil, errors.New("--out: " + out + ": not a directory")
 	}
 	return publish.Dir{Path: out}, nil
 }

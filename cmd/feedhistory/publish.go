@@ -36,6 +36,8 @@ type publishCommand struct {
 
 	storeFlags
 	networkFlags
+
+	was string // where the feed was published before, if that is another address and archives have it
 }
 
 // Help is what --help says beyond the flags.
@@ -49,7 +51,11 @@ func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
-		return errors.New("--base: not the URL of a directory: " + c.Base)
+		return errors.New("--base: not the URL of a directory: " + withoutUser(c.Base))
+	case base.User != nil:
+		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")
+	case base.RawQuery != "" || base.ForceQuery || strings.Contains(c.Base, "#"):
+		return errors.New("--base: a directory's URL has no query and no fragment: " + c.Base)
 	case c.Size < 0:
 		return errors.New("--size: at least 1")
 	case c.Size > 0 && c.By != "":
@@ -201,6 +207,9 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 		if n := in.left[reason]; n > 0 {
 			p.Para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
 		}
+	}
+	if c.was != "" {
+		p.Para("  - ", "    ", "the feed was published as "+c.was+" before, and the links of older archives lead there: redirect that directory to the new one")
 	}
 	dir := strings.TrimSuffix(c.Out, "/") + "/"
 	for _, name := range done.Restored {

@@ -21,11 +21,17 @@ import (
 // again; nil if there is nothing to check.
 func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) error, error) {
 	head, err := publishedHead(p.Output, c.name())
-	if err != nil || head == nil || c.Force {
+	if err != nil || head == nil {
 		return nil, err
 	}
 	self, _ := head.Links.Rel(feedhistory.RelSelf)
 	moved := self.Href != "" && self.Href != p.URL()
+	if _, hasArchives := head.Links.Rel(feedhistory.RelPrevArchive); moved && hasArchives {
+		c.was = self.Href
+	}
+	if c.Force {
+		return nil, nil
+	}
 	return func(u publish.Updated) error {
 		switch again := u.Changed + min(u.New, u.Missing); {
 		case moved && again > 0:
