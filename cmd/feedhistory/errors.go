@@ -147,7 +147,7 @@ func networkRemedy(err error) string {
 	switch {
 	case isOfProxy(err):
 		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
-	case strings.HasSuffix(err.Error(), http.StatusText(http.StatusProxyAuthRequired)): // to CONNECT
+	case err != nil && strings.HasSuffix(err.Error(), http.StatusText(http.StatusProxyAuthRequired)): // to CONNECT
 		return proxyLogin
 	}
 	if isTooLarge(err) {
