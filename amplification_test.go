@@ -234,7 +234,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 		require.ErrorContains(t, doc.Gaps[0], "3 entries are left out")
 		require.ErrorContains(t, doc.Gaps[0], "RFC 5005 §6")
 
-		h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+		h, err := Merge(feedtest.Values(doc))
 		require.NoError(t, err)
 		require.Equal(t, Partial, h.Verdict())
 	}

@@ -194,8 +194,8 @@ func isLasting(gap *Gap) bool {
 	case ReasonDetached, ReasonRefused, ReasonNotFeed, ReasonLoop:
 		return true
 	case ReasonNetwork:
-		var dns *net.DNSError
-		return errors.As(gap.Err, &dns) && dns.IsNotFound
+		dns, ok := errors.AsType[*net.DNSError](gap.Err)
+		return ok && dns.IsNotFound
 	case ReasonStatus:
 		return IsStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 			http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnavailableForLegalReasons, http.StatusBadRequest)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // generated returns a feed of n entries with content of about size bytes. The entries have
@@ -126,9 +128,8 @@ func benchmarkCorpora(b *testing.B) map[string][]string {
 		}
 	}
 	for _, dir := range strings.Fields(os.Getenv("FEEDS")) { // patterns of real feeds, by hand
-		for _, file := range glob(b, dir) {
-			data, err := os.ReadFile(file)
-			require.NoError(b, err)
+		for _, file := range feedtest.Glob(b, dir) {
+			data := feedtest.ReadFile(b, file)
 			if feed, err := gofeed.NewParser().ParseString(string(data)); err == nil && len(feed.Items) > 0 {
 				corpora["real"] = append(corpora["real"], string(data))
 			}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A slowSite serves an archived feed of n documents of about 200 KB at /1 … /n,
@@ -125,8 +127,7 @@ func plainLoop(b *testing.B, url string, n int) {
 func BenchmarkWalkMemory(b *testing.B) {
 	const n = 10_000
 	site := newSlowSite(n, 0, 0)
-	server := httptest.NewServer(site)
-	defer server.Close()
+	server := feedtest.Server(b, site)
 	for b.Loop() {
 		c := &Client{Policy: Policy{AllowPrivate: true}, Budget: Budget{Bytes: 1 << 40}}
 		runtime.GC()
@@ -151,7 +152,7 @@ func BenchmarkWalkMemory(b *testing.B) {
 func BenchmarkPoll(b *testing.B) {
 	text := generated(Atom, 15, 1500)
 	validators := true
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	server := feedtest.Server(b, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if validators {
 			w.Header().Set("ETag", `"1"`)
 			if req.Header.Get("If-None-Match") == `"1"` {
@@ -161,7 +162,6 @@ func BenchmarkPoll(b *testing.B) {
 		}
 		_, _ = io.WriteString(w, text)
 	}))
-	defer server.Close()
 	ctx := context.Background()
 	for _, mode := range []string{"304", "digest"} {
 		validators = mode == "304"
@@ -220,13 +220,7 @@ func BenchmarkMerge(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		h, err := Merge(func(yield func(*Document, error) bool) {
-			for _, doc := range docs {
-				if !yield(doc, nil) {
-					return
-				}
-			}
-		})
+		h, err := Merge(feedtest.Values(docs...))
 		require.NoError(b, err)
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -172,18 +173,8 @@ type Budget struct {
 }
 
 func (b Budget) withDefaults() Budget {
-	if b.Documents == 0 {
-		b.Documents = 10_000
-	}
-	if b.Bytes == 0 {
-		b.Bytes = 1 << 30
-	}
-	if b.Barren == 0 {
-		b.Barren = 20
-	}
-	if b.Empty == 0 {
-		b.Empty = 1000
-	}
+	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
+	b.Barren, b.Empty = cmp.Or(b.Barren, 20), cmp.Or(b.Empty, 1000)
 	return b
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -333,7 +334,8 @@ func (c *Client) wellKnown(ctx context.Context, page string) (Links, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range uniques(base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()) {
+	dirs := []string{base.ResolveReference(&url.URL{Path: "."}).String(), base.ResolveReference(&url.URL{Path: "/"}).String()}
+	for _, dir := range slices.Compact(dirs) {
 		for _, place := range wellKnownPlaces {
 			doc, err := c.Get(ctx, dir+place)
 			if doc != nil {
@@ -355,12 +357,4 @@ func feedLink(address string, doc *Document) Link {
 
 func (f Format) mediaType() string {
 	return name(f, "", "application/atom+xml", "application/rss+xml", "application/feed+json")
-}
-
-// uniques returns both strings, or one if they are equal.
-func uniques(a, b string) []string {
-	if a == b {
-		return []string{a}
-	}
-	return []string{a, b}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,16 +153,14 @@ func TestCredentials(t *testing.T) {
 // So are further fields, except those that the Client itself sets.
 func TestCredentialHeader(t *testing.T) {
 	var got []string
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	other := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, "other "+r.Header.Get("X-Key")+r.Header.Get("Cookie"))
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel/></rss>`)
 	}))
-	defer other.Close()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.URL.Path+" "+r.Header.Get("X-Key")+" "+r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
-	defer server.Close()
 	client := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
 	defer client.CloseIdle()
 	client.Policy.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}

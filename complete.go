@@ -1,5 +1,7 @@
 package feedhistory
 
+import "cmp"
+
 // Complete feeds, RFC 5005 §2: one document has all entries; an entry that is not in
 // it is no longer part of the feed (5005#1).
 
@@ -18,9 +20,7 @@ func NewComplete(head *Document, entries []*Entry, self string) *Document {
 // newDocument returns a document with the metadata of head, and with those of its
 // links that do not concern the history.
 func newDocument(head *Document, entries []*Entry, self string) *Document {
-	if head == nil {
-		head = new(Document)
-	}
+	head = cmp.Or(head, new(Document))
 	d := head.headOnly()
 	d.URL, d.Complete, d.Archive, d.Notes, d.Response, d.lost = self, false, false, nil, Response{}, nil
 	d.Links = Links{{Rel: RelSelf, Href: self}}

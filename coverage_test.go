@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 const coverageHead = `<m:mirror xmlns:m="` + CoverageNamespace + `" of="http://example.org/feed" kind="archived" verdict="partial">` +
@@ -53,7 +55,7 @@ func TestHistoryCoverage(t *testing.T) {
 	require.ErrorContains(t, again.Declared()[1], "eaten by the dog")
 
 	doc.Coverage = nil
-	h, err = Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+	h, err = Merge(feedtest.Values(doc))
 	require.NoError(t, err)
 	require.Nil(t, h.Document().Coverage, "a window needs no words of ours")
 }
@@ -63,7 +65,7 @@ func TestHistoryCoverage(t *testing.T) {
 func TestCoverageOfASecondReading(t *testing.T) {
 	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed", reread: true}
 	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declared("status")}}}
-	h, err := Merge(func(yield func(*Document, error) bool) { _ = yield(first, nil) && yield(second, nil) })
+	h, err := Merge(feedtest.Values(first, second))
 	require.NoError(t, err)
 	require.Equal(t, Partial, h.Verdict())
 	require.Len(t, h.Gaps, 1)
@@ -96,7 +98,7 @@ func TestDeclaredWords(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+CoverageNamespace+
 		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
 	require.NoError(t, err)
-	h, err := Merge(func(yield func(*Document, error) bool) { yield(doc, nil) })
+	h, err := Merge(feedtest.Values(doc))
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 2)
 }

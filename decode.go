@@ -157,12 +157,8 @@ func (d *decoder) atomEntry(e *Entry) {
 	item.Links = e.linked(item, d.links[:])
 	d.times = [...]time.Time{e.Updated.UTC(), e.Published.UTC()}
 	item.UpdatedParsed, item.PublishedParsed = given(&d.times[0]), given(&d.times[1])
-	if item.Published == "" {
-		item.Published = item.Updated
-	}
-	if item.PublishedParsed == nil {
-		item.PublishedParsed = item.UpdatedParsed
-	}
+	item.Published = cmp.Or(item.Published, item.Updated)
+	item.PublishedParsed = cmp.Or(item.PublishedParsed, item.UpdatedParsed)
 }
 
 // category reads an Atom category: its label, or else its term.

@@ -4,23 +4,23 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // For entries that do not trigger gofeed's bugs, Decode returns what gofeed makes of the
 // whole document.
 func TestDecodeAgreesWithGofeed(t *testing.T) {
-	for _, file := range glob(t, "testdata/decode/*") {
+	for _, file := range feedtest.Glob(t, "testdata/decode/*") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			theirs, err := gofeed.NewParser().ParseString(string(text))
 			require.NoError(t, err)
 			doc, err := Parse(strings.NewReader(string(text)), "http://example.org/feed")
@@ -240,7 +240,7 @@ func TestWhoseWords(t *testing.T) {
 		return doc
 	}
 	head, archive := feed("New", `<entry><id>2</id></entry>`), feed("Old", `<entry><id>1</id></entry><entry><id>0</id><author><name>Own</name></author></entry>`)
-	h, err := Merge(func(yield func(*Document, error) bool) { _ = yield(head, nil) && yield(archive, nil) })
+	h, err := Merge(feedtest.Values(head, archive))
 	require.NoError(t, err)
 	for _, write := range []func(io.Writer, *Document) error{WriteAtom, WriteRSS} {
 		var b bytes.Buffer

@@ -3,7 +3,6 @@ package feedhistory
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 
@@ -91,14 +90,13 @@ func TestNotFeedError(t *testing.T) {
 // An answer that concerns the whole host ends the search.
 func TestDiscoverStops(t *testing.T) {
 	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) > 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, "<!doctype html>")
 	}))
-	defer server.Close()
 	c := &Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
 	defer c.CloseIdle()
 	links, err := c.Discover(t.Context(), server.URL)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -126,10 +127,7 @@ func (e *Entry) madeID() string {
 
 // time returns when the entry was published, or else changed; zero if it says neither.
 func (e *Entry) time() time.Time {
-	if e.Published.IsZero() {
-		return e.Updated
-	}
-	return e.Published
+	return feedtime.First(e.Published, e.Updated)
 }
 
 // Storing an entry, and reading it again.

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // Every error of a request is a type of this package, by whichever method it is returned.
@@ -30,8 +32,7 @@ func TestErrorTypes(t *testing.T) {
 	})
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) })
-	server := httptest.NewServer(mux)
-	defer server.Close()
+	server := feedtest.Server(t, mux)
 
 	for _, tc := range []struct {
 		path string
@@ -74,7 +75,7 @@ func TestErrorTypes(t *testing.T) {
 // A clone has its own settings, but knows what hosts have asked of the original.
 func TestClone(t *testing.T) {
 	var agents []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		agents = append(agents, r.UserAgent()+" "+r.Header.Get("Authorization"))
 		if len(agents) > 2 {
 			w.Header().Set("Retry-After", "3600")
@@ -83,7 +84,6 @@ func TestClone(t *testing.T) {
 		}
 		io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
 	}))
-	defer server.Close()
 	first := &Client{UserAgent: "first", Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1}}
 	defer first.CloseIdle()
 	second := first.Clone()

@@ -15,30 +15,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var update = flag.Bool("update", false, "write what came out as what is wanted")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// glob returns the files that match, and fails if there is none.
-func glob(t testing.TB, pattern string) []string {
-	t.Helper()
-	names, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.NotEmpty(t, names, "no file matches %s", pattern)
-	return names
-}
-
 // TestFixtures parses every file that has a golden file: the parsed document as JSON, in a
 // file with the same name and ".json".
 func TestFixtures(t *testing.T) {
 	for _, dir := range []string{"testdata/rfc5005", "testdata/parse"} {
-		for _, golden := range glob(t, dir+"/*.*.json") {
+		for _, golden := range feedtest.Glob(t, dir+"/*.*.json") {
 			input := strings.TrimSuffix(golden, ".json")
 			t.Run(filepath.Base(dir)+"/"+filepath.Base(input), func(t *testing.T) { testFixture(t, input, golden) })
 		}
-		require.Len(t, glob(t, dir+"/*"), 2*len(glob(t, dir+"/*.*.json")), "a file without its pair")
+		require.Len(t, feedtest.Glob(t, dir+"/*"), 2*len(feedtest.Glob(t, dir+"/*.*.json")), "a file without its pair")
 	}
 }
 
@@ -46,15 +39,13 @@ func TestFixtures(t *testing.T) {
 const fixtureBase = "http://example.net/dir/feed"
 
 func testFixture(t *testing.T, input, golden string) {
-	data, err := os.ReadFile(input)
-	require.NoError(t, err)
+	data := feedtest.ReadFile(t, input)
 	doc, err := Parse(bytes.NewReader(data), fixtureBase)
 	got := describe(t, doc, err)
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got), 0o666))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := feedtest.ReadFile(t, golden)
 	require.Equal(t, string(want), got)
 	if doc != nil {
 		testStandalone(t, doc)

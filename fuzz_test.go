@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,8 +20,7 @@ func seed(f *testing.F) {
 		files, err := filepath.Glob("testdata/" + dir + "/*")
 		require.NoError(f, err)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(f, err)
+			text := feedtest.ReadFile(f, file)
 			f.Add(string(text))
 			n++
 		}

@@ -162,8 +162,7 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 // jsonError returns the error that ended reading, with its place.
 func (r *reader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		e.Offset = int(syntax.Offset)
 	} else if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		e.Reason, e.Offset, e.Err = ReasonTruncated, len(r.text), io.ErrUnexpectedEOF

@@ -182,20 +182,15 @@ func TestProcessedMeanwhile(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)
 			before, stored := v.options.Processed, map[string]bool{}
 			v.options.Processed = func(url string) bool { return stored[url] || before(url) }
-			v.history, v.err = Merge(func(yield func(*Document, error) bool) {
-				for doc, err := range v.client.Walk(t.Context(), v.url, &v.options) {
-					if doc != nil && err == nil {
-						self, _ := doc.Links.Rel(RelSelf)
-						for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
-							stored[name] = true
-						}
-						v.docs = append(v.docs, doc)
+			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.options), func(doc *Document, err error) {
+				if doc != nil && err == nil {
+					self, _ := doc.Links.Rel(RelSelf)
+					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
+						stored[name] = true
 					}
-					if !yield(doc, err) {
-						return
-					}
+					v.docs = append(v.docs, doc)
 				}
-			})
+			}))
 			facts := func(report string) (lines []string) {
 				for line := range strings.Lines(report) {
 					if key, _, _ := strings.Cut(line, " "); key != "note" && key != "request" {

@@ -2,7 +2,6 @@ package feedhistory
 
 import (
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,22 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-)
 
-// sequence is a walk over documents that have already been read.
-func sequence(docs ...*Document) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
-		for _, d := range docs {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
-}
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
 
 // merge merges documents, newest first, which cannot fail.
 func merge(t require.TestingT, docs ...*Document) *History {
-	h, err := Merge(sequence(docs...))
+	h, err := Merge(feedtest.Values(docs...))
 	require.NoError(t, err)
 	require.Equal(t, len(docs), h.Documents)
 	return h

@@ -13,6 +13,8 @@ import (
 
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // gofeed is the oracle for Feed and Decode: they return what its parser returns for the same
@@ -43,7 +45,7 @@ var differences = []struct{ pattern, reason string }{
 func TestFeedAgreesWithGofeed(t *testing.T) {
 	used := map[string]bool{}
 	for _, dir := range []string{"testdata/decode", "testdata/parse", "testdata/rfc5005"} {
-		for _, file := range glob(t, dir+"/*") {
+		for _, file := range feedtest.Glob(t, dir+"/*") {
 			for field, values := range compareWithGofeed(t, file) {
 				where, known := filepath.Base(file)+" "+field, false
 				for _, d := range differences {
@@ -65,8 +67,7 @@ func TestFeedAgreesWithGofeed(t *testing.T) {
 
 // TestPageOfDifferences checks that the page for users of gofeed has the whole list.
 func TestPageOfDifferences(t *testing.T) {
-	page, err := os.ReadFile("examples/fromgofeed/README.md")
-	require.NoError(t, err)
+	page := feedtest.ReadFile(t, "examples/fromgofeed/README.md")
 	for _, d := range differences {
 		require.Contains(t, string(page), "\n- "+d.reason+"\n")
 	}
@@ -75,7 +76,7 @@ func TestPageOfDifferences(t *testing.T) {
 // TestOtherFeeds shows how other documents are read, for use by hand.
 func TestOtherFeeds(t *testing.T) {
 	for _, pattern := range strings.Fields(os.Getenv("FEEDS")) {
-		for _, file := range glob(t, pattern) {
+		for _, file := range feedtest.Glob(t, pattern) {
 			for field, values := range compareWithGofeed(t, file) {
 				t.Logf("%s %s\n  ours: %.500s\ntheirs: %.500s", file, field, values[0], values[1])
 			}
@@ -85,8 +86,7 @@ func TestOtherFeeds(t *testing.T) {
 
 // compareWithGofeed returns the fields in which the two readings differ.
 func compareWithGofeed(t *testing.T, file string) map[string][2]string {
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
+	data := feedtest.ReadFile(t, file)
 	theirs, err := gofeed.NewParser().ParseString(string(data))
 	doc, _ := Parse(strings.NewReader(string(data)), "") // gofeed does not know where it was
 	if err != nil || doc == nil {

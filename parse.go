@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/quote"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -316,12 +317,7 @@ func (r *reader) document() {
 }
 
 // clip shortens text that a message quotes.
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return quote.Clip(s, 40) }
 
 // proceed reports whether to continue reading.
 func (r *reader) proceed() bool { return r.err == nil && !r.headDone }

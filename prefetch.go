@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -119,12 +120,7 @@ func (a *ahead) start(url string) {
 
 // on reports whether a document is on its way.
 func (a *ahead) on(url string) bool {
-	for _, f := range a.flights {
-		if f.url == url {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.flights, func(f *flight) bool { return f.url == url })
 }
 
 // A loaded is the outcome of a request for a document.

@@ -4,12 +4,13 @@ import (
 	"encoding/xml"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // entryOf reads a document's only entry.
@@ -35,12 +36,11 @@ func TestControlCharactersAreLeftOut(t *testing.T) {
 // unchanged.
 func TestTextSaysThatItIsUTF8(t *testing.T) {
 	declared := 0
-	for _, file := range glob(t, "testdata/parse/charset-*.*") {
+	for _, file := range feedtest.Glob(t, "testdata/parse/charset-*.*") {
 		if strings.HasSuffix(file, ".json") {
 			continue
 		}
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
+		data := feedtest.ReadFile(t, file)
 		doc, err := Parser{}.parse(string(data), "")
 		require.NotNil(t, doc, file)
 		require.Equal(t, string(data), doc.Received(), file)
@@ -241,9 +241,8 @@ func TestTextsThatRSSDoesNotHave(t *testing.T) {
 func TestTextPlaces(t *testing.T) {
 	places := 0
 	for _, pattern := range []string{"testdata/parse/*", "testdata/rfc5005/*", "testdata/decode/*"} {
-		for _, file := range glob(t, pattern) {
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
+		for _, file := range feedtest.Glob(t, pattern) {
+			data := feedtest.ReadFile(t, file)
 			doc, _ := Parse(strings.NewReader(string(data)), fixtureBase)
 			if doc == nil {
 				continue

@@ -83,16 +83,11 @@ func TestWalkCancelled(t *testing.T) {
 			cancel()
 		}
 		seen := 0
-		history, err := Merge(func(yield func(*Document, error) bool) {
-			for doc, err := range v.client.Walk(ctx, v.url, nil) {
-				if seen++; seen == after {
-					cancel()
-				}
-				if !yield(doc, err) {
-					return
-				}
+		history, err := Merge(feedtest.Watch(v.client.Walk(ctx, v.url, nil), func(*Document, error) {
+			if seen++; seen == after {
+				cancel()
 			}
-		})
+		}))
 		cancel()
 		if after == 3 { // the walk was over
 			require.NoError(t, err)

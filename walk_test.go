@@ -20,7 +20,7 @@ import (
 // walks are the websites for the walk's tests: those of the conformance suite, and those with
 // options that only this library has.
 func walks(t *testing.T) []string {
-	return append(glob(t, "conformance/cases/walk/*.txtar"), glob(t, "testdata/walk/*.txtar")...)
+	return append(feedtest.Glob(t, "conformance/cases/walk/*.txtar"), feedtest.Glob(t, "testdata/walk/*.txtar")...)
 }
 
 // optionsOf returns the options in a website's file.
@@ -68,8 +68,7 @@ func TestWalk(t *testing.T) {
 }
 
 func testWalk(t *testing.T, file string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, file)
 	archive := feedtest.Parse(string(text))
 	require.NotEmpty(t, archive.Comment, "the case is not explained")
 	want, ok := archive.File("want")
@@ -167,19 +166,13 @@ func (v *visit) walk(ctx context.Context) {
 
 // tee collects the documents of a walk, including damaged ones.
 func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
-		for doc, err := range walk {
-			var gap *Gap
-			if doc != nil {
-				*docs = append(*docs, doc)
-			} else if errors.As(err, &gap) && gap.Document != nil {
-				*docs = append(*docs, gap.Document)
-			}
-			if !yield(doc, err) {
-				return
-			}
+	return feedtest.Watch(walk, func(doc *Document, err error) {
+		if doc != nil {
+			*docs = append(*docs, doc)
+		} else if gap, ok := errors.AsType[*Gap](err); ok && gap.Document != nil {
+			*docs = append(*docs, gap.Document)
 		}
-	}
+	})
 }
 
 // report describes the result of the walk.

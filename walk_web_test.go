@@ -208,16 +208,11 @@ func TestWalkAnyWeb(t *testing.T) {
 			}
 			var docs []*Document
 			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), opt), &docs)
-			h, err := Merge(func(yield func(*Document, error) bool) {
-				for doc, err := range walk {
-					if doc != nil {
-						stored[doc.URL] = true
-					}
-					if !yield(doc, err) {
-						return
-					}
+			h, err := Merge(feedtest.Watch(walk, func(doc *Document, _ error) {
+				if doc != nil {
+					stored[doc.URL] = true
 				}
-			})
+			}))
 			require.NoError(t, err)
 			got := walkedWeb{documents: h.Documents}
 			for _, e := range h.Entries {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/vocab"
@@ -182,15 +183,11 @@ func (w *writer) flags(d *Document) {
 
 // lastChange returns when the entry last changed, as far as that is known.
 func (e *Entry) lastChange() time.Time {
-	for _, t := range []time.Time{e.Updated, e.Published} {
-		if !t.IsZero() {
-			return t
-		}
+	var source time.Time
+	if e.Source != nil {
+		source = e.Source.documentTime()
 	}
-	if e.Source == nil || e.Source.documentTime().IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return e.Source.documentTime()
+	return feedtime.First(e.Updated, e.Published, source, time.Unix(0, 0).UTC())
 }
 
 // lastChange returns when the document was updated, or the newest of its entries.
@@ -291,10 +288,7 @@ func writeAttr(b *strings.Builder, name, value string) {
 // documentTime is the time that decides between duplicates that have the same
 // update time or none (5005#21); zero if neither document nor response has one.
 func (d *Document) documentTime() time.Time {
-	if d.Updated.IsZero() {
-		return d.LastModified
-	}
-	return d.Updated
+	return feedtime.First(d.Updated, d.LastModified)
 }
 
 // extended are the extensions of an entry, such as those of iTunes, Podcasting 2.0 and

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Method recovers the history of feeds that a certain kind of software makes,
@@ -99,15 +100,6 @@ func (b *Backfill) methods() []Method {
 	return b.Methods
 }
 
-// client returns the client to use, and a function to call afterwards.
-func (b *Backfill) client() (c *feedhistory.Client, done func()) {
-	if b.HTTP != nil {
-		return b.HTTP, func() {}
-	}
-	c = new(feedhistory.Client)
-	return c, c.CloseIdle
-}
-
 // Candidates returns the methods to try on the feed that begins with doc: first
 // those that recognise it, then those that may suit it. It makes no request.
 // For complete and archived feeds it returns none.
@@ -187,7 +179,7 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		t := cmp.Or(w.task, &task{})
 		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
-		http, done := w.b.client()
+		http, done := plain.Or(w.b.HTTP)
 		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
 		r.run()

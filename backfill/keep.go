@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/plain"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -173,7 +174,7 @@ func (k *keeping) recount() (same bool, err error) {
 	if !ok {
 		return true, nil
 	}
-	client, done := k.b.client()
+	client, done := plain.Or(k.b.HTTP)
 	defer done()
 	n, err := asks.count(k.ctx, client, k.mark.Counter)
 	if k.ctx.Err() != nil {

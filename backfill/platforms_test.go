@@ -3,7 +3,6 @@ package backfill
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,8 +26,7 @@ type platformSite struct {
 }
 
 func readPlatform(t testing.TB, file string) *platformSite {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, file)
 	a := feedtest.Parse(string(text))
 	p := &platformSite{server: map[string]string{}}
 	settings, ok := a.File("server")
@@ -120,8 +118,7 @@ func (p *platformSite) complete(t require.TestingT, r *Result) {
 }
 
 func platformFiles(t testing.TB) []string {
-	files, err := filepath.Glob("testdata/platforms/*.txtar")
-	require.NoError(t, err)
+	files := feedtest.Glob(t, "testdata/platforms/*.txtar")
 	require.Len(t, files, len(platforms), "a fixture for each line")
 	return files
 }

@@ -135,10 +135,5 @@ func (r *report) isTimed() bool {
 	if r.doc.Format != feedhistory.RSS || !r.doc.Updated.IsZero() {
 		return true
 	}
-	for _, e := range r.doc.Entries {
-		if !e.Updated.IsZero() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.doc.Entries, func(e *feedhistory.Entry) bool { return !e.Updated.IsZero() })
 }

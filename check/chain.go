@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -296,9 +297,7 @@ func (c *Chain) Gap(g *feedhistory.Gap) []Finding {
 	if c.newer != nil && (g.From == c.newer.url || c.newer.older.href != "" && same(g.URL, c.newer.older.href)) {
 		link = c.newer.older
 	}
-	if link.from == "" {
-		link.from = g.URL
-	}
+	link.from = cmp.Or(link.from, g.URL)
 	if g.Document != nil {
 		return c.add(g.Document, g.Err)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,8 +63,7 @@ func TestChains(t *testing.T) {
 			require.NotZero(t, raised)
 		})
 	}
-	found, err := filepath.Glob("testdata/chains/*")
-	require.NoError(t, err)
+	found := feedtest.Glob(t, "testdata/chains/*")
 	require.Len(t, found, files, "a file without a rule")
 }
 

@@ -13,6 +13,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,10 +97,5 @@ type Quote struct {
 
 // HasErrors reports whether any of the findings is an error.
 func HasErrors(findings []Finding) bool {
-	for _, f := range findings {
-		if f.Level == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Error })
 }

@@ -2,8 +2,6 @@ package check
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,8 +28,7 @@ func extension(f feedhistory.Format) string {
 
 func archive(t testing.TB, file string) *feedtest.Archive {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, file)
 	return feedtest.Parse(string(text))
 }
 
@@ -78,8 +75,7 @@ func TestDocuments(t *testing.T) {
 			}
 		})
 	}
-	found, err := filepath.Glob("testdata/documents/*")
-	require.NoError(t, err)
+	found := feedtest.Glob(t, "testdata/documents/*")
 	require.Len(t, found, len(files), "a file without a rule")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // Document returns the findings on one document, in the order of its text. The
@@ -277,10 +278,7 @@ func same(a, b string) bool {
 // timeOf returns when an entry last changed, as far as it says; in RSS at least
 // when it was published.
 func timeOf(e *feedhistory.Entry) time.Time {
-	if e.Updated.IsZero() {
-		return e.Published
-	}
-	return e.Updated
+	return feedtime.First(e.Updated, e.Published)
 }
 
 // times compares the document's own time with its entries'.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // Whatever a document is, readable or not, checking it ends without a panic,
@@ -25,8 +25,7 @@ func FuzzDocument(f *testing.F) {
 				}
 				continue
 			}
-			text, err := os.ReadFile(file)
-			require.NoError(f, err)
+			text := feedtest.ReadFile(f, file)
 			f.Add(string(text))
 			n++
 		}

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A chain of a thousand documents is checked in one walk, which keeps a few
@@ -24,7 +24,7 @@ func TestLongChain(t *testing.T) {
 	var mu sync.Mutex
 	requests, passed := map[string]int{}, 0
 	heap := map[int]uint64{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		requests[r.URL.Path]++
@@ -40,7 +40,6 @@ func TestLongChain(t *testing.T) {
 		w.Header().Set("Cache-Control", "max-age=60")
 		_, _ = w.Write([]byte(text))
 	}))
-	defer server.Close()
 	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	defer client.CloseIdle()
 	c := Chain{Digests: new(Digests)}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,8 +46,7 @@ func TestReplication(t *testing.T) {
 			require.NotZero(t, clean)
 		})
 	}
-	found, err := filepath.Glob("testdata/replication/*")
-	require.NoError(t, err)
+	found := feedtest.Glob(t, "testdata/replication/*")
 	require.Len(t, found, files, "a file without a rule")
 	require.NotZero(t, files)
 }
@@ -80,9 +78,7 @@ func pagesClient(t *testing.T) *feedhistory.Client {
 // TestReplicationFeeds checks the feeds of the consumer's own tests: a check
 // always comes to its end, and finds an error if the consumer does.
 func TestReplicationFeeds(t *testing.T) {
-	files, err := filepath.Glob("../harvest/datareplication/testdata/feeds/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	files := feedtest.Glob(t, "../harvest/datareplication/testdata/feeds/*.txtar")
 	for _, file := range files {
 		a := archive(t, file)
 		if strings.Contains(a.String(), "#2 --") {

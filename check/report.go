@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/quote"
 )
 
 // A report collects the findings of one document.
@@ -166,10 +167,4 @@ func (l *lineCounter) place(offset int) (line, column int, quote Quote) {
 }
 
 // clip shortens a quotation in a message.
-func clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return quote.Clip(s, 200) }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -99,15 +100,9 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 }
 
 func newSARIFRule(r Rule) sarifRule {
-	if r.Summary == "" {
-		r.Summary = r.Code
-	}
-	help := r.Hint
-	if help == "" {
-		help = r.Summary
-	}
+	summary := cmp.Or(r.Summary, r.Code)
 	return sarifRule{
-		ID: r.Code, ShortDescription: sarifText{r.Summary}, Help: sarifText{help},
+		ID: r.Code, ShortDescription: sarifText{summary}, Help: sarifText{cmp.Or(r.Hint, summary)},
 		Default: sarifDefault{r.Level}, Properties: sarifProperties{r.Clause},
 	}
 }

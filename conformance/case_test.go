@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var update = flag.Bool("update", false, "write index.json")
@@ -27,8 +28,7 @@ func TestIndex(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile("index.json", got.Bytes(), 0o666))
 	}
-	want, err := os.ReadFile("index.json")
-	require.NoError(t, err)
+	want := feedtest.ReadFile(t, "index.json")
 	require.Equal(t, string(want), got.String(), "the requirements have changed: write the index with -update, and decide whether the version must change")
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 func read(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, name)
 	return string(text)
 }
 

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -52,12 +53,7 @@ type PublisherReport struct {
 
 // Failed reports whether the publisher breaks a duty that it must fulfil.
 func (r *PublisherReport) Failed() bool {
-	for _, d := range r.Duties {
-		if d.Outcome == Failed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Duties, func(d *Duty) bool { return d.Outcome == Failed })
 }
 
 // WriteText writes the report as text.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/conformance"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -29,8 +29,7 @@ func outcomes(r *conformance.PublisherReport) map[string]conformance.Outcome {
 // The library's publisher fulfils all duties.
 func TestOurPublisher(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
-	server := httptest.NewServer(&publish.Handler{FS: dir})
-	t.Cleanup(server.Close)
+	server := feedtest.Server(t, &publish.Handler{FS: dir})
 	p := &publish.Publisher{
 		Output: dir, Base: server.URL + "/", Head: &feedhistory.Document{Title: "A"},
 		Split: feedhistory.Split{Size: 4},
@@ -197,8 +196,7 @@ func TestWrongPublishers(t *testing.T) {
 			t.Parallel()
 			b := &blog{fault: fault, size: 3}
 			require.NoError(t, b.add(t.Context()))
-			server := httptest.NewServer(b)
-			t.Cleanup(server.Close)
+			server := feedtest.Server(t, b)
 			driven := &conformance.Publisher{
 				URL: server.URL + "/feed", Add: b.add, Edit: b.edit, Delete: b.delete, Adds: 12, Settle: 100 * time.Millisecond,
 			}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -76,12 +77,7 @@ func (s *Score) add(f Finding) {
 
 // Failed reports whether a must or a must-not was not met.
 func (r *Report) Failed() bool {
-	for _, t := range r.Trials {
-		if t.Outcome == Failed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return t.Outcome == Failed })
 }
 
 // WriteText writes the scores as a table, and then everything that failed; with

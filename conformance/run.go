@@ -40,9 +40,7 @@ type Trial struct {
 // Run tests a reader on cases. The error is the suite's or the context's, never
 // the reader's.
 func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*Report, error) {
-	if options == nil {
-		options = &Options{}
-	}
+	options = cmp.Or(options, new(Options))
 	var (
 		report = &Report{Version: Version, Trials: make([]*Trial, len(cases))}
 		slots  = make(chan struct{}, cmp.Or(max(options.Parallel, 0), 4))

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
@@ -88,8 +87,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // proxy, over HTTP and loopback.
 func startCrowd(t testing.TB) (c *crowd, proxy string) {
 	c = &crowd{}
-	s := httptest.NewServer(c)
-	t.Cleanup(s.Close)
+	s := feedtest.Server(t, c)
 	return c, s.URL
 }
 
@@ -192,8 +190,7 @@ func measureDue(t *testing.T) {
 	found, err := filepath.Glob(config.Metrics + "*")
 	require.NoError(t, err)
 	for _, name := range found {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := feedtest.ReadFile(t, name)
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "feedhistory_late") || strings.HasPrefix(line, "feedhistory_poll_seconds_") && !strings.Contains(line, "bucket") {
 				t.Log(strings.TrimSpace(line))
@@ -251,8 +248,7 @@ func measureEntries(t *testing.T) {
 		bytes.Add(int64(b.Len() - head))
 		fmt.Fprint(w, b.String(), `</feed>`)
 	})
-	s := httptest.NewServer(mux)
-	defer s.Close()
+	s := feedtest.Server(t, mux)
 	var urls []string
 	for i := range feeds {
 		urls = append(urls, fmt.Sprintf("http://host-%d.example/feed/%d", i, archives-1))

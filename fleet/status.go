@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -65,9 +66,7 @@ type StatusQuery struct {
 
 // Status returns an overview of the feeds. It reads a row of each feed.
 func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
-	if q.Late == 0 {
-		q.Late = 5 * time.Minute
-	}
+	q.Late = cmp.Or(q.Late, 5*time.Minute)
 	s := &Status{Verdicts: map[string]int64{}}
 	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, statusNumbers, q.Late).Scan(

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,10 +202,7 @@ func (h *Handover) one(
 	}
 	a := articleOf(r, e, siteOf(f))
 	entry := a.miniflux()
-	entry.Status, entry.Starred = h.Status, h.Starred
-	if entry.Status == "" {
-		entry.Status = Read
-	}
+	entry.Status, entry.Starred = cmp.Or(h.Status, Read), h.Starred
 	o, err := h.Reader.put(ctx, to.ID, entry)
 	if err == nil {
 		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile

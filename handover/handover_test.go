@@ -304,7 +304,7 @@ func TestSlowAnswer(t *testing.T) {
 		}
 		return nil
 	}}, site)
-	w.Reader.Timeout = 300 * time.Millisecond
+	w.Reader.Timeout = time.Second
 	require.Equal(t, 4, w.run(t).Added)
 }
 

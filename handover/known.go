@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -167,8 +168,5 @@ func linkOf(e *feedhistory.Entry) string {
 // timeOf returns the time that readers show: when an entry was published, or
 // else updated.
 func timeOf(e *feedhistory.Entry) time.Time {
-	if e.Published.IsZero() {
-		return e.Updated
-	}
-	return e.Published
+	return feedtime.First(e.Published, e.Updated)
 }

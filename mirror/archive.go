@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -145,7 +146,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 		if d.Oldest.IsZero() || at.Before(d.Oldest) {
 			d.Oldest = at
 		}
-		d.Newest = later(d.Newest, at)
+		d.Newest = feedtime.Later(d.Newest, at)
 	}
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
@@ -91,14 +92,14 @@ func (p *poll) waitFor(err error) {
 		return
 	}
 	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return fetch.HostOf(own) == host }) {
-		f.Wait = later(f.Wait, until)
+		f.Wait = feedtime.Later(f.Wait, until)
 	}
-	p.waits[host] = later(p.waits[host], until)
+	p.waits[host] = feedtime.Later(p.waits[host], until)
 	if p.held == nil {
 		p.held = &Change{} // so that the state is stored, whatever comes next
 	}
 	for i := range f.Pending {
-		f.Pending[i].Wait = later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
+		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
 	}
 }
 
@@ -109,14 +110,14 @@ func (p *poll) waitAt(url string) time.Time {
 	until := p.waits[host]
 	for _, pending := range p.feed.Pending {
 		if fetch.HostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
-			until = later(until, pending.Wait)
+			until = feedtime.Later(until, pending.Wait)
 		}
 	}
 	return until
 }
 
 // begun makes the next committed state say that the poll has not ended.
-func (p *poll) begun() { p.notEnded(later(time.Now(), p.feed.Wait)) }
+func (p *poll) begun() { p.notEnded(feedtime.Later(time.Now(), p.feed.Wait)) }
 
 // interrupted makes the next committed state say that nobody is at work on the
 // feed.
@@ -148,7 +149,7 @@ func (p *poll) ended() {
 			p.ready = soon
 		}
 	}
-	f.Next = later(p.ready, f.Wait)
+	f.Next = feedtime.Later(p.ready, f.Wait)
 }
 
 // leaves reports whether the Budget has left something unread.
@@ -173,7 +174,7 @@ func (p *poll) retry() (at time.Time, ok bool) {
 			continue
 		}
 		wait := max(p.m.every(), backoff(p.m.every(), pending.Tries, 24*time.Hour))
-		if next := later(p.now.Add(wait), pending.Wait); !ok || next.Before(at) {
+		if next := feedtime.Later(p.now.Add(wait), pending.Wait); !ok || next.Before(at) {
 			at, ok = next, true
 		}
 	}
@@ -196,13 +197,6 @@ func (p *Pending) isPassing() bool {
 		return false
 	}
 	return !p.Missing
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // backoff doubles a wait with each try, up to a limit.

@@ -149,9 +149,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				time.Sleep(time.Minute)
 				require.False(t, feedOf(t, store, aURL).UnderWay(time.Now()))
 
-				changes, err = newMirror(store, slowly(archives())).Update(t.Context(), aURL)
-				require.NoError(t, err)
-				require.NoError(t, changes.Failure)
+				changes = polled(t, newMirror(store, slowly(archives())), aURL)
 				require.Equal(t, feedhistory.Whole, changes.Verdict)
 				require.Len(t, held(t, store, aURL), 4)
 				f = feedOf(t, store, aURL)
@@ -241,9 +239,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			require.Error(t, failed.Failure)
 			waits(t, store, h, 2*time.Hour)
 			h.answer[aURL] = document("", "1")
-			changes, err := newMirror(store, h).Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, 1, changes.Added)
 			require.Zero(t, feedOf(t, store, aURL).Wait)
 		})
@@ -252,9 +248,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, h := &mirror.Memory{}, archives()
 			h.answer["http://a.example/3"] = leaveAlone("7200")
-			changes, err := newMirror(store, h).Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, 2*time.Hour, time.Until(changes.Next))
 			waits(t, store, h, 2*time.Hour)
 		})
@@ -288,9 +282,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			require.NotContains(t, asked[4:], "http://b.example/1")
 			h.answer["http://b.example/1"] = document("", "1")
 			time.Sleep(2 * time.Hour)
-			changes, err := newMirror(store, h).Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, feedhistory.Whole, changes.Verdict)
 		})
 	})
@@ -320,9 +312,7 @@ func TestClockSetBack(t *testing.T) {
 		f.Pending[0].Tries, f.Pending[0].Retry, f.Pending[0].Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
 		f.Gaps = []mirror.Gap{{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)}}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
-		changes, err := newMirror(store, archives()).Update(t.Context(), aURL)
-		require.NoError(t, err)
-		require.NoError(t, changes.Failure)
+		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Gaps)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
 	})
@@ -336,9 +326,7 @@ func TestAlias(t *testing.T) {
 		update := func(url string) *mirror.Changes {
 			t.Helper()
 			time.Sleep(time.Hour)
-			changes, err := newMirror(store, h).Update(t.Context(), url)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, h), url)
 			return changes
 		}
 		update(aURL)
@@ -382,9 +370,7 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		store := &mirror.Memory{}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: other}))
 		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
-		changes, err := newMirror(store, h).Update(t.Context(), aURL)
-		require.NoError(t, err)
-		require.NoError(t, changes.Failure)
+		changes := polled(t, newMirror(store, h), aURL)
 		require.Empty(t, changes.Alias, name)
 		require.Len(t, held(t, store, aURL), 1)
 	}

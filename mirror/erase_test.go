@@ -2,7 +2,6 @@ package mirror_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,8 +20,7 @@ func TestErase(t *testing.T) {
 		return `<entry><id>` + id + `</id><title>` + title + `</title><updated>` + updated + `</updated></entry>`
 	}
 	feed := head + entry("urn:1", "2003-01-01T00:00:00Z", "secret") + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(feed)) }))
-	defer server.Close()
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(feed)) }))
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 	defer m.Client.CloseIdle()
 	update := func() *mirror.Changes {

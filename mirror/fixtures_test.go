@@ -29,10 +29,9 @@ var update = flag.Bool("update", false, "write the results into the fixtures")
 // either empty or with instructions. The file "want" has the expected results.
 // Sites that any reader can be tested with are in the conformance suite.
 func TestFixtures(t *testing.T) {
-	for _, file := range append(glob(t, "testdata/*.txtar"), glob(t, "../conformance/cases/polls/*.txtar")...) {
+	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			site := feedtest.Serve(t, string(text)) // outside of the bubble, because no network request is made inside
 			synctest.Test(t, func(t *testing.T) { testFixture(t, file, site, feedtest.Parse(string(text))) })
 		})

@@ -103,9 +103,7 @@ func TestGroups(t *testing.T) {
 		_, err := newMirror(want, chainFeed(archives)).Update(t.Context(), modelURL)
 		require.NoError(t, err)
 		s := &slow{Store: store, t: t, story: story("all are slow"), bits: ^uint64(0)}
-		changes, err := newMirror(s, chainFeed(archives)).Update(t.Context(), modelURL)
-		require.NoError(t, err)
-		require.NoError(t, changes.Failure)
+		changes := polled(t, newMirror(s, chainFeed(archives)), modelURL)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
 		require.Equal(t, held(t, want, modelURL), held(t, store, modelURL))
 		require.Equal(t, 2*archives+2, changes.Added)
@@ -132,9 +130,7 @@ func TestGroupFails(t *testing.T) {
 				return
 			}
 			require.EqualValues(t, fail-1, feedOf(t, store, modelURL).Version)
-			changes, err := newMirror(store, chainFeed(60)).Update(t.Context(), modelURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, chainFeed(60)), modelURL)
 			require.Equal(t, feedhistory.Whole, changes.Verdict)
 			require.EqualValues(t, 122, feedOf(t, store, modelURL).Entries)
 			testCounts(t, store, "after a failure")

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,9 +185,7 @@ func (p *poll) ingest(doc *feedhistory.Document) error {
 	if m.refused > 0 {
 		f.addGap(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
 	}
-	if f.Title == "" {
-		f.Title = doc.Title
-	}
+	f.Title = cmp.Or(f.Title, doc.Title)
 	if f.Head == "" {
 		f.Head = HeadOf(doc)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
@@ -102,12 +103,7 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 func (s source) entries() []*feedhistory.Entry {
 	index := make(map[string]int, len(s.doc.Entries))
 	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
-	at := func(e *feedhistory.Entry) time.Time {
-		if e.Updated.IsZero() {
-			return s.rank.Time
-		}
-		return e.Updated
-	}
+	at := func(e *feedhistory.Entry) time.Time { return feedtime.First(e.Updated, s.rank.Time) }
 	for _, e := range s.doc.Entries {
 		if i, ok := index[e.ID]; !ok {
 			index[e.ID] = len(list)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -60,17 +61,11 @@ func TestMergeCutShort(t *testing.T) {
 			defer cancel()
 			b := &brings{from: 0, to: 3, err: err}
 			src := b.source(t)
-			documents := src.Documents
-			src.Documents = func(yield func(*feedhistory.Document, error) bool) {
-				for doc, err := range documents {
-					if errors.Is(err, context.Canceled) {
-						cancel()
-					}
-					if !yield(doc, err) {
-						return
-					}
+			src.Documents = feedtest.Watch(src.Documents, func(_ *feedhistory.Document, err error) {
+				if errors.Is(err, context.Canceled) {
+					cancel()
 				}
-			}
+			})
 			_, err := m.Merge(ctx, url, src)
 			require.ErrorIs(t, err, b.err)
 			feed, err := m.Store.Feed(t.Context(), url)

@@ -36,6 +36,15 @@ func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	}}
 }
 
+// polled polls a feed, and requires that neither the store nor the feed fails.
+func polled(t testing.TB, m *mirror.Mirror, url string) *mirror.Changes {
+	t.Helper()
+	changes, err := m.Update(t.Context(), url)
+	require.NoError(t, err)
+	require.NoError(t, changes.Failure)
+	return changes
+}
+
 // held returns what a store has of a feed: the text of each entry, by ID.
 func held(t testing.TB, store mirror.Store, url string) map[string]string {
 	t.Helper()
@@ -283,9 +292,7 @@ func TestSmallBudgets(t *testing.T) {
 					time.Sleep(time.Minute)
 					m := newMirror(store, model)
 					m.Client.Budget.Documents = budget
-					changes, err := m.Update(t.Context(), modelURL)
-					require.NoError(t, err)
-					require.NoError(t, changes.Failure)
+					changes := polled(t, m, modelURL)
 					more = changes.More
 				}
 				require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d, budget %d", seed, budget)

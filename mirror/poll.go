@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -245,7 +246,7 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 		return err
 	case err != nil:
 		until, _ := p.asksUntil(err)
-		p.feed.Wait = later(p.feed.Wait, until)
+		p.feed.Wait = feedtime.Later(p.feed.Wait, until)
 		return p.failed(doc, err)
 	case !p.read || doc.Response.Requested == p.start:
 		return p.subscription(doc)
@@ -323,16 +324,11 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 
 // later returns when the next poll is welcome, given the time that the feed
 // asks for.
-func (p *poll) later(asked time.Time) time.Time { return later(asked, p.now.Add(p.m.every())) }
+func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p.now.Add(p.m.every())) }
 
 // rankOf returns the rank of a document with the given place, that has the time
 // of its newer neighbour if it has none of its own.
 func (p *poll) rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
-	for _, t := range []time.Time{doc.Updated, doc.LastModified} {
-		if !t.IsZero() {
-			neighbour.Time = t
-			break
-		}
-	}
+	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
 	return neighbour
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A polling is a poll that has ended, with its turn.
@@ -188,9 +190,9 @@ func (p *Poller) enqueue(feeds []candidate, now time.Time) {
 	slices.SortStableFunc(feeds, func(a, b candidate) int { return a.next.Compare(b.next) })
 	for _, c := range feeds {
 		if !c.wait.IsZero() {
-			p.quiet[c.host] = later(p.quiet[c.host], c.wait)
+			p.quiet[c.host] = feedtime.Later(p.quiet[c.host], c.wait)
 		}
-		if at := later(c.at, p.held[c.url]); at.After(now) {
+		if at := feedtime.Later(c.at, p.held[c.url]); at.After(now) {
 			p.wakeFor(at, now)
 			continue
 		}
@@ -272,7 +274,7 @@ func (p *Poller) quietUntil(host string) time.Time {
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Changes {
 	return &Changes{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: later(f.Next, until), Gone: f.Gone,
+		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Gaps: f.Missing(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
 		Failure: &WaitError{URL: f.URL, Until: until},
 	}
 }

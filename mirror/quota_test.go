@@ -111,9 +111,7 @@ func TestLargerQuota(t *testing.T) {
 			time.Sleep(time.Hour)
 			m := newMirror(store, h)
 			m.Quota.Entries = entries
-			changes, err := m.Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, m, aURL)
 			return changes, h.requests()
 		}
 		changes, _ := update(3) // the quota has room for two entries and an archive
@@ -153,9 +151,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 				time.Sleep(time.Hour)
 				m := newMirror(store, h)
 				m.Quota.Entries = entries
-				changes, err := m.Update(t.Context(), aURL)
-				require.NoError(t, err)
-				require.NoError(t, changes.Failure)
+				changes := polled(t, m, aURL)
 				return changes
 			}
 			update(3)
@@ -190,9 +186,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 			time.Sleep(time.Hour)
 			m := newMirror(store, h)
 			m.Quota.Entries, m.Revalidate = entries, true
-			changes, err := m.Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, m, aURL)
 			return changes
 		}
 		require.Equal(t, feedhistory.Whole, update(0).Verdict)
@@ -201,9 +195,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 		require.Equal(t, feedhistory.Partial, changes.Verdict)
 		require.Equal(t, "http://a.example/2", changes.Gaps[0].URL)
 		m := newMirror(store, h)
-		changes, err := m.Update(t.Context(), aURL)
-		require.NoError(t, err)
-		require.NoError(t, changes.Failure)
+		changes = polled(t, m, aURL)
 		require.Equal(t, feedhistory.Whole, changes.Verdict)
 		require.Contains(t, held(t, store, aURL), "2b")
 		testUsage(t, store, aURL, "")
@@ -255,9 +247,7 @@ func TestNoQuota(t *testing.T) {
 	store := &mirror.Memory{}
 	m := newMirror(store, archives())
 	m.Quota = mirror.Quota{Bytes: -1, Entries: -1}
-	changes, err := m.Update(t.Context(), aURL)
-	require.NoError(t, err)
-	require.NoError(t, changes.Failure)
+	changes := polled(t, m, aURL)
 	require.Equal(t, feedhistory.Whole, changes.Verdict)
 }
 
@@ -279,9 +269,7 @@ func TestPendingIsBounded(t *testing.T) {
 		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
 		for range 5 {
 			time.Sleep(time.Hour)
-			changes, err := newMirror(store, h).Update(t.Context(), aURL)
-			require.NoError(t, err)
-			require.NoError(t, changes.Failure)
+			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, feedhistory.Partial, changes.Verdict)
 		}
 		require.Len(t, feedOf(t, store, aURL).Pending, 1000)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A State says whether an entry is part of its feed.
@@ -54,13 +55,7 @@ type Record struct {
 // Time returns the time that records are sorted by: when the entry was updated,
 // or else published, or else added.
 func (r *Record) Time() time.Time {
-	switch {
-	case !r.Content.Updated.IsZero():
-		return r.Content.Updated
-	case !r.Content.Published.IsZero():
-		return r.Content.Published
-	}
-	return r.Added
+	return feedtime.First(r.Content.Updated, r.Content.Published, r.Added)
 }
 
 // Place returns the record's place in the order of a Query.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // subscription processes the subscription document, or a second copy of it,
@@ -186,10 +187,7 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 
 // timeOf returns the time that feeds are usually ordered by.
 func timeOf(e *feedhistory.Entry) time.Time {
-	if e.Published.IsZero() {
-		return e.Updated
-	}
-	return e.Published
+	return feedtime.First(e.Published, e.Updated)
 }
 
 func missedWindow(doc *feedhistory.Document, p *poll) Gap {

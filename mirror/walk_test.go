@@ -1,9 +1,7 @@
 package mirror_test
 
 import (
-	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,21 +14,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-func glob(t testing.TB, pattern string) []string {
-	t.Helper()
-	names, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.NotEmpty(t, names, "no file matches %s", pattern)
-	return names
-}
-
 // Of every site that does not change, a mirror has the same entries and the
 // same verdict as a single walk: after one poll, and after many polls with a
 // budget of four documents each.
 func TestMirrorIsWhatAWalkFinds(t *testing.T) {
-	for _, file := range glob(t, "../conformance/cases/walk/*.txtar") {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+	for _, file := range feedtest.Glob(t, "../conformance/cases/walk/*.txtar") {
+		text := feedtest.ReadFile(t, file)
 		archive := feedtest.Parse(string(text))
 		changes := slices.ContainsFunc(archive.Files, func(f feedtest.File) bool {
 			return strings.Contains(f.Name, "#") || strings.Contains(f.Data, "{{count}}")
@@ -79,11 +68,9 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 }
 
 func titles(h *feedhistory.History) map[string]string {
-	return maps.Collect(func(yield func(string, string) bool) {
-		for _, e := range h.Entries {
-			if !yield(e.ID, e.Title().Plain()) {
-				return
-			}
-		}
-	})
+	titles := map[string]string{}
+	for _, e := range h.Entries {
+		titles[e.ID] = e.Title().Plain()
+	}
+	return titles
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A builder writes the documents of a call.
@@ -30,10 +31,10 @@ func (b *builder) advance(items []item) {
 	timeless := false
 	for _, it := range items {
 		timeless = timeless || it.time.IsZero()
-		b.updated = later(b.updated, it.change())
+		b.updated = feedtime.Later(b.updated, it.change())
 	}
 	if was := b.s.updated(); timeless && !b.updated.After(was) {
-		b.updated = later(was.Add(time.Second), epoch)
+		b.updated = feedtime.Later(was.Add(time.Second), epoch)
 	}
 	if b.updated.IsZero() { // the feed is empty
 		b.updated = epoch
@@ -63,7 +64,7 @@ func (p *Publisher) resolution(t time.Time) time.Time {
 func (b *builder) close(part part) error {
 	updated := b.ledger.latest
 	for _, it := range part.items {
-		updated = later(updated, it.change())
+		updated = feedtime.Later(updated, it.change())
 	}
 	stem := path.Join(b.p.dir(), part.name)
 	if err := b.add(stem, b.head, part.items, b.p.resolution(updated)); err != nil {

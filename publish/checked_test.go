@@ -3,7 +3,6 @@ package publish
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,8 +19,7 @@ func TestPublishedIsClean(t *testing.T) {
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		t.Run(format.String(), func(t *testing.T) {
 			out := newMemory()
-			server := httptest.NewServer(http.StripPrefix("/feeds", &Handler{FS: out}))
-			defer server.Close()
+			server := feedtest.Server(t, http.StripPrefix("/feeds", &Handler{FS: out}))
 			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 			defer client.CloseIdle()
 			p := newPublisher(out)

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -51,12 +52,8 @@ const (
 )
 
 func (h *Handler) setUp() {
-	memory := h.Memory
-	if memory == 0 {
-		memory = defaultMemory
-	}
 	h.known.half = maxKnown / 2
-	h.compressed.half = memory / 2
+	h.compressed.half = cmp.Or(h.Memory, defaultMemory) / 2
 	h.busy = make(chan struct{}, runtime.GOMAXPROCS(0))
 }
 

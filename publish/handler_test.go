@@ -27,17 +27,14 @@ var updateHandler = flag.Bool("update.handler", false, "write what handlers answ
 // Each text file contains documents, whose names begin with a slash, and
 // requests with their responses.
 func TestHandler(t *testing.T) {
-	names, err := filepath.Glob("testdata/handler/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, names)
+	names := feedtest.Glob(t, "testdata/handler/*.txtar")
 	for _, name := range names {
 		t.Run(filepath.Base(name), func(t *testing.T) { testHandlerFile(t, name) })
 	}
 }
 
 func testHandlerFile(t *testing.T, name string) {
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, name)
 	archive := feedtest.Parse(string(text))
 	talk := &conversation{handler: &Handler{FS: handlerDocuments(archive)}}
 	for _, f := range archive.Files {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // BenchmarkHandler serves the same files as http.FileServerFS, for comparison:
@@ -68,8 +70,7 @@ func (w *discardResponse) Write(p []byte) (int, error) { return len(p), nil }
 func (w *discardResponse) WriteHeader(int)             {}
 
 func benchmarkServed(b *testing.B, h http.Handler, header string) {
-	server := httptest.NewServer(h)
-	defer server.Close()
+	server := feedtest.Server(b, h)
 	text := "GET /1.atom HTTP/1.1\r\nHost: example.org\r\n"
 	if header != "" {
 		text += header + "\r\n"

@@ -3,6 +3,7 @@ package publish
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,9 +236,7 @@ func (r *JSONEntry) Entry() (*feedhistory.Entry, error) {
 		d.Updated = epoch
 	}
 	for _, l := range r.Links {
-		if l.Rel == "" {
-			l.Rel = feedhistory.RelAlternate
-		}
+		l.Rel = cmp.Or(l.Rel, feedhistory.RelAlternate)
 		d.Links = append(d.Links, feedhistory.Link(l))
 	}
 	for _, a := range r.Authors {

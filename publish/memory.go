@@ -2,8 +2,6 @@ package publish
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -11,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/openfile"
 )
 
 // A Memory is an Output in memory, which ends with the process. It is for
@@ -62,29 +62,29 @@ func (m *Memory) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if data, ok := m.files[name]; ok {
-		return &openMemory{m.info(name), bytes.NewReader(data), nil}, nil
+		return &openfile.Document{Info: m.info(name), Reader: bytes.NewReader(data)}, nil
 	}
 	list := m.list(name)
 	if len(list) == 0 && name != "." {
 		return nil, m.missing("open", name)
 	}
-	return &openMemory{memoryInfo{name: path.Base(name), dir: true}, bytes.NewReader(nil), list}, nil
+	return &openfile.Directory{Info: openfile.Info{Base: path.Base(name), Dir: true}, List: list}, nil
 }
 
-func (m *Memory) info(name string) memoryInfo {
-	return memoryInfo{name: path.Base(name), size: int64(len(m.files[name])), time: m.times[name]}
+func (m *Memory) info(name string) openfile.Info {
+	return openfile.Info{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
 }
 
 // list returns the entries of a directory, sorted.
 func (m *Memory) list(dir string) []fs.DirEntry {
-	found := map[string]memoryInfo{}
+	found := map[string]openfile.Info{}
 	for name := range m.files {
 		rest, ok := name, dir == "."
 		if !ok {
 			rest, ok = strings.CutPrefix(name, dir+"/")
 		}
 		if child, _, deeper := strings.Cut(rest, "/"); ok && deeper {
-			found[child] = memoryInfo{name: child, dir: true}
+			found[child] = openfile.Info{Base: child, Dir: true}
 		} else if ok {
 			found[child] = m.info(name)
 		}
@@ -136,66 +136,4 @@ func (m *Memory) Lock() (unlock func() error, err error) {
 		m.locked = false
 		return nil
 	}, nil
-}
-
-// memoryInfo is the fs.FileInfo of a document or a directory.
-type memoryInfo struct {
-	name string
-	size int64
-	time time.Time
-	dir  bool
-}
-
-func (f memoryInfo) Name() string       { return f.name }
-func (f memoryInfo) Size() int64        { return f.size }
-func (f memoryInfo) ModTime() time.Time { return f.time }
-func (f memoryInfo) IsDir() bool        { return f.dir }
-func (f memoryInfo) Sys() any           { return nil }
-
-func (f memoryInfo) Mode() fs.FileMode {
-	if f.dir {
-		return fs.ModeDir | 0o555
-	}
-	return 0o444
-}
-
-// openMemory is an open document or directory.
-type openMemory struct {
-	info memoryInfo
-	*bytes.Reader
-	list []fs.DirEntry // what ReadDir has not returned yet
-}
-
-func (o *openMemory) Stat() (fs.FileInfo, error) { return o.info, nil }
-func (o *openMemory) Close() error               { return nil }
-
-// Read implements fs.File.
-func (o *openMemory) Read(p []byte) (int, error) {
-	if o.info.dir {
-		return 0, &fs.PathError{Op: "read", Path: o.info.name, Err: errors.New("is a directory")}
-	}
-	return o.Reader.Read(p)
-}
-
-// WriteTo implements io.WriterTo.
-func (o *openMemory) WriteTo(w io.Writer) (int64, error) {
-	if o.info.dir {
-		return 0, &fs.PathError{Op: "read", Path: o.info.name, Err: errors.New("is a directory")}
-	}
-	return o.Reader.WriteTo(w)
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (o *openMemory) ReadDir(n int) ([]fs.DirEntry, error) {
-	switch {
-	case !o.info.dir:
-		return nil, &fs.PathError{Op: "readdir", Path: o.info.name, Err: errors.New("not a directory")}
-	case n > 0 && len(o.list) == 0:
-		return nil, io.EOF
-	case n <= 0 || n > len(o.list):
-		n = len(o.list)
-	}
-	list := o.list[:n:n]
-	o.list = o.list[n:]
-	return list, nil
 }

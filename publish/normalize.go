@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
@@ -162,12 +163,8 @@ func unquote(s string) string {
 // is a reference.
 func isReference(text string) bool {
 	tail := strings.ToLower(strings.TrimRight(text[max(0, len(text)-20):], " \t\r\n"))
-	for _, name := range []string{"href", "src", "srcset", "data", "cite", "poster", "action", "background", "codebase", "usemap"} {
-		if strings.HasSuffix(tail, name) {
-			return true
-		}
-	}
-	return false
+	names := []string{"href", "src", "srcset", "data", "cite", "poster", "action", "background", "codebase", "usemap"}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(tail, name) })
 }
 
 // isAbsolute reports whether a reference begins with a scheme.

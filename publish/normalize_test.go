@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // republished returns the entries of a feed as a reader finds them after they
@@ -16,7 +17,7 @@ import (
 func republished(t *testing.T, format feedhistory.Format, url, text string) (*feedhistory.History, *memory) {
 	doc, err := feedhistory.Parse(strings.NewReader(text), url)
 	require.NoError(t, err)
-	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
+	h, err := feedhistory.Merge(feedtest.Values(doc))
 	require.NoError(t, err)
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format, Recent: -1, Split: feedhistory.Split{Size: 1}}

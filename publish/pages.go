@@ -176,14 +176,7 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 	if at.param == paramNewer && len(entries) == 0 {
 		return nil, nil
 	}
-	return feedhistory.NewPage(p.head(), entries, p.links(at, entries, more)), nil
-}
-
-func (p *Pages) head() *feedhistory.Document {
-	if p.Head == nil {
-		return &feedhistory.Document{}
-	}
-	return p.Head
+	return feedhistory.NewPage(cmp.Or(p.Head, new(feedhistory.Document)), entries, p.links(at, entries, more)), nil
 }
 
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -102,7 +104,9 @@ func (p *Publisher) Append(entries ...*feedhistory.Entry) error {
 func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
-	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return sortTime(a).Compare(sortTime(b)) })
+	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
+		return feedtime.First(a.Updated, a.Published).Compare(feedtime.First(b.Updated, b.Published))
+	})
 	var deleted []feedhistory.Tombstone
 	for _, t := range h.Deleted {
 		if t.When.IsZero() && t.Source != nil {
@@ -114,15 +118,6 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	}
 	slices.Reverse(deleted)
 	return p.publish(change{entries: entries, deleted: deleted, lenient: true})
-}
-
-// sortTime returns when this version of an entry was published, as far as is
-// known.
-func sortTime(e *feedhistory.Entry) time.Time {
-	if e.Updated.IsZero() {
-		return e.Published
-	}
-	return e.Updated
 }
 
 // Delete publishes that an entry is no longer part of the feed (RFC 6721). Its
@@ -145,23 +140,13 @@ func (p *Publisher) Correct(e *feedhistory.Entry) error {
 // removes only files whose names match archiveName.
 var archiveName = regexp.MustCompile(`^(.+)-[0-9a-f]{16}(\.atom|\.rss)$`)
 
-func (p *Publisher) format() feedhistory.Format {
-	if p.Format == 0 {
-		return feedhistory.Atom
-	}
-	return p.Format
-}
+func (p *Publisher) format() feedhistory.Format { return cmp.Or(p.Format, feedhistory.Atom) }
 
 // extension returns the extension of archives; servers derive the media type
 // from it.
 func (p *Publisher) extension() string { return "." + p.format().String() }
 
-func (p *Publisher) name() string {
-	if p.Name == "" {
-		return "feed" + p.extension()
-	}
-	return p.Name
-}
+func (p *Publisher) name() string { return cmp.Or(p.Name, "feed"+p.extension()) }
 
 // dir returns the directory of the archives.
 func (p *Publisher) dir() string { return strings.TrimSuffix(p.name(), path.Ext(p.name())) }
@@ -174,13 +159,10 @@ func (p *Publisher) url(name string) string {
 }
 
 func (p *Publisher) recent() int {
-	switch {
-	case p.Recent < 0 || p.Chronological:
+	if p.Chronological {
 		return 0
-	case p.Recent == 0:
-		return 10
 	}
-	return p.Recent
+	return max(cmp.Or(p.Recent, 10), 0)
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A lost archive is one that the chain leads to but that does not exist.
@@ -109,7 +110,7 @@ const mostWork = 50_000
 // lastChange returns the latest of a time and the times of items.
 func lastChange(t time.Time, items []item) time.Time {
 	for _, it := range items {
-		t = later(t, it.change())
+		t = feedtime.Later(t, it.change())
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -204,7 +205,7 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 		return entryItem(normal), nil
 	}
 	report.Dated++
-	normal, err = p.dated(normal, later(now, old.time.Add(time.Second)))
+	normal, err = p.dated(normal, feedtime.Later(now, old.time.Add(time.Second)))
 	if err != nil {
 		return item{}, &EntryError{ID: e.ID, Given: e.Updated, Err: err}
 	}
@@ -243,13 +244,13 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
 			continue // the entry has been published again since (RFC 6721 §2)
 		}
-		items = append(items, item{id: t.Ref, time: later(cmp.Or(t.When, u.Now), old.time)})
+		items = append(items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
 	}
 	for id, old := range known {
 		switch {
 		case old.deleted || given[id]:
 		case u.DeleteMissing:
-			items = append(items, item{id: id, time: later(u.Now, old.time)})
+			items = append(items, item{id: id, time: feedtime.Later(u.Now, old.time)})
 		default:
 			report.Missing++
 		}

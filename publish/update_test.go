@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +22,7 @@ import (
 type served struct{ *Publisher }
 
 func newServed(t testing.TB, out Output, format feedhistory.Format) *served {
-	server := httptest.NewServer(&Handler{FS: out})
-	t.Cleanup(server.Close)
+	server := feedtest.Server(t, &Handler{FS: out})
 	s := &served{}
 	s.Publisher = &Publisher{Output: out, Base: server.URL, Format: format, Split: feedhistory.Split{Size: 3}, Recent: -1}
 	return s

@@ -104,6 +104,8 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	if edit != nil {
 		edit(w.Server)
 	}
+	w.once.Do(w.setUp)
+	w.polls.Pause = time.Millisecond // between polls of the site
 	ctx, cancel := context.WithCancel(t.Context())
 	server.Config.Handler = w.Server
 	server.Start()

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // blog is a WordPress blog of 35 posts, ten a page, behind a cache that leaves
@@ -38,8 +38,7 @@ func blog(t *testing.T) string {
 	mux.HandleFunc("/snapshot", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `<rss><channel><item><guid>urn:2</guid></item><item><guid>urn:1</guid></item></channel></rss>`)
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	server := feedtest.Server(t, mux)
 	url = server.URL
 	return url
 }
@@ -138,8 +137,7 @@ func counted(t *testing.T) string {
 		}
 		fmt.Fprintf(w, "[%s]", strings.Join(posts, ","))
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	server := feedtest.Server(t, mux)
 	url = server.URL
 	return url
 }

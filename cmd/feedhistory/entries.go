@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (c *entriesCommand) Run(w *world) (err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
-	return unlessLeft(firstOf(c.failure(err), out.Flush(), pager.Close()))
+	return unlessLeft(cmp.Or(c.failure(err), out.Flush(), pager.Close()))
 }
 
 // feeds returns the feeds that are asked for, each once. The mirror must have them.

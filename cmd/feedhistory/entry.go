@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (c *entryCommand) Run(w *world) (err error) {
 	buffered := bufio.NewWriter(out)
 	p := newPage(buffered)
 	p.article(e, r)
-	return unlessLeft(firstOf(p.Err, buffered.Flush(), out.Close()))
+	return unlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
 
 // find looks for the entry in the feeds.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (c *exportCommand) Run(w *world) (err error) {
 	default:
 		err = c.exportLines(w.ctx, out, store, feeds)
 	}
-	return firstOf(c.failure(err), out.Flush())
+	return cmp.Or(c.failure(err), out.Flush())
 }
 
 // feeds returns the feeds that are asked for. It fails, before anything is printed,
@@ -119,7 +120,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		}
 		err = list.Add(feed)
 	}
-	return firstOf(err, list.Close())
+	return cmp.Or(err, list.Close())
 }
 
 // exportLines writes the entries as lines.

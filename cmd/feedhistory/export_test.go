@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +18,9 @@ import (
 
 // mirrored returns a store with a feed that is served once.
 func mirrored(t *testing.T, feed string) (mirror.Store, string) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(feed))
 	}))
-	defer server.Close()
 	m := &mirror.Mirror{
 		Store:  &mirror.Memory{},
 		Client: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}},

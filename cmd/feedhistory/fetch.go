@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -143,7 +144,7 @@ func (f *fetching) feed(url string) (status int, err error) {
 	case result == nil:
 		return 0, failure(url, err)
 	}
-	if err = firstOf(f.print(result), f.out.Flush()); err != nil {
+	if err = cmp.Or(f.print(result), f.out.Flush()); err != nil {
 		return 0, &outputError{err}
 	}
 	f.report(result.History, result.Verdict(), f.meaning(result))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -101,10 +102,7 @@ func (f *fetching) wants(e *feedhistory.Entry) bool {
 
 // changed is when an entry was updated, else published; zero if it has no time.
 func changed(e *feedhistory.Entry) time.Time {
-	if e.Updated.IsZero() {
-		return e.Published
-	}
-	return e.Updated
+	return feedtime.First(e.Updated, e.Published)
 }
 
 // latest returns the latest n entries by their times, in the given order; if an entry

@@ -236,19 +236,16 @@ func pageOf(err error) string {
 // replicationAdvice says what to do about an error of the protocol; "" for other
 // errors.
 func replicationAdvice(err error) string {
-	var reach *datareplication.ReachError
-	var missing *datareplication.NotFoundError
-	var cut *datareplication.CutShortError
 	var limit *datareplication.BudgetError
 	var page *datareplication.PageError
 	switch {
 	case errors.As(err, &page):
 		return pageAdvice(page)
-	case errors.As(err, &reach):
+	case errors.As(err, new(*datareplication.ReachError)):
 		return "begin again without the state, best with --snapshot"
-	case errors.As(err, &missing):
+	case errors.As(err, new(*datareplication.NotFoundError)):
 		return "remove content_id from the state, to continue by time"
-	case errors.As(err, &cut):
+	case errors.As(err, new(*datareplication.CutShortError)):
 		return "harvest again, to continue from there"
 	case errors.As(err, &limit) && limit.Limit == "requests":
 		return "raise --max-requests"
@@ -279,9 +276,6 @@ func pageAdvice(page *datareplication.PageError) string {
 
 // breaksRules reports whether the feed breaks the rules of the protocol.
 func breaksRules(err error) bool {
-	var link *datareplication.LinkError
-	var loop *datareplication.LoopError
-	var stamp *datareplication.StampError
-	var malformed *datareplication.MalformedError
-	return errors.As(err, &link) || errors.As(err, &loop) || errors.As(err, &stamp) || errors.As(err, &malformed)
+	return errors.As(err, new(*datareplication.LinkError)) || errors.As(err, new(*datareplication.LoopError)) ||
+		errors.As(err, new(*datareplication.StampError)) || errors.As(err, new(*datareplication.MalformedError))
 }

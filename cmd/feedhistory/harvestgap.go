@@ -18,17 +18,15 @@ func (p *page) harvestGap(g *feedhistory.Gap) {
 // harvestAdvice says what to do about a gap.
 func harvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
-	var ignored *modifiedrange.IgnoredError
-	var stamp *modifiedrange.StampError
 	var limit *modifiedrange.BudgetError
 	switch {
 	case errors.As(g, &loss) && loss.Stuck:
 		return "tell the server's operator that it sends the same items for every end of the range"
 	case errors.As(g, &loss):
 		return "tell the server's operator that it separates items modified at the same time"
-	case errors.As(g, &ignored):
+	case errors.As(g, new(*modifiedrange.IgnoredError)):
 		return "use fetch, or tell the server's operator; try --dialect if you know which one it understands"
-	case errors.As(g, &stamp):
+	case errors.As(g, new(*modifiedrange.StampError)):
 		return "tell the server's operator that an item has no time of modification"
 	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:
 		return "raise --max-requests"

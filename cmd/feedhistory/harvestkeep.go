@@ -69,9 +69,8 @@ func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error
 
 // keepFailure says why nothing was harvested, or not all.
 func (c *harvestCommand) keepFailure(db *database, err error) error {
-	var page *datareplication.PageError
 	switch {
-	case replicationAdvice(err) != "" || errors.As(err, &page):
+	case replicationAdvice(err) != "" || errors.As(err, new(*datareplication.PageError)):
 		return c.replicationFailure(err)
 	case isOfRequest(err):
 		return failure(c.URL, err)
@@ -82,10 +81,8 @@ func (c *harvestCommand) keepFailure(db *database, err error) error {
 // isOfRequest reports whether an error is that of a request or of a document,
 // rather than the store's.
 func isOfRequest(err error) bool {
-	var status *feedhistory.StatusError
-	var refused *feedhistory.RefusedError
-	var parse *feedhistory.ParseError
-	return errors.As(err, &status) || errors.As(err, &refused) || errors.As(err, &parse) || remedy(err) != ""
+	return errors.As(err, new(*feedhistory.StatusError)) || errors.As(err, new(*feedhistory.RefusedError)) ||
+		errors.As(err, new(*feedhistory.ParseError)) || remedy(err) != ""
 }
 
 // resources say which resource an entity is about.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (c *listCommand) Run(w *world) (err error) {
 	} else {
 		err = c.all(l)
 	}
-	return firstOf(c.failure(err), l.page.Err, out.Flush())
+	return cmp.Or(c.failure(err), l.page.Err, out.Flush())
 }
 
 // A listing is the list that is being printed.

@@ -30,6 +30,7 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -98,7 +99,7 @@ func TestTLSMessages(t *testing.T) {
 // A document of more than 16 MiB is refused by the default limit, which is named with
 // the flag that raises it.
 func TestLargeDocumentMessage(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>`)
 		block := strings.Repeat("large ", 1<<14)
 		for range 200 {
@@ -108,7 +109,6 @@ func TestLargeDocumentMessage(t *testing.T) {
 		}
 		fmt.Fprint(w, `</title><entry><id>urn:1</id></entry></feed>`)
 	}))
-	defer server.Close()
 	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; raise --max-document-bytes if you trust the publisher")

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // get URL FILE puts what a URL answers into a file.
@@ -105,8 +107,7 @@ default login anonymous password me
 // A proxy may be at a private address; what is asked of it may not.
 func TestProxyGuard(t *testing.T) {
 	asked := 0
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
-	defer proxy.Close()
+	proxy := feedtest.Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	for _, address := range []string{
 		"http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3:8080/", "http://localhost/", "http://x.localhost./", "http://169.254.169.254/",
 	} {

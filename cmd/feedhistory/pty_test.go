@@ -18,6 +18,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A pseudoTerminal runs the command on a pseudo-terminal.
@@ -120,7 +122,7 @@ func TestPipedInput(t *testing.T) {
 // One interrupt ends a fetch: with 130 where there is nothing, else with 3.
 func TestInterruptOnce(t *testing.T) {
 	asked := make(chan string, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Path
 		if r.URL.Path == "/slow.atom" {
 			<-r.Context().Done()
@@ -128,7 +130,6 @@ func TestInterruptOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id></entry><link rel="prev-archive" href="slow.atom"/></feed>`)
 	}))
-	defer server.Close()
 	db := filepath.Join(t.TempDir(), "feeds.db")
 	for _, test := range []struct {
 		path string
@@ -185,10 +186,9 @@ func TestInterruptedPager(t *testing.T) {
 
 // What is shown on a terminal goes through the user's pager; what is piped does not.
 func TestPager(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
 	}))
-	defer server.Close()
 	db := filepath.Join(t.TempDir(), "feeds.db")
 	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL)
 	require.Zero(t, status, stderr)

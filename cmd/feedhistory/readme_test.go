@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A readmeCommand is a command of README, and what README says that it prints.
@@ -24,8 +25,7 @@ type readmeCommand struct{ command, prints string }
 
 // readmeCommands reads the shell blocks of a README, from a heading to the next.
 func readmeCommands(t *testing.T, file, heading, next string) (commands []readmeCommand) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, file)
 	_, part, ok := strings.Cut(string(text), heading)
 	require.True(t, ok)
 	part, _, _ = strings.Cut(part, next)
@@ -60,8 +60,7 @@ func readmeSites(t *testing.T) (org, net string) {
 		return b.String() + "</feed>"
 	}
 	serve := func(h http.HandlerFunc) string {
-		server := httptest.NewServer(h)
-		t.Cleanup(server.Close)
+		server := feedtest.Server(t, h)
 		return server.URL
 	}
 	org = serve(func(w http.ResponseWriter, r *http.Request) {
@@ -102,15 +101,13 @@ var ages = regexp.MustCompile(` +\d+[smhd]\b`)
 func TestReadme(t *testing.T) {
 	t.Run("library", func(t *testing.T) {
 		dir := testReadme(t, readmeCommands(t, "../../README.md", "\n## At a terminal\n", "\n## "), 5)
-		entries, err := os.ReadFile(filepath.Join(dir, "entries.jsonl"))
-		require.NoError(t, err)
+		entries := feedtest.ReadFile(t, filepath.Join(dir, "entries.jsonl"))
 		require.Equal(t, 340, bytes.Count(entries, []byte("\n")))
 	})
 	t.Run("command", func(t *testing.T) {
 		dir := testReadme(t, readmeCommands(t, "README.md", "# The command\n", "\n# "), 10)
 		require.FileExists(t, filepath.Join(dir, "public", "feed.atom"))
-		files, err := os.ReadFile(filepath.Join(dir, "downloads"))
-		require.NoError(t, err)
+		files := feedtest.ReadFile(t, filepath.Join(dir, "downloads"))
 		require.Regexp(t, `^http.*/1\.mp3\n$`, string(files))
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -54,10 +54,9 @@ func (s stranger) run(args ...string) (status int, stdout, stderr string) {
 // to its directory, be it at rest or with a log that a killed process has left;
 // and it leaves everything as it was.
 func TestReadOnly(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Feed</title><item><guid>1</guid><title>Hello</title></item></channel></rss>`)
 	}))
-	defer server.Close()
 	dir := t.TempDir()
 	user := newStranger(t, dir)
 	file := filepath.Join(dir, "feeds.db")
@@ -77,8 +76,7 @@ func TestReadOnly(t *testing.T) {
 			require.NoError(t, os.Chmod(name, mode))
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
-		before, err := os.ReadFile(file)
-		require.NoError(t, err)
+		before := feedtest.ReadFile(t, file)
 		for _, args := range [][]string{
 			{"list"}, {"list", server.URL + "/feed.rss"}, {"entries"}, {"entries", "--search", search}, {"export"}, {"export", "--format", "opml"},
 		} {
@@ -92,8 +90,7 @@ func TestReadOnly(t *testing.T) {
 			require.Equal(t, exitFailed, status)
 			require.Contains(t, stderr, file+": the file cannot be ")
 		}
-		after, err := os.ReadFile(file)
-		require.NoError(t, err)
+		after := feedtest.ReadFile(t, file)
 		require.Equal(t, before, after)
 		left, err := filepath.Glob(filepath.Join(dir, "*"))
 		require.NoError(t, err)
@@ -115,8 +112,7 @@ func TestReadOnly(t *testing.T) {
 	killed := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(killed), 0o755))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		data, err := os.ReadFile(file + suffix)
-		require.NoError(t, err)
+		data := feedtest.ReadFile(t, file+suffix)
 		require.NoError(t, os.WriteFile(filepath.Join(killed, "feeds.db"+suffix), data, 0o644))
 	}
 	t.Run("with a log", func(t *testing.T) { reads(t, killed, "goodbye") })

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 const published = "../../publish"
@@ -47,9 +49,7 @@ func skipStep(t *testing.T) {
 // Each recipe builds its site and the feed. Built again from nothing but what was
 // published, it is the same to the byte; a new article changes no archive.
 func TestRecipes(t *testing.T) {
-	recipes, err := filepath.Glob(published + "/recipes/*/build.sh")
-	require.NoError(t, err)
-	require.NotEmpty(t, recipes)
+	recipes := feedtest.Glob(t, published+"/recipes/*/build.sh")
 	bin := command(t)
 	for _, recipe := range recipes {
 		source := filepath.Dir(recipe)
@@ -124,6 +124,10 @@ func (r *recipeRun) build() *builtFeed {
 		if err != nil {
 			return err
 		}
+		// A process that another test starts meanwhile must not have the file open, too:
+		// what is open for writing cannot be run (golang.org/issue/22315).
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		return os.WriteFile(to, text, 0o700)
 	}))
 	if r.modules != "" {
@@ -143,8 +147,7 @@ func (r *recipeRun) build() *builtFeed {
 
 // read reads the feed that a site has, through its files.
 func (r *recipeRun) read(dir string) *builtFeed {
-	found, err := filepath.Glob(dir + "/*/feeds/feed.atom")
-	require.NoError(r.t, err)
+	found := feedtest.Glob(r.t, dir+"/*/feeds/feed.atom")
 	require.Len(r.t, found, 1)
 	b := &builtFeed{files: map[string]string{}}
 	require.NoError(r.t, filepath.WalkDir(filepath.Dir(found[0]), func(path string, d fs.DirEntry, err error) error {
@@ -156,20 +159,15 @@ func (r *recipeRun) read(dir string) *builtFeed {
 		b.files[name] = string(text)
 		return err
 	}))
-	var docs []*feedhistory.Document
+	var all feedhistory.Merger
 	for name, text := range b.files {
 		doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feeds/"+filepath.ToSlash(name))
 		require.NoError(r.t, err)
-		docs = append(docs, doc)
+		all.Add(doc, nil)
 	}
-	b.history, err = feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) {
-		for _, doc := range docs {
-			if !yield(doc, nil) {
-				return
-			}
-		}
-	})
+	history, err := all.History()
 	require.NoError(r.t, err)
+	b.history = history
 	return b
 }
 
@@ -177,8 +175,7 @@ func (r *recipeRun) read(dir string) *builtFeed {
 // that this wants to know.
 func TestAction(t *testing.T) {
 	skipStep(t)
-	text, err := os.ReadFile(published + "/action/action.yml")
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, published+"/action/action.yml")
 	var action struct {
 		Inputs map[string]struct{ Default string }
 		Runs   struct {
@@ -215,8 +212,7 @@ func TestAction(t *testing.T) {
 		env = append(env, name+"="+text)
 	}
 	require.Len(t, used, len(action.Inputs))
-	script, err := os.ReadFile(published + "/action/publish.sh")
-	require.NoError(t, err)
+	script := feedtest.ReadFile(t, published+"/action/publish.sh")
 	for name := range steps[1].Env {
 		require.Contains(t, string(script), "\n#   "+name)
 	}
@@ -231,8 +227,7 @@ func TestAction(t *testing.T) {
 
 // What the container is made of is there.
 func TestDockerfile(t *testing.T) {
-	text, err := os.ReadFile(published + "/action/Dockerfile")
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, published+"/action/Dockerfile")
 	require.Contains(t, string(text), "go build -C /src/cmd/feedhistory")
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) == 3 && words[0] == "COPY" && words[1] != "." {

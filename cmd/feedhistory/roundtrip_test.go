@@ -3,13 +3,14 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A feed with all that an entry may say.
@@ -42,11 +43,10 @@ func linesOf(t *testing.T, text string, without ...string) (lines []map[string]a
 
 func serveDirectory(t *testing.T) (dir, url string) {
 	dir = t.TempDir()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("If-Modified-Since") // whose seconds are too long
 		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
 	return dir, server.URL
 }
 

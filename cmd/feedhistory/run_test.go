@@ -7,19 +7,19 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // What there is when the walk is interrupted is printed; something is missing.
 func TestInterruptedStatus(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow.atom" {
 			cancel()
 			<-r.Context().Done()
@@ -28,7 +28,6 @@ func TestInterruptedStatus(t *testing.T) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id></entry>`+
 			`<link rel="prev-archive" href="slow.atom"/></feed>`) // a link that ends the document is not followed before its end
 	}))
-	defer server.Close()
 	status, stdout, stderr := call(ctx, "", "fetch", "--allow-private", server.URL+"/feed.atom")
 	if status != exitPartial || !strings.Contains(stdout, "urn:1") || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)

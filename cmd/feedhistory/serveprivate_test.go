@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,12 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/web"
 )
 
 // secretFeeds serves feeds to those who log in, at any path: an archived one.
 func secretFeeds(t *testing.T) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -33,7 +33,6 @@ func secretFeeds(t *testing.T) string {
 		}
 		fmt.Fprint(w, `</feed>`)
 	}))
-	t.Cleanup(server.Close)
 	return server.URL
 }
 
@@ -153,8 +152,7 @@ func TestStaysPrivate(t *testing.T) {
 	}
 	done(t, "", "sync", "--db", db, "--netrc", site+"/netrc.atom")
 	require.Equal(t, []string{site + "/netrc.atom"}, private(db))
-	text, err := os.ReadFile(db + ".credentials")
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, db+".credentials")
 	require.NotContains(t, string(text), "Basic", "what the netrc file has is not copied")
 	done(t, "", "move", "--db", db, site+"/netrc.atom", "https://example.org/moved.atom")
 	require.Equal(t, []string{"https://example.org/moved.atom"}, private(db))

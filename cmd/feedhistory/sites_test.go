@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // The recipes of publish/README.md are followed as they are written, with the
@@ -27,8 +28,7 @@ var (
 
 // recipe returns the blocks under a heading: files by name, and the commands.
 func recipe(t *testing.T, heading string) (files map[string]string, commands string) {
-	text, err := os.ReadFile("../../publish/README.md")
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, "../../publish/README.md")
 	_, text2, ok := strings.Cut(string(text), "\n#### "+heading+"\n")
 	require.True(t, ok, "there is no such recipe: %s", heading)
 	text2, _, _ = strings.Cut(text2, "\n##")
@@ -196,13 +196,11 @@ func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 	publish := strings.Join(lines[1:len(lines)-2], "") // not the builds
 	page := filepath.Join(dir, s.built, s.pages[1])
 	require.NoError(t, os.Remove(page))
-	before, err := os.ReadFile(filepath.Join(dir, s.feed))
-	require.NoError(t, err)
+	before := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	said, err := try(dir, publish)
 	require.Error(t, err)
 	require.Contains(t, said, "lead nowhere; nothing is published")
 	require.Contains(t, said, "\n  https://example.org/")
-	after, err := os.ReadFile(filepath.Join(dir, s.feed))
-	require.NoError(t, err)
+	after := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	require.Equal(t, before, after)
 }

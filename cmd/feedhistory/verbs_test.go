@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/readertest"
 )
 
@@ -248,9 +249,7 @@ func TestQuietGaps(t *testing.T) {
 	out := []string{"--base", "https://example.org/", "--size=1", "--out", filepath.Join(w.dir, "public")}
 	two := `{"id":"urn:1","updated":"2003-12-13T18:30:02Z"}` + "\n" + `{"id":"urn:2","updated":"2003-12-14T18:30:02Z"}` + "\n"
 	w.run(verbRun{verb: "publish", args: out, stdin: two + `{"id":"urn:3","updated":"2003-12-15T18:30:02Z"}`})
-	archives, err := filepath.Glob(filepath.Join(w.dir, "public", "feed", "*"))
-	require.NoError(t, err)
-	require.NotEmpty(t, archives)
+	archives := feedtest.Glob(t, filepath.Join(w.dir, "public", "feed", "*"))
 	require.NoError(t, os.Remove(archives[0]))
 	w.run(verbRun{verb: "sync", args: []string{db, w.publisher + site.Archived}})
 	imports := 0

@@ -64,10 +64,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	handler := &publish.Handler{FS: publish.Dir{Path: dir}}
-	client, stop, err := wire.Serve(http.StripPrefix("/records", handler), exchange, "If-None-Match", "Etag")
-	if err != nil {
-		return err
-	}
+	client, stop := wire.Serve(http.StripPrefix("/records", handler), exchange, "If-None-Match", "Etag")
 	defer stop()
 
 	day := time.Date(2012, 11, 1, 7, 0, 0, 0, time.UTC)

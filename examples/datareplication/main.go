@@ -59,10 +59,7 @@ func run(ctx context.Context, out, exchange io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	handler := &datareplication.Handler{FS: publish.Dir{Path: dir}, Base: wire.Site + "feed/"}
-	client, stop, err := wire.Serve(http.StripPrefix("/feed/", handler), exchange, "Link", "Content-Type", "Last-Modified")
-	if err != nil {
-		return err
-	}
+	client, stop := wire.Serve(http.StripPrefix("/feed/", handler), exchange, "Link", "Content-Type", "Last-Modified")
 	defer stop()
 
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -52,14 +52,11 @@ func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, sta
 }
 
 // run copies a collection of three entries, and then the one that changed.
-func run(ctx context.Context, out, exchange io.Writer) error {
+func run(ctx context.Context, out, exchange io.Writer) (err error) {
 	now := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC)
 	var items []modifiedrange.Item
 	handler := produce(&items, func() time.Time { return now })
-	client, stop, err := wire.Serve(handler, exchange, "Date", "Modified-Range")
-	if err != nil {
-		return err
-	}
+	client, stop := wire.Serve(handler, exchange, "Date", "Modified-Range")
 	defer stop()
 
 	for _, title := range []string{"Planes", "Trains", "Automobiles"} {

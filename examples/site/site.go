@@ -3,12 +3,9 @@ package site
 
 import (
 	"embed"
-	"log"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"sync"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -44,17 +41,10 @@ func Feeds(paths ...string) (client *feedhistory.Client, urls []string, stop fun
 // called, and returns its URL, and a client that may read from this machine. It
 // ends the program if there is no free port.
 func Start() (client *feedhistory.Client, url string, stop func()) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 5 * time.Second}
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
+	server := httptest.NewServer(http.FileServerFS(files))
 	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-	return client, "http://" + listener.Addr().String(), func() {
+	return client, server.URL, func() {
 		client.CloseIdle()
-		_ = server.Close()
-		serving.Wait()
+		server.Close()
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -41,23 +40,16 @@ const Site = "http://example.org/"
 // Serve serves a handler on a free port of the loopback interface, until stop is
 // called. The client reaches it as Site. Serve writes each request and response to
 // log; of their headers, only the given fields.
-func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedhistory.Client, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	server := &http.Server{Handler: tap(handler, log, fields), ReadHeaderTimeout: 5 * time.Second}
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
+func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedhistory.Client, stop func()) {
+	server := httptest.NewServer(tap(handler, log, fields))
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, listener.Addr().String())
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
 	stop = func() {
 		transport.CloseIdleConnections()
-		_ = server.Close()
-		serving.Wait()
+		server.Close()
 	}
-	return &feedhistory.Client{HTTP: &http.Client{Transport: transport}}, stop, nil
+	return &feedhistory.Client{HTTP: &http.Client{Transport: transport}}, stop
 }
 
 // tap returns a handler that logs each request with its response.

@@ -2,7 +2,6 @@ package atompmh
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,21 +13,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-func glob(t *testing.T, pattern string) []string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	return files
-}
-
 // These are the specification's examples: what harvests bring, one after the
 // other, and the resulting pool.
 func TestExamples(t *testing.T) {
-	for _, file := range glob(t, "testdata/examples/*.txtar") {
+	for _, file := range feedtest.Glob(t, "testdata/examples/*.txtar") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			archive, site := feedtest.Parse(string(text)), feedtest.ServeFile(t, file)
 			path, ok := archive.File("url")
 			require.True(t, ok)
@@ -102,11 +92,10 @@ var broken = map[string]struct {
 // well-formed: its second entry is reported, although it is later than its
 // feed.
 func TestBrokenExamples(t *testing.T) {
-	for _, file := range glob(t, "testdata/broken/*.xml") {
+	for _, file := range feedtest.Glob(t, "testdata/broken/*.xml") {
 		name := strings.TrimSuffix(filepath.Base(file), ".xml")
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			s := serve(t, map[string]string{
 				"/feed":   string(text),
 				"/before": feed("2012-11-03T00:00:00Z", "/feed", record("urn:new", "2012-11-03T00:00:00Z")),

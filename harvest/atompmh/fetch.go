@@ -1,6 +1,7 @@
 package atompmh
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -57,7 +58,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 			return yield(r.Fetched, r.err)
 		}
 		for change, err := range changes {
-			if len(queue) == h.parallel() && !take() {
+			if len(queue) == cmp.Or(max(h.Parallel, 0), 4) && !take() {
 				return
 			}
 			c := make(chan result, 1)
@@ -71,13 +72,6 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 		for len(queue) > 0 && take() {
 		}
 	}
-}
-
-func (h *Harvester) parallel() int {
-	if h.Parallel <= 0 {
-		return 4
-	}
-	return h.Parallel
 }
 
 // get requests the chosen representation.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,20 +21,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // changesOf yields records with the given addresses.
 func changesOf(urls ...string) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		for _, url := range urls {
-			c := Change{ID: url, Chosen: &Representation{URL: url, Type: "text/plain"}}
-			if !yield(c, nil) {
-				return
-			}
-		}
+	var all []Change
+	for _, url := range urls {
+		all = append(all, Change{ID: url, Chosen: &Representation{URL: url, Type: "text/plain"}})
 	}
+	return feedtest.Values(all...)
 }
 
 // 403, 404 and 410 mean that an entry is no longer active; 401, 5xx and a
 // failing network mean nothing (atom-pmh consumer#6).
 func TestFetchOutcomes(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int
 		switch _, err := fmt.Sscanf(r.URL.Path, "/%d", &status); {
 		case err != nil:
@@ -47,7 +43,6 @@ func TestFetchOutcomes(t *testing.T) {
 			_, _ = io.WriteString(w, r.Header.Get("Accept"))
 		}
 	}))
-	defer server.Close()
 	h := Harvester{HTTP: loopback()}
 	defer h.HTTP.CloseIdle()
 	for path, want := range map[string]struct{ gone, err bool }{
@@ -83,7 +78,7 @@ func TestFetchOrder(t *testing.T) {
 	var now, most atomic.Int32
 	var together sync.WaitGroup // the first three requests wait for each other
 	together.Add(3)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
 		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
@@ -95,7 +90,6 @@ func TestFetchOrder(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, r.URL.Path)
 	}))
-	defer server.Close()
 	h := Harvester{HTTP: loopback(), Parallel: 3}
 	defer h.HTTP.CloseIdle()
 	failed := errors.New("a gap")
@@ -131,12 +125,11 @@ func TestFetchOrder(t *testing.T) {
 
 // Leaving the sequence ends the requests under way.
 func TestFetchLeft(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/1" {
 			<-r.Context().Done()
 		}
 	}))
-	defer server.Close()
 	h := Harvester{HTTP: loopback()}
 	defer h.HTTP.CloseIdle()
 	for f, err := range h.Fetch(t.Context(), changesOf(server.URL+"/1", server.URL+"/2", server.URL+"/3")) {

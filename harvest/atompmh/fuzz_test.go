@@ -3,11 +3,12 @@ package atompmh
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // FuzzHarvest checks that, whatever the documents are, a harvest ends; that a
@@ -20,8 +21,7 @@ func FuzzHarvest(f *testing.F) {
 	f.Add(feed(day(2), "/1"), feed(day(3), "/0", record("urn:a", "9999-12-31T23:59:59-14:00"), record("urn:a", "0000-01-01T00:00:00+14:00")))
 	f.Add(feed("never", "/1", entry("", day(1), ""), entry("urn:a", "", "<content/>")), "<rss/>")
 	for _, name := range []string{"example3", "example5"} {
-		text, err := os.ReadFile("testdata/broken/" + name + ".xml")
-		require.NoError(f, err)
+		text := feedtest.ReadFile(f, "testdata/broken/"+name+".xml")
 		f.Add(string(text), "")
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Harvester is a consumer: it keeps up with the records of one producer. Do
@@ -107,7 +108,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 			yield(Change{}, err)
 			return
 		}
-		client, done := h.h.client()
+		client, done := plain.Or(h.h.HTTP)
 		defer done()
 		r := newReading(h.from, h.h.Historical)
 		if err := r.read(h.h.with(h.ctx), client, h.h.URL); err != nil {
@@ -142,15 +143,6 @@ func (h *Harvester) choose(c Change, ranges []mediaRange) Change {
 // with returns the context for requests.
 func (h *Harvester) with(ctx context.Context) context.Context {
 	return fetch.WithFields(ctx, h.URL, h.Header)
-}
-
-// client returns the client to use, and a function to call at the end.
-func (h *Harvester) client() (c *feedhistory.Client, done func()) {
-	if h.HTTP != nil {
-		return h.HTTP, func() {}
-	}
-	c = new(feedhistory.Client)
-	return c, c.CloseIdle
 }
 
 // Mark returns the mark from which the next harvest must start. If the harvest

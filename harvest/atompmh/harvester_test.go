@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ type site struct {
 
 func serve(t *testing.T, docs map[string]string) *site {
 	s := &site{t: t, docs: docs}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.asked = append(s.asked, r.URL.Path); s.before != nil {
 			s.before(r.URL.Path)
 		}
@@ -42,7 +41,6 @@ func serve(t *testing.T, docs map[string]string) *site {
 		}
 		_, _ = io.WriteString(w, doc)
 	}))
-	t.Cleanup(server.Close)
 	s.url, s.HTTP = server.URL, loopback()
 	s.HTTP.Policy.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)

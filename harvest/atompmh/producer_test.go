@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -192,8 +191,7 @@ func TestProducer(t *testing.T) {
 		for _, historical := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, " ", historical), func(t *testing.T) {
 				pool, out := newPool(), publish.Dir{Path: t.TempDir()}
-				server := httptest.NewServer(&publish.Handler{FS: out})
-				defer server.Close()
+				server := feedtest.Server(t, &publish.Handler{FS: out})
 				p := Producer{
 					Output: out, Base: server.URL, Pool: pool.query, Deletions: mode, Historical: historical,
 					Split: feedhistory.Split{Size: 4},

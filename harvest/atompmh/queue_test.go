@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // TestQueue checks that, whatever fails, however often the consumer leaves
@@ -76,14 +77,7 @@ func TestQueue(t *testing.T) {
 // take fetches until it leaves, and returns the changes that were not taken.
 func take(t *rapid.T, h *Harvester, queue Queue, pending []Change, has map[string]string, left int) []Change {
 	taken := 0
-	var changes iter.Seq2[Change, error] = func(yield func(Change, error) bool) {
-		for _, c := range pending {
-			taken++
-			if !yield(c, nil) {
-				return
-			}
-		}
-	}
+	changes := feedtest.Watch(feedtest.Values(pending...), func(Change, error) { taken++ })
 	known := maps.Clone(queue)
 	for f, err := range h.FetchQueued(t.Context(), changes, queue) {
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A reading is what has been read of a feed, as far as it matters to a harvest
@@ -140,12 +141,7 @@ func (r *reading) begin(doc *feedhistory.Document) {
 // be that of the producer's stamps; by our own clock if the server does not
 // tell the time.
 func dateOf(doc *feedhistory.Document) time.Time {
-	for _, t := range []time.Time{doc.Response.Date, doc.Response.Received} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return time.Now()
+	return feedtime.First(doc.Response.Date, doc.Response.Received, time.Now())
 }
 
 // updatedOf returns when a document was updated. If an entry has a later time,

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/textproto"
 	"strconv"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 const benchEntities = 5000
@@ -35,8 +35,7 @@ func BenchmarkConsumer(b *testing.B) {
 	out := newMemory()
 	require.NoError(b, (&Producer{Output: out}).Append(benchBatch()...))
 	h := &Handler{FS: out}
-	server := httptest.NewServer(h)
-	defer server.Close()
+	server := feedtest.Server(b, h)
 	h.Base = server.URL
 	s, err := loadState(out)
 	require.NoError(b, err)

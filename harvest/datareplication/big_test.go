@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"testing"
 
@@ -22,7 +21,7 @@ var pageBytes = flag.Int64("page-bytes", 64<<20, "size of the page of TestBigPag
 func TestBigPage(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	n := int(*pageBytes / int64(len(body)))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "multipart/mixed; boundary=b")
 		w.Header().Set("Last-Modified", noon.Format(http.TimeFormat))
 		w.Header().Set("Link", "<http://"+r.Host+"/>; rel=self")
@@ -35,7 +34,6 @@ func TestBigPage(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "--b--\r\n")
 	}))
-	defer server.Close()
 	c := Client{URL: server.URL, HTTP: &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}}
 	live := func() uint64 {
 		var m runtime.MemStats

@@ -54,13 +54,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 		require.True(t, slices.Equal(before, after) || slices.Equal(whole, after), "%v", after)
 	}
 	snapshot := func() error {
-		return p.Snapshot(func(yield func(Entity, error) bool) {
-			for _, e := range entities(1000, 6) {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		})
+		return p.Snapshot(feedtest.Values(entities(1000, 6)...))
 	}
 	first := 0
 	for _, size := range []int{1, 1, 2, 1, 1, 9, 1, 4} {

@@ -3,7 +3,6 @@ package datareplication
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,13 +18,10 @@ import (
 // with its ContentID and, unless that is PUT, its operation; and the error, as
 // "type: a part of its text".
 func TestFeeds(t *testing.T) {
-	files, err := filepath.Glob("testdata/feeds/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	files := feedtest.Glob(t, "testdata/feeds/*.txtar")
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := feedtest.ReadFile(t, file)
 			a := feedtest.Parse(string(text))
 			site := feedtest.Serve(t, a.String())
 			client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}, Retry: feedhistory.Retry{Tries: 1}}

@@ -231,8 +231,7 @@ func TestMerged(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	h := &Handler{FS: dir}
-	server := httptest.NewServer(h)
-	defer server.Close()
+	server := feedtest.Server(t, h)
 	h.Base = server.URL
 	const writers, each = 3, 40
 	var wg sync.WaitGroup

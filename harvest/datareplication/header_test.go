@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // Header is called for each request to the origin of the feed, but neither for
@@ -17,13 +19,7 @@ func TestHeader(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
 	require.NoError(t, p.Append(entities(0, 9)...))
-	require.NoError(t, p.Snapshot(func(yield func(Entity, error) bool) {
-		for _, e := range entities(0, 30) {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}))
+	require.NoError(t, p.Snapshot(feedtest.Values(entities(0, 30)...)))
 	require.NoError(t, p.Append(entities(9, 9)...))
 	own := serve(out).handler
 	elsewhere := http.StripPrefix("/feed/", &Handler{FS: out, Base: "http://other.example/feed/"})

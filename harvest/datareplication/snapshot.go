@@ -1,6 +1,7 @@
 package datareplication
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	todo, entities, failed := make(chan string), make(chan *Entity), make(chan error, 1)
 	var readers sync.WaitGroup
-	for range min(parallel(r.c.Parallel), len(pages)) {
+	for range min(cmp.Or(max(r.c.Parallel, 0), 4), len(pages)) {
 		readers.Go(func() {
 			for url := range todo {
 				if err := r.snapshotPage(ctx, url, created, entities); err != nil {
@@ -123,13 +124,6 @@ func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 		return nil
 	}
 	return err
-}
-
-func parallel(n int) int {
-	if n <= 0 {
-		return 4
-	}
-	return n
 }
 
 // snapshotPage sends the entities of a page.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 var update = flag.Bool("update", false, "write the transcripts again")
@@ -69,7 +70,6 @@ func compare(t *testing.T, file, got string) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
+	want := feedtest.ReadFile(t, file)
 	assert.Equal(t, string(want), got)
 }

@@ -97,18 +97,14 @@ const (
 // gap returns the gap that an error leaves after a sync has begun.
 func gap(url string, err error) *feedhistory.Gap {
 	g := feedhistory.NewGap(url, err)
-	var loss *PossibleLossError
-	var ignored *IgnoredError
-	var stamp *StampError
-	var limit *BudgetError
 	switch {
-	case errors.As(err, &loss):
+	case errors.As(err, new(*PossibleLossError)):
 		g.Reason = feedhistory.ReasonBarren
-	case errors.As(err, &ignored): // what came is only a window
+	case errors.As(err, new(*IgnoredError)): // what came is only a window
 		g.Reason = feedhistory.ReasonMissedWindow
-	case errors.As(err, &stamp):
+	case errors.As(err, new(*StampError)):
 		g.Reason = feedhistory.ReasonMalformed
-	case errors.As(err, &limit):
+	case errors.As(err, new(*BudgetError)):
 		g.Reason = feedhistory.ReasonBudget
 	}
 	return g

@@ -1,7 +1,6 @@
 package modifiedrange
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,8 +19,7 @@ func TestKeep(t *testing.T) {
 	for i, id := range []string{"urn:a", "urn:b", "urn:c", "urn:d"} {
 		collection.put(id, "first", start.Add(time.Duration(i)*time.Second))
 	}
-	server := httptest.NewServer(collection.handler(2))
-	defer server.Close()
+	server := feedtest.Server(t, collection.handler(2))
 	http := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
 	defer http.CloseIdle()
 	c := Client{HTTP: http, URL: server.URL + "/collection"}

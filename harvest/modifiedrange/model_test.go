@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A machine runs a client and a server while writers work.
@@ -110,16 +111,11 @@ func (m *machine) write(label string, most int) {
 func (m *machine) sync() {
 	sync := m.client.Sync(m.t.Context(), m.state)
 	came := map[string]bool{}
-	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) {
-		for doc, err := range sync.Documents() {
-			if doc != nil {
-				m.once(came, doc)
-			}
-			if !yield(doc, err) {
-				return
-			}
+	h, err := feedhistory.Merge(feedtest.Watch(sync.Documents(), func(doc *feedhistory.Document, _ error) {
+		if doc != nil {
+			m.once(came, doc)
 		}
-	})
+	}))
 	next, whole := sync.State()
 	require.Less(m.t, sync.Requests(), mostRequests)
 	require.Equal(m.t, err == nil && len(h.Gaps) == 0, whole, "%v", err)

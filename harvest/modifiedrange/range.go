@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/quote"
 )
 
 // A Range is a half-open interval of modification times (modified-range#2). It
@@ -77,10 +79,4 @@ func formatTime(t time.Time) string {
 }
 
 // clip shortens foreign text for a message.
-func clip(s string) string {
-	const most = 100
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return quote.Clip(s, 100) }

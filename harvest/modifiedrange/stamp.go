@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -48,10 +49,7 @@ func choose(entries []*feedhistory.Entry) stampKind {
 
 // stampOf returns the stamp of an entry by itself.
 func stampOf(e *feedhistory.Entry) time.Time {
-	if t := edited(e); !t.IsZero() {
-		return t
-	}
-	return e.Updated
+	return feedtime.First(edited(e), e.Updated)
 }
 
 // edited returns the entry's app:edited; the zero time if it has none, or an

@@ -4,8 +4,9 @@
 package feedtest
 
 import (
-	"os"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/website"
 )
@@ -24,11 +25,7 @@ func Parse(text string) *Archive { return website.Parse(text) }
 // ServeFile is Serve for the archive in a file.
 func ServeFile(t testing.TB, name string) *Site {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Serve(t, string(text))
+	return Serve(t, string(ReadFile(t, name)))
 }
 
 // Serve serves a website, given as the text of an archive, on the loopback interface
@@ -39,9 +36,7 @@ func Serve(t testing.TB, text string) *Site {
 	if err == nil {
 		err = s.Listen()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -1,20 +1,20 @@
 package feedtime
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // TestTimes reads the dates of testdata/dates.txt. Each line has a date as
 // written, and its meaning, "-" for none, with the doubt about its zone.
 func TestTimes(t *testing.T) {
-	data, err := os.ReadFile("testdata/dates.txt")
-	require.NoError(t, err)
+	data := feedtest.ReadFile(t, "testdata/dates.txt")
 	lines := 0
 	for line := range strings.Lines(string(data)) {
 		text, want, ok := strings.Cut(strings.TrimSpace(line), " = ")
@@ -84,8 +84,7 @@ func TestCost(t *testing.T) {
 }
 
 func FuzzTimes(f *testing.F) {
-	data, err := os.ReadFile("testdata/dates.txt")
-	require.NoError(f, err)
+	data := feedtest.ReadFile(f, "testdata/dates.txt")
 	for line := range strings.Lines(string(data)) {
 		text, _, _ := strings.Cut(line, " = ")
 		f.Add(text)

@@ -1,7 +1,6 @@
 package feedtime
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,8 @@ import (
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // gofeedTime reads a date with gofeed.
@@ -33,8 +34,7 @@ func TestTimesAsGofeed(t *testing.T) {
 		"January 2, 2006, 3:04 p.m.":    "its p.m. is no field",
 		"Mon, Jan 2 2006 15:04:05 -700": "its -700 is no field",
 	}
-	data, err := os.ReadFile("testdata/gofeed-layouts.txt")
-	require.NoError(t, err)
+	data := feedtest.ReadFile(t, "testdata/gofeed-layouts.txt")
 	for layout := range strings.Lines(string(data)) {
 		layout = strings.TrimSuffix(layout, "\n")
 		if better[layout] != "" {

@@ -27,8 +27,7 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 	}
 	u, err := iri.ParseLeniently(ref)
 	if err != nil {
-		var detail *url.Error
-		if errors.As(err, &detail) {
+		if detail, ok := errors.AsType[*url.Error](err); ok {
 			err = detail.Err // detail has the URL, and so perhaps a password
 		}
 		return nil, &RefusedError{URL: iri.Redact(ref), Rule: RuleURL, Err: err}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -87,7 +88,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 	}
 	switch {
 	case resp.Status == http.StatusNotModified && x.conditional:
-		resp.keepValidators(req)
+		resp.ETag, resp.LastModified = cmp.Or(resp.ETag, req.ETag), cmp.Or(resp.LastModified, req.LastModified) // a 304 need not repeat them
 		x.end()
 		return resp, nil
 	case resp.Status < 200 || resp.Status > 299 || resp.Status == http.StatusPartialContent && !req.Partial:
@@ -97,16 +98,6 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		return nil, err
 	}
 	return resp, x.open(resp, req)
-}
-
-// keepValidators sets the validators that a 304 did not repeat.
-func (r *Response) keepValidators(req *Request) {
-	if r.ETag == "" {
-		r.ETag = req.ETag
-	}
-	if r.LastModified == "" {
-		r.LastModified = req.LastModified
-	}
 }
 
 // statusError returns the error for a status, and remembers when the host allows the

@@ -16,10 +16,11 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // tlsServer is a server on the loopback that speaks HTTP/2 too, and a client
@@ -57,10 +58,8 @@ func TestPrivate(t *testing.T) {
 // TestRedirectToPrivate redirects from a public server to a private one. The guard allows only the
 // address of the first.
 func TestRedirectToPrivate(t *testing.T) {
-	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "secret") }))
-	defer secret.Close()
-	public := httptest.NewServer(http.RedirectHandler(secret.URL, http.StatusFound))
-	defer public.Close()
+	secret := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "secret") }))
+	public := feedtest.Server(t, http.RedirectHandler(secret.URL, http.StatusFound))
 	c := &Client{Retry: Retry{Tries: 1}}
 	defer c.CloseIdle()
 	guardian := ssrf.New(ssrf.WithAnyPort())

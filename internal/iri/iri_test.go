@@ -2,19 +2,19 @@ package iri
 
 import (
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // references reads a file of references and what they become.
 func references(t *testing.T, name string) (count int) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
+	text := feedtest.ReadFile(t, "testdata/"+name)
 	base := ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")

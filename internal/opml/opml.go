@@ -69,11 +69,7 @@ func readOutline(s *xmlscan.Scanner) Outline {
 			values[name] = strings.TrimSpace(a.Value())
 		}
 	}
-	feed := Outline{Text: values["text"], URL: values["xmlurl"], Site: values["htmlurl"]}
-	if feed.Text == "" {
-		feed.Text = values["title"]
-	}
-	return feed
+	return Outline{Text: cmp.Or(values["text"], values["title"]), URL: values["xmlurl"], Site: values["htmlurl"]}
 }
 
 // A Writer writes a subscription list (OPML 2.0), outline by outline.
@@ -100,10 +96,7 @@ func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 // Add writes a feed. An outline must have a text, so if it has none, the URL is
 // used.
 func (o *Writer) Add(feed Outline) error {
-	text := strings.Join(strings.Fields(feed.Text), " ")
-	if text == "" {
-		text = feed.URL
-	}
+	text := cmp.Or(strings.Join(strings.Fields(feed.Text), " "), feed.URL)
 	element := start("outline", "type", "rss", "text", text, "title", text, "xmlUrl", feed.URL)
 	if feed.Site != "" {
 		element.Attr = append(element.Attr, xml.Attr{Name: xml.Name{Local: "htmlUrl"}, Value: feed.Site})

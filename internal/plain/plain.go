@@ -1,15 +1,23 @@
-// Package plain makes clients for requests of other things than feed documents.
+// Package plain makes clients for packages that are given one, or none.
 package plain
 
 import "github.com/feedhistory/feedhistory"
 
-// Client returns a clone of a Client, whose settings may be changed; nil means
-// one with default settings. When the clone is no longer needed, done closes
-// its connections, unless they are shared with the caller's.
-func Client(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
-	if c == nil {
-		clone = new(feedhistory.Client)
-		return clone, clone.CloseIdle
+// Or returns a Client, or one with default settings if it is nil. Call done when it is
+// no longer needed: it closes the connections of the latter.
+func Or(c *feedhistory.Client) (client *feedhistory.Client, done func()) {
+	if c != nil {
+		return c, func() {}
 	}
-	return c.Clone(), func() {}
+	c = new(feedhistory.Client)
+	return c, c.CloseIdle
+}
+
+// Client is Or, but it clones a Client that is given, so that the settings may be
+// changed.
+func Client(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
+	if c != nil {
+		c = c.Clone()
+	}
+	return Or(c)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/quote"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
@@ -145,10 +146,4 @@ func Operation(h textproto.MIMEHeader) string {
 }
 
 // Clip shortens foreign text for a message.
-func Clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func Clip(s string) string { return quote.Clip(s, 200) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory/internal/quote"
 )
 
 // A SyntaxError reports that the document is not well-formed, at a place without leniency.
@@ -105,12 +107,7 @@ func (s *Scanner) exceeded(limit string, max, at int) Token {
 }
 
 // clip shortens what is the document's for a message.
-func clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return quote.Clip(s, 60) }
 
 // Line returns the 1-based line and column, counted in characters, of an offset in doc.
 func Line(doc string, offset int) (line, column int) {

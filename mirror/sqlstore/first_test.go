@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -80,8 +80,7 @@ func BenchmarkFirstMirror(b *testing.B) {
 	const archives = 1000
 	for _, name := range []string{"sqlite", "postgresql"} {
 		b.Run(name, func(b *testing.B) {
-			site := httptest.NewServer(archiveFeed(archives))
-			defer site.Close()
+			site := feedtest.Server(b, archiveFeed(archives))
 			var bare, spent, indexing time.Duration
 			var most atomic.Uint64
 			var size int64
@@ -159,8 +158,7 @@ func BenchmarkTenFeeds(b *testing.B) {
 	for name, create := range map[string]func(testing.TB) database{"sqlite": newSQLite, "postgresql": newPostgreSQL} {
 		b.Run(name, func(b *testing.B) {
 			const archives = 200
-			site := httptest.NewServer(archiveFeed(archives))
-			defer site.Close()
+			site := feedtest.Server(b, archiveFeed(archives))
 			for b.Loop() {
 				m := newMirror(b, create(b).open(b))
 				var took [10]time.Duration
@@ -210,8 +208,7 @@ func peakRSS() float64 {
 func BenchmarkUnchangedPoll(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgresql"} {
 		b.Run(name, func(b *testing.B) {
-			site := httptest.NewServer(archiveFeed(20))
-			defer site.Close()
+			site := feedtest.Server(b, archiveFeed(20))
 			d := newSQLite(b)
 			if name == "postgresql" {
 				d = newPostgreSQL(b)
@@ -259,11 +256,10 @@ func TestUnchangedPoll(t *testing.T) {
 	require.NoError(t, err)
 	requests := 0
 	feed := archiveFeed(5)
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		feed.ServeHTTP(w, r)
 	}))
-	defer site.Close()
 	m := newMirror(t, store)
 	for range 2 { // the second time, all statements are prepared
 		_, err = m.Update(t.Context(), site.URL+"/5")

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -68,8 +67,7 @@ func TestKilledMirror(t *testing.T) {
 		d := create(t)
 		d.open(t) // makes the schema
 		model := feedtest.NewModel("/feed", 5005)
-		site := httptest.NewServer(model)
-		defer site.Close()
+		site := feedtest.Server(t, model)
 		random := rand.New(rand.NewPCG(5005, uint64(*mirrorKills)))
 		polls := 0
 		for kill := range *mirrorKills {
@@ -149,8 +147,7 @@ func TestTwoMirrors(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		model := feedtest.NewModel("/feed", 2)
-		site := httptest.NewServer(model)
-		defer site.Close()
+		site := feedtest.Server(t, model)
 		url := site.URL + "/feed"
 		store := d.open(t)
 		var mirrors sync.WaitGroup

@@ -45,8 +45,7 @@ func TestForeign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := newFile(t, statements...)
-			before, err := os.ReadFile(file)
-			require.NoError(t, err)
+			before := feedtest.ReadFile(t, file)
 			for _, try := range []struct {
 				dsn  string
 				open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error)
@@ -61,8 +60,7 @@ func TestForeign(t *testing.T) {
 				require.ErrorIs(t, err, sqlstore.ErrForeign)
 				require.NoError(t, db.Close())
 			}
-			after, err := os.ReadFile(file)
-			require.NoError(t, err)
+			after := feedtest.ReadFile(t, file)
 			require.Equal(t, before, after)
 		})
 	}

@@ -3,7 +3,6 @@ package sqlstore_test
 import (
 	"database/sql"
 	"fmt"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -47,8 +47,7 @@ func testLaterFeeds(t *testing.T, d database) {
 		return n
 	}
 	before := sessions()
-	site := httptest.NewServer(archiveFeed(archives))
-	defer site.Close()
+	site := feedtest.Server(t, archiveFeed(archives))
 	db, err := sql.Open(d.driver, d.dsn)
 	require.NoError(t, err)
 	store, err := sqlstore.Open(t.Context(), db, d.dialect)

@@ -29,8 +29,7 @@ func TestMigrationsStay(t *testing.T) {
 		"sqlite/001_mirror.sql":     "9576a6d7ba8864b955dfc14de850fc31bdde7225b6b3e3d27cea43e7d02be7f4",
 		"postgresql/001_mirror.sql": "69f145e12ab0826b594f0d70c1f6dfe4b8c533644e3587e9148ba81d72044225",
 	} {
-		data, err := os.ReadFile(filepath.Join("migrations", name))
-		require.NoError(t, err)
+		data := feedtest.ReadFile(t, filepath.Join("migrations", name))
 		sum := sha256.Sum256(data)
 		require.Equal(t, want, hex.EncodeToString(sum[:]), "%s has been released, and must not change", name)
 	}
@@ -53,9 +52,7 @@ func TestUpgrade(t *testing.T) {
 		fresh := create(t)
 		fresh.open(t)
 		pattern := map[sqlstore.Dialect]string{sqlstore.SQLite: "*.sqlite.gz", sqlstore.PostgreSQL: "*.postgresql.sql.gz"}
-		files, err := filepath.Glob(filepath.Join("testdata/released", pattern[fresh.dialect]))
-		require.NoError(t, err)
-		require.NotEmpty(t, files)
+		files := feedtest.Glob(t, filepath.Join("testdata/released", pattern[fresh.dialect]))
 		for _, file := range files {
 			version, _, _ := strings.Cut(filepath.Base(file), ".")
 			t.Run(version, func(t *testing.T) {
@@ -112,8 +109,7 @@ func restore(t *testing.T, create func(testing.TB) database, file string) databa
 
 func testUpgraded(t *testing.T, d database, file string) {
 	var want released
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
+	data := feedtest.ReadFile(t, file)
 	require.NoError(t, json.Unmarshal(data, &want))
 	s := d.open(t)
 	feeds := feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -67,11 +68,11 @@ func testAgain(t *testing.T, w world) {
 			break
 		}
 	}
-	same(t, want, all(t, seq))
-	same(t, want, all(t, seq))
+	same(t, want, feedtest.All(t, seq))
+	same(t, want, feedtest.All(t, seq))
 	newest := live("newest", at(5000))
 	w.put("a", newest)
-	require.Equal(t, "newest", all(t, seq)[0].ID, "it starts afresh")
+	require.Equal(t, "newest", feedtest.All(t, seq)[0].ID, "it starts afresh")
 
 	w.commit("a", mirror.Change{Documents: []*mirror.Document{document("d", "d"), document("e", "e")}})
 	w.put("a", live("newest", at(5001)), live("other", at(0)))
@@ -79,7 +80,7 @@ func testAgain(t *testing.T, w world) {
 	changed.Copy.Digest = "changed"
 	w.put("a", changed)
 	for range 2 {
-		require.Len(t, all(t, w.Feeds(w.ctx, mirror.FeedQuery{})), 3)
+		require.Len(t, feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{})), 3)
 		for range w.Feeds(w.ctx, mirror.FeedQuery{}) {
 			break
 		}
@@ -114,7 +115,7 @@ func testNested(t *testing.T, w world) {
 		require.NoError(t, err)
 		_, err = store.Document(w.ctx, url, "d")
 		require.NoError(t, err)
-		require.NotEmpty(t, all(t, store.Entries(w.ctx, mirror.Query{Search: "title", Limit: 3})))
+		require.NotEmpty(t, feedtest.All(t, store.Entries(w.ctx, mirror.Query{Search: "title", Limit: 3})))
 		require.NoError(t, store.Remove(w.ctx, url))
 	}
 	for _, err := range w.Feeds(w.ctx, mirror.FeedQuery{Limit: 2}) {
@@ -164,14 +165,14 @@ func testAliases(t *testing.T, w world) {
 		require.NoError(t, err)
 		same(t, want, *got)
 		scramble(reflect.ValueOf(got))
-		got = all(t, w.Feeds(w.ctx, mirror.FeedQuery{}))[0]
+		got = feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{}))[0]
 		same(t, want, *got)
 		scramble(reflect.ValueOf(got))
 		doc, err := w.Document(w.ctx, feedURL, "d")
 		require.NoError(t, err)
 		same(t, wantDocument, *doc)
 		scramble(reflect.ValueOf(doc))
-		doc = all(t, w.Documents(w.ctx, feedURL))[0]
+		doc = feedtest.All(t, w.Documents(w.ctx, feedURL))[0]
 		same(t, wantDocument, *doc)
 		scramble(reflect.ValueOf(doc))
 		records, err := w.Records(w.ctx, feedURL, []string{"a"})
@@ -180,7 +181,7 @@ func testAliases(t *testing.T, w world) {
 		record := w.entries(mirror.Query{})[0]
 		same(t, wantRecord, *record)
 		record.Content.Title = "scrambled"
-		version := all(t, w.Versions(w.ctx, feedURL, "a"))[0]
+		version := feedtest.All(t, w.Versions(w.ctx, feedURL, "a"))[0]
 		same(t, wantVersion, *version)
 		version.ID = "scrambled"
 	}

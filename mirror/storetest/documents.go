@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -57,7 +58,7 @@ func testDocument(t *testing.T, w world) {
 	for _, url := range oddURLs {
 		require.Equal(t, url, w.documentNamed(url))
 	}
-	require.Len(t, all(t, w.Documents(w.ctx, feedURL)), 2+len(oddURLs))
+	require.Len(t, feedtest.All(t, w.Documents(w.ctx, feedURL)), 2+len(oddURLs))
 }
 
 func testNames(t *testing.T, w world) {
@@ -80,7 +81,7 @@ func testNames(t *testing.T, w world) {
 	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{document("five", "x"), document("five", "five")}})
 	require.Equal(t, "", w.documentNamed("x"), "the second of a change replaces the first")
 	require.Equal(t, "five", w.documentNamed("five"))
-	require.Len(t, all(t, w.Documents(w.ctx, feedURL)), 4)
+	require.Len(t, feedtest.All(t, w.Documents(w.ctx, feedURL)), 4)
 }
 
 func testDocumentsByRank(t *testing.T, w world) {
@@ -98,13 +99,13 @@ func testDocumentsByRank(t *testing.T, w world) {
 		}
 	}
 	w.commit("another", mirror.Change{Documents: []*mirror.Document{document("x")}})
-	same(t, want, all(t, w.Documents(w.ctx, feedURL)))
+	same(t, want, feedtest.All(t, w.Documents(w.ctx, feedURL)))
 
 	// The rank of the last commit counts.
 	moved := *want[299]
 	moved.Rank = mirror.Rank{Time: at(1000)}
 	w.commit(feedURL, mirror.Change{Documents: []*mirror.Document{&moved}})
-	same(t, append([]*mirror.Document{&moved}, want[:299]...), all(t, w.Documents(w.ctx, feedURL)))
+	same(t, append([]*mirror.Document{&moved}, want[:299]...), feedtest.All(t, w.Documents(w.ctx, feedURL)))
 }
 
 func testForget(t *testing.T, w world) {
@@ -113,12 +114,12 @@ func testForget(t *testing.T, w world) {
 	})
 	w.commit("another", mirror.Change{Documents: []*mirror.Document{document("x", "x")}})
 	w.commit(feedURL, mirror.Change{Forget: true, Documents: []*mirror.Document{document("two", "two", "new")}})
-	same(t, []*mirror.Document{document("two", "two", "new")}, all(t, w.Documents(w.ctx, feedURL)))
+	same(t, []*mirror.Document{document("two", "two", "new")}, feedtest.All(t, w.Documents(w.ctx, feedURL)))
 	require.Equal(t, []string{"", "", "two", "two"}, []string{
 		w.documentNamed("one"), w.documentNamed("self"), w.documentNamed("two"), w.documentNamed("new"),
 	})
 	w.commit(feedURL, mirror.Change{Forget: true})
-	require.Empty(t, all(t, w.Documents(w.ctx, feedURL)))
+	require.Empty(t, feedtest.All(t, w.Documents(w.ctx, feedURL)))
 	require.Equal(t, []string{"a"}, w.ids(mirror.Query{}), "entries stay")
-	require.Len(t, all(t, w.Documents(w.ctx, "another")), 1)
+	require.Len(t, feedtest.All(t, w.Documents(w.ctx, "another")), 1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -71,7 +72,7 @@ func testFeedURLs(t *testing.T, w world) {
 }
 
 func testFeedsByURL(t *testing.T, w world) {
-	require.Empty(t, all(t, w.Feeds(w.ctx, mirror.FeedQuery{})))
+	require.Empty(t, feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{})))
 	var urls []string
 	for i := range 300 { // more than an implementation might read at once
 		urls = append(urls, feedURL+string(rune('A'+i*7%300)))
@@ -86,15 +87,15 @@ func testFeedsByURL(t *testing.T, w world) {
 
 func testOrderOfURLs(t *testing.T, w world, urls []string) {
 	urls = sorted(urls)
-	require.Equal(t, urls, urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{}))))
-	require.Equal(t, urls[:2], urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{Limit: 2}))))
+	require.Equal(t, urls, urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{}))))
+	require.Equal(t, urls[:2], urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{Limit: 2}))))
 	for i, url := range urls {
 		if i%7 == 0 || len(urls) < 50 {
-			require.Equal(t, none(urls[i+1:]), urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: url}))), "after %.50q", url)
+			require.Equal(t, none(urls[i+1:]), urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{After: url}))), "after %.50q", url)
 		}
 	}
-	require.Equal(t, urls[3:5], urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: urls[2], Limit: 2}))))
-	require.Equal(t, urls, urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{After: "H"}))), "after a URL that is not there")
+	require.Equal(t, urls[3:5], urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{After: urls[2], Limit: 2}))))
+	require.Equal(t, urls, urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{After: "H"}))), "after a URL that is not there")
 }
 
 func sorted(list []string) []string {
@@ -124,7 +125,7 @@ func testFeedsDue(t *testing.T, w world) {
 	} {
 		require.NoError(t, w.Commit(w.ctx, &mirror.Change{Feed: &f}))
 	}
-	due := func(q mirror.FeedQuery) []string { return urlsOf(all(t, w.Feeds(w.ctx, q))) }
+	due := func(q mirror.FeedQuery) []string { return urlsOf(feedtest.All(t, w.Feeds(w.ctx, q))) }
 	require.Equal(t, []string{"e", "d", "a", "b", "z"}, due(mirror.FeedQuery{Due: at(3)}))
 	require.Equal(t, []string{"e", "d"}, due(mirror.FeedQuery{Due: at(2).Add(-time.Nanosecond)}))
 	require.Equal(t, []string{"e", "d", "a"}, due(mirror.FeedQuery{Due: at(9), Limit: 3}))
@@ -167,7 +168,7 @@ func testConflict(t *testing.T, w world) {
 		require.EqualValues(t, version, f.Version)
 	}
 	refused(w.Store, 1)
-	require.Empty(t, all(t, w.Feeds(w.ctx, mirror.FeedQuery{})))
+	require.Empty(t, feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{})))
 
 	stored := &mirror.Feed{URL: feedURL, Title: "stored"}
 	require.NoError(t, w.Commit(w.ctx, &mirror.Change{
@@ -184,8 +185,8 @@ func testConflict(t *testing.T, w world) {
 	require.NoError(t, err)
 	same(t, stored, got)
 	require.Equal(t, []string{"a"}, w.ids(mirror.Query{Deleted: true}))
-	require.Len(t, all(t, w.Documents(w.ctx, feedURL)), 1)
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")))
+	require.Len(t, feedtest.All(t, w.Documents(w.ctx, feedURL)), 1)
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))
 	marked, err := w.Records(w.ctx, feedURL, []string{"marked", "refused"})
 	require.NoError(t, err)
 	require.Empty(t, marked)
@@ -216,19 +217,19 @@ func testRemove(t *testing.T, w world) {
 
 	nothing := func() {
 		testUnknown(t, w)
-		require.Equal(t, []string{"other"}, urlsOf(all(t, w.Feeds(w.ctx, mirror.FeedQuery{Limit: 1, After: feedURL}))))
+		require.Equal(t, []string{"other"}, urlsOf(feedtest.All(t, w.Feeds(w.ctx, mirror.FeedQuery{Limit: 1, After: feedURL}))))
 	}
 	nothing()
-	require.Len(t, all(t, w.Versions(w.ctx, "other", "a")), 1)
+	require.Len(t, feedtest.All(t, w.Versions(w.ctx, "other", "a")), 1)
 
 	// A feed that is added later under the same URL is a new feed.
 	require.EqualValues(t, 1, w.commit(feedURL, mirror.Change{}).Version)
 	require.Empty(t, w.entries(mirror.Query{Feed: feedURL, Deleted: true}))
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")))
-	require.Empty(t, all(t, w.Documents(w.ctx, feedURL)))
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))
+	require.Empty(t, feedtest.All(t, w.Documents(w.ctx, feedURL)))
 	fillFeed(feedURL)
 	require.Len(t, w.entries(mirror.Query{Search: "tortoise"}), 2)
-	require.Len(t, all(t, w.Versions(w.ctx, feedURL, "a")), 1)
+	require.Len(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")), 1)
 }
 
 func testUnknown(t *testing.T, w world) {
@@ -240,6 +241,6 @@ func testUnknown(t *testing.T, w world) {
 	require.NoError(t, err)
 	require.Empty(t, records)
 	require.Empty(t, w.entries(mirror.Query{Feed: feedURL, Deleted: true}))
-	require.Empty(t, all(t, w.Documents(w.ctx, feedURL)))
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")))
+	require.Empty(t, feedtest.All(t, w.Documents(w.ctx, feedURL)))
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))
 }

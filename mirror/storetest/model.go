@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -16,7 +17,7 @@ import (
 // and compares everything in them.
 func testModel(t *testing.T, w world) {
 	rapid.Check(t, func(t *rapid.T) {
-		for _, f := range all(w, w.Feeds(w.ctx, mirror.FeedQuery{})) {
+		for _, f := range feedtest.All(w, w.Feeds(w.ctx, mirror.FeedQuery{})) {
 			require.NoError(t, w.Remove(w.ctx, f.URL))
 		}
 		m := model{t: t, store: w, memory: &mirror.Memory{}}
@@ -135,7 +136,7 @@ func (m *model) both(what string, do func(mirror.Store) error) {
 func (m *model) compare(changed string) {
 	ctx, a, b := m.store.ctx, m.memory, m.store.other
 	for _, q := range []mirror.FeedQuery{{}, {Due: drawTime.Draw(m.t, "due")}, {Limit: 1}, {After: "B"}} {
-		same(m.t, all(m.t, a.Feeds(ctx, q)), all(m.t, b.Feeds(ctx, q)), "%+v", q)
+		same(m.t, feedtest.All(m.t, a.Feeds(ctx, q)), feedtest.All(m.t, b.Feeds(ctx, q)), "%+v", q)
 	}
 	changes := rapid.Int64Range(-1, 4).Draw(m.t, "changes")
 	q := mirror.Query{
@@ -152,7 +153,7 @@ func (m *model) compare(changed string) {
 			list = append(list, mirror.Query{Feed: url, Changes: &changes, Deleted: true}, mirror.Query{Feed: url, Changes: &changes, Beyond: beyond})
 		}
 		for _, q := range list {
-			same(m.t, all(m.t, a.Entries(ctx, q)), all(m.t, b.Entries(ctx, q)), "%+v", q)
+			same(m.t, feedtest.All(m.t, a.Entries(ctx, q)), feedtest.All(m.t, b.Entries(ctx, q)), "%+v", q)
 		}
 	}
 }
@@ -168,9 +169,9 @@ func (m *model) compareFeed(url string) {
 	require.Len(m.t, got, len(want))
 	for _, id := range ids {
 		same(m.t, want[id], got[id])
-		same(m.t, all(m.t, a.Versions(ctx, url, id)), all(m.t, b.Versions(ctx, url, id)), "versions of %s", id)
+		same(m.t, feedtest.All(m.t, a.Versions(ctx, url, id)), feedtest.All(m.t, b.Versions(ctx, url, id)), "versions of %s", id)
 	}
-	same(m.t, all(m.t, a.Documents(ctx, url)), all(m.t, b.Documents(ctx, url)))
+	same(m.t, feedtest.All(m.t, a.Documents(ctx, url)), feedtest.All(m.t, b.Documents(ctx, url)))
 	for _, name := range []string{"x", "y", "z"} {
 		want, errA := a.Document(ctx, url, name)
 		got, errB := b.Document(ctx, url, name)

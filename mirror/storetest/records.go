@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -86,7 +87,7 @@ func testRecordIDs(t *testing.T, w world) {
 		w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
 	}
 	for i, id := range ids {
-		versions := all(t, w.Versions(w.ctx, feedURL, id))
+		versions := feedtest.All(t, w.Versions(w.ctx, feedURL, id))
 		require.Len(t, versions, 1)
 		same(t, &mirror.Version{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}, versions[0])
 	}
@@ -152,7 +153,7 @@ func testMark(t *testing.T, w world) {
 	got := w.entries(mirror.Query{Deleted: true})
 	require.Len(t, got, 1)
 	same(t, &want, got[0])
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "a")), "marking makes no version")
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "a")), "marking makes no version")
 
 	// An entry without a time of its own sorts by when it was added, in Touch,
 	// too.
@@ -179,7 +180,7 @@ func testVersions(t *testing.T, w world) {
 	}
 	has := func(records ...*mirror.Record) {
 		t.Helper()
-		same(t, of(records...), all(t, w.Versions(w.ctx, feedURL, "a")))
+		same(t, of(records...), feedtest.All(t, w.Versions(w.ctx, feedURL, "a")))
 	}
 	one, two, three, older := version("one", 1), version("two", 2), version("three", 3), version("older", 0)
 	w.put(feedURL, one, live("b", at(1)))
@@ -196,8 +197,8 @@ func testVersions(t *testing.T, w world) {
 	marked := version("two", 5)
 	w.put(feedURL, marked)
 	has(three, one, older)
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "b")))
-	require.Empty(t, all(t, w.Versions(w.ctx, "another", "a")))
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "b")))
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, "another", "a")))
 
 	// If times are equal, the rank of the document decides.
 	place := func(digest string, rank, place int) *mirror.Record {
@@ -213,13 +214,13 @@ func testVersions(t *testing.T, w world) {
 	unseen := &mirror.Record{ID: "c", State: mirror.Unseen}
 	w.commit(feedURL, mirror.Change{Touch: []*mirror.Record{unseen}, Keep: 9})
 	w.put(feedURL, live("c", at(1)))
-	require.Empty(t, all(t, w.Versions(w.ctx, feedURL, "c")))
+	require.Empty(t, feedtest.All(t, w.Versions(w.ctx, feedURL, "c")))
 
 	var full mirror.Version
 	fill(&full)
 	full.ID = "d"
 	w.commit(feedURL, mirror.Change{Versions: []*mirror.Version{&full}, Keep: 1})
-	same(t, []*mirror.Version{&full}, all(t, w.other.Versions(w.ctx, feedURL, "d")))
+	same(t, []*mirror.Version{&full}, feedtest.All(t, w.other.Versions(w.ctx, feedURL, "d")))
 }
 
 func testKeep(t *testing.T, w world) {
@@ -231,7 +232,7 @@ func testKeep(t *testing.T, w world) {
 	has := func(id string, digests ...string) {
 		t.Helper()
 		var got []string
-		for _, v := range all(t, w.Versions(w.ctx, feedURL, id)) {
+		for _, v := range feedtest.All(t, w.Versions(w.ctx, feedURL, id)) {
 			got = append(got, v.Copy.Digest)
 		}
 		require.Equal(t, digests, got)

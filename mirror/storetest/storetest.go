@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -127,16 +128,6 @@ type tester interface {
 	Helper()
 }
 
-// all returns what a sequence yields, which must not be an error.
-func all[T any](t tester, seq iter.Seq2[*T, error]) (list []*T) {
-	t.Helper()
-	for v, err := range seq {
-		require.NoError(t, err)
-		list = append(list, v)
-	}
-	return list
-}
-
 // failure returns the error that ends a sequence.
 func failure[T any](t tester, seq iter.Seq2[*T, error]) (failure error) {
 	t.Helper()
@@ -152,7 +143,7 @@ func failure[T any](t tester, seq iter.Seq2[*T, error]) (failure error) {
 
 func (w world) entries(q mirror.Query) []*mirror.Record {
 	w.Helper()
-	return all(w, w.Entries(w.ctx, q))
+	return feedtest.All(w, w.Entries(w.ctx, q))
 }
 
 func (w world) ids(q mirror.Query) (ids []string) {

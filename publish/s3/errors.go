@@ -59,8 +59,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // failure translates an error of the client.
 func (o *Output) failure(op, key string, err error) error {
-	var resp minio.ErrorResponse
-	if !errors.As(err, &resp) {
+	resp, ok := errors.AsType[minio.ErrorResponse](err)
+	if !ok {
 		return &Error{Op: op, Bucket: o.Bucket, Key: key, Err: err}
 	}
 	e := &Error{Op: op, Bucket: o.Bucket, Key: key, Status: resp.StatusCode, Err: err}

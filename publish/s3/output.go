@@ -6,15 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/feedhistory/feedhistory/internal/openfile"
 )
 
 // An Output keeps documents in a bucket. It is a publish.Output, with one
@@ -87,7 +87,7 @@ func (o *Output) find(op, name string) (*object, error) {
 		return nil, err
 	}
 	if name == "." {
-		return nil, &fs.PathError{Op: op, Path: name, Err: errDirectory}
+		return nil, &fs.PathError{Op: op, Path: name, Err: openfile.ErrDirectory}
 	}
 	ctx, cancel := o.context(context.Background())
 	defer cancel()
@@ -108,8 +108,6 @@ func (o *Output) find(op, name string) (*object, error) {
 	}
 	return there, err
 }
-
-var errDirectory = errors.New("is a directory")
 
 // note reads a document whose name is hidden.
 func (o *Output) note(ctx context.Context, op, name string) (*object, error) {
@@ -146,15 +144,15 @@ func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error
 func (o *Output) Open(name string) (fs.File, error) {
 	there, err := o.find("open", name)
 	if err == nil {
-		return &file{info{path.Base(name), there.size, there.modified, false}, bytes.NewReader(there.data), nil}, nil
+		return &openfile.Document{Info: there.info(name), Reader: bytes.NewReader(there.data)}, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDirectory) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, openfile.ErrDirectory) {
 		return nil, err
 	}
 	list, failed := o.ReadDir(name)
 	switch {
 	case failed == nil:
-		return &file{info{name: path.Base(name), dir: true}, nil, list}, nil
+		return &openfile.Directory{Info: directory(name), List: list}, nil
 	case errors.Is(failed, fs.ErrNotExist):
 		return nil, err
 	}
@@ -182,14 +180,14 @@ func (o *Output) Stat(name string) (fs.FileInfo, error) {
 		if l != nil {
 			l.see(name, there.etag)
 		}
-		return info{path.Base(name), there.size, there.modified, false}, nil
+		return there.info(name), nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	if found, err := o.list(ctx, o.key(name)+"/", 1); err != nil {
 		return nil, err // this error reveals a bucket that does not exist, which head does not
 	} else if len(found) > 0 {
-		return info{name: path.Base(name), dir: true}, nil
+		return directory(name), nil
 	}
 	if l != nil {
 		l.see(name, "")
@@ -221,7 +219,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		child := strings.TrimPrefix(there.Key, prefix)
 		dir := strings.HasSuffix(child, "/")
 		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
-			found[child] = fs.FileInfoToDirEntry(info{child, there.Size, there.LastModified, dir})
+			found[child] = fs.FileInfoToDirEntry(openfile.Info{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
 		}
 	}
 	for note, data := range notes {
@@ -230,7 +228,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 			below, ok = note, true
 		}
 		if child, _, dir := strings.Cut(below, "/"); ok && found[child] == nil {
-			found[child] = fs.FileInfoToDirEntry(info{child, int64(len(data)), at, dir})
+			found[child] = fs.FileInfoToDirEntry(openfile.Info{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
 		}
 	}
 	if len(found) == 0 && name != "." {
@@ -241,59 +239,5 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		list = append(list, entry)
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, nil
-}
-
-// An info is the fs.FileInfo of a document or a directory.
-type info struct {
-	name string
-	size int64
-	time time.Time
-	dir  bool
-}
-
-func (i info) Name() string       { return i.name }
-func (i info) Size() int64        { return i.size }
-func (i info) ModTime() time.Time { return i.time }
-func (i info) IsDir() bool        { return i.dir }
-func (i info) Sys() any           { return nil }
-
-func (i info) Mode() fs.FileMode {
-	if i.dir {
-		return fs.ModeDir | 0o555
-	}
-	return 0o444
-}
-
-// A file is an open document or directory.
-type file struct {
-	info info
-	*bytes.Reader
-	list []fs.DirEntry // what ReadDir has not returned yet
-}
-
-func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *file) Close() error               { return nil }
-
-// Read implements fs.File.
-func (f *file) Read(p []byte) (int, error) {
-	if f.info.dir {
-		return 0, &fs.PathError{Op: "read", Path: f.info.name, Err: errDirectory}
-	}
-	return f.Reader.Read(p)
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (f *file) ReadDir(n int) ([]fs.DirEntry, error) {
-	switch {
-	case !f.info.dir:
-		return nil, &fs.PathError{Op: "readdir", Path: f.info.name, Err: errors.New("not a directory")}
-	case n > 0 && len(f.list) == 0:
-		return nil, io.EOF
-	case n <= 0 || n > len(f.list):
-		n = len(f.list)
-	}
-	list := f.list[:n:n]
-	f.list = f.list[n:]
 	return list, nil
 }

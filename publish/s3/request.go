@@ -11,10 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 
+	"github.com/feedhistory/feedhistory/internal/openfile"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -26,6 +28,12 @@ type object struct {
 	modified time.Time // by the store's clock
 	now      time.Time // when the store answered, by the same clock
 }
+
+func (o *object) info(name string) openfile.Info {
+	return openfile.Info{Base: path.Base(name), Bytes: o.size, Time: o.modified}
+}
+
+func directory(name string) openfile.Info { return openfile.Info{Base: path.Base(name), Dir: true} }
 
 // get reads an object.
 func (o *Output) get(ctx context.Context, key string) (*object, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // A website has files that a test can change, and a log of the answers.
@@ -113,8 +114,7 @@ type reader struct {
 
 func read(t *testing.T, files map[string]string) *reader {
 	site := &website{files: files}
-	server := httptest.NewServer(site)
-	t.Cleanup(server.Close)
+	server := feedtest.Server(t, site)
 	return &reader{site, t, server.URL, openFile(t, filepath.Join(t.TempDir(), "feeds.db"))}
 }
 
