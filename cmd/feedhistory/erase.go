@@ -148,11 +148,10 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	err = to.Erase(c.IDs...)
-	var entry *publish.EntryError
+	ids, err := c.eraseFrom(to, p)
 	switch {
-	case errors.As(err, &entry) && errors.Is(err, publish.ErrNotPublished):
-		return fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
+	case err == nil && len(ids) == 0:
+		return p.Err
 	case errors.Is(err, publish.ErrLocked):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
 	case err != nil:
@@ -162,7 +161,7 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(ids), "entry", "entries")))
 	tell := func(what string, names, without []string) {
 		for _, name := range names {
 			if !slices.Contains(without, name) {
@@ -173,6 +172,26 @@ func (c *eraseCommand) published(p *page) error {
 	tell("is gone: remove it from the deployed site and from caches", before, after)
 	tell("is new", after, before)
 	return nil
+}
+
+// eraseFrom erases what is published of the entries, and returns their ids. If there is
+// a mirror, too, it may be that not all are published, or not any more: an earlier run may
+// have ended here.
+func (c *eraseCommand) eraseFrom(to *publish.Publisher, p *page) (ids []string, err error) {
+	ids = slices.Clone(c.IDs)
+	for len(ids) > 0 {
+		err := to.Erase(ids...)
+		entry, ok := errors.AsType[*publish.EntryError](err)
+		switch {
+		case !ok || !errors.Is(err, publish.ErrNotPublished):
+			return ids, err
+		case c.DB == "":
+			return nil, fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
+		}
+		p.Para("", "  ", c.Out+": there is no entry with the id "+entry.ID)
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id == entry.ID })
+	}
+	return nil, nil
 }
 
 // publisher returns the Publisher of what is in the directory. The subscription
