@@ -97,13 +97,38 @@ func TestEraseAgain(t *testing.T) {
 	require.NotEmpty(t, holds(t, data, "xylosecret"))
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
 	require.Equal(t, exitOK, status, stderr)
-	require.Contains(t, said(stderr), "pub: there is no entry with the id urn:1 erased from https://example.org/feed.atom: 1 entry")
+	require.Contains(t, said(stderr), "erased from https://example.org/feed.atom: 1 entry")
+	require.Contains(t, said(stderr), "pub: there is no entry with the id urn:1")
 	require.Contains(t, said(stderr), "feeds.db: 2 entries")
 	require.Empty(t, holds(t, data, "xylosecret"))
 	require.Empty(t, holds(t, out, "something else"))
 	done(t, "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
 	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:none")
 	require.Equal(t, exitFailed, status, stderr)
+}
+
+// It is in no format any more, and in no other feed of the directory without a word.
+func TestEraseFormats(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "pub")
+	lines := `{"id":"urn:1","title":"Xylosecret"}` + "\n" + `{"id":"urn:2","title":"Two"}` + "\n"
+	publish := func(flags ...string) {
+		done(t, lines, append([]string{"publish", "--out", out, "--base", "https://example.org/"}, flags...)...)
+	}
+	publish()
+	publish("--format", "rss", "--size", "1")
+	done(t, "", "erase", "--out", out, "urn:1")
+	require.Empty(t, holds(t, out, "xylosecret"))
+
+	publish("--name", "other.atom")
+	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:1")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "other.atom still has the entry urn:1")
+	done(t, "", "erase", "--out", out, "--name", "other.atom", "urn:1")
+	require.Empty(t, holds(t, out, "xylosecret"))
+	require.NoError(t, os.Remove(filepath.Join(out, "other.atom")))
+	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "urn:2", "urn:3")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "there is no entry with the id urn:3")
 }
 
 // In what is published no document has it any more, and those that did have other
