@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ type eraseCommand struct {
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
 	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
-	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom or feed.rss)."`
+	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
 	republishedFlag
 }
@@ -140,7 +141,7 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 
 // published erases them from what is published.
 func (c *eraseCommand) published(p *page) error {
-	to, err := c.publisher()
+	feeds, err := c.publishers()
 	if err != nil {
 		return err
 	}
@@ -148,36 +149,89 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	err = to.Erase(c.IDs...)
-	var entry *publish.EntryError
-	switch {
-	case errors.As(err, &entry) && errors.Is(err, publish.ErrNotPublished):
-		return fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
-	case errors.Is(err, publish.ErrLocked):
-		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
-	case err != nil:
-		return err
+	erased := map[string]bool{}
+	for _, to := range feeds {
+		ids, err := c.eraseFrom(to, len(feeds) == 1 && c.DB == "")
+		switch {
+		case errors.Is(err, publish.ErrLocked):
+			return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
+		case err != nil:
+			return err
+		case len(ids) > 0:
+			p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(ids), "entry", "entries")))
+		}
+		for _, id := range ids {
+			erased[id] = true
+		}
 	}
 	after, err := documentsIn(c.Out)
 	if err != nil {
 		return err
 	}
-	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(c.IDs), "entry", "entries")))
 	tell := func(what string, names, without []string) {
 		for _, name := range names {
 			if !slices.Contains(without, name) {
-				p.Para("  - ", "    ", strings.TrimSuffix(to.Base, "/")+"/"+name+" "+what)
+				p.Para("  - ", "    ", strings.TrimSuffix(feeds[0].Base, "/")+"/"+name+" "+what)
 			}
 		}
 	}
 	tell("is gone: remove it from the deployed site and from caches", before, after)
 	tell("is new", after, before)
+	return c.remaining(p, after, erased)
+}
+
+// remaining says which of the entries were not published, and returns an error if a
+// document still has one: it belongs to another feed in the directory, or to none.
+func (c *eraseCommand) remaining(p *page, documents []string, erased map[string]bool) error {
+	for _, name := range documents {
+		f, err := os.Open(filepath.Join(c.Out, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		doc, _ := feedhistory.Parse(f, "")
+		_ = f.Close()
+		if doc == nil {
+			continue // it is no feed
+		}
+		for _, e := range doc.Entries {
+			if slices.Contains(c.IDs, e.ID) {
+				return fmt.Errorf("%s still has the entry %s: give the feed that it belongs to with --name, or remove it", path.Join(c.Out, name), e.ID)
+			}
+		}
+	}
+	for _, id := range c.IDs {
+		switch {
+		case erased[id]:
+		case c.DB == "":
+			return fmt.Errorf("%s: there is no entry with the id %s", c.Out, id)
+		default:
+			p.Para("", "  ", c.Out+": there is no entry with the id "+id)
+		}
+	}
 	return nil
 }
 
-// publisher returns the Publisher of what is in the directory. The subscription
-// document says where that is served.
-func (c *eraseCommand) publisher() (*publish.Publisher, error) {
+// eraseFrom erases those of the entries that a feed has, and returns their ids. If it is
+// the only place, it must have all. Otherwise an earlier run may have ended after it.
+func (c *eraseCommand) eraseFrom(to *publish.Publisher, all bool) (ids []string, err error) {
+	ids = slices.Clone(c.IDs)
+	for len(ids) > 0 {
+		err := to.Erase(ids...)
+		entry, ok := errors.AsType[*publish.EntryError](err)
+		switch {
+		case !ok || !errors.Is(err, publish.ErrNotPublished):
+			return ids, err
+		case all:
+			return nil, fmt.Errorf("%s: there is no entry with the id %s; nothing is erased", c.Out, entry.ID)
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id == entry.ID })
+	}
+	return nil, nil
+}
+
+// publishers returns the Publishers of what is in the directory. The subscription
+// documents say where that is served.
+func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
 	out := publish.Dir{Path: c.Out}
 	names := []string{"feed.atom", "feed.rss"}
 	if c.Name != "" {
@@ -196,9 +250,12 @@ func (c *eraseCommand) publisher() (*publish.Publisher, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: no link rel=self says where it is served", path.Join(c.Out, name))
 		}
-		return &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format}, nil
+		feeds = append(feeds, &publish.Publisher{Output: out, Base: base, Name: name, Format: doc.Format})
 	}
-	return nil, fmt.Errorf("%s: nothing is published there: no %s", c.Out, strings.Join(names, ", no "))
+	if feeds == nil {
+		return nil, fmt.Errorf("%s: nothing is published there: no %s", c.Out, strings.Join(names, ", no "))
+	}
+	return feeds, nil
 }
 
 // documentsIn returns the names of a directory's documents.

@@ -84,6 +84,53 @@ func TestEraseFromPostgreSQL(t *testing.T) {
 	require.NotContains(t, done(t, "", "export", "--raw", "--db", db), "ylosecret")
 }
 
+// An erasure that ended between the two places goes on when it is run again.
+func TestEraseAgain(t *testing.T) {
+	dir, url := serveDirectory(t)
+	data := t.TempDir()
+	db, out := filepath.Join(data, "feeds.db"), filepath.Join(data, "pub")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	done(t, done(t, "", "export", "--raw", "--db", db), "publish", "--out", out, "--base", "https://example.org/")
+	done(t, "", "erase", "--out", out, "urn:1")
+	require.Empty(t, holds(t, out, "xylosecret"))
+	require.NotEmpty(t, holds(t, data, "xylosecret"))
+	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
+	require.Equal(t, exitOK, status, stderr)
+	require.Contains(t, said(stderr), "erased from https://example.org/feed.atom: 1 entry")
+	require.Contains(t, said(stderr), "pub: there is no entry with the id urn:1")
+	require.Contains(t, said(stderr), "feeds.db: 2 entries")
+	require.Empty(t, holds(t, data, "xylosecret"))
+	require.Empty(t, holds(t, out, "something else"))
+	done(t, "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
+	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:none")
+	require.Equal(t, exitFailed, status, stderr)
+}
+
+// It is in no format any more, and in no other feed of the directory without a word.
+func TestEraseFormats(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "pub")
+	lines := `{"id":"urn:1","title":"Xylosecret"}` + "\n" + `{"id":"urn:2","title":"Two"}` + "\n"
+	publish := func(flags ...string) {
+		done(t, lines, append([]string{"publish", "--out", out, "--base", "https://example.org/"}, flags...)...)
+	}
+	publish()
+	publish("--format", "rss", "--size", "1")
+	done(t, "", "erase", "--out", out, "urn:1")
+	require.Empty(t, holds(t, out, "xylosecret"))
+
+	publish("--name", "other.atom")
+	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:1")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "other.atom still has the entry urn:1")
+	done(t, "", "erase", "--out", out, "--name", "other.atom", "urn:1")
+	require.Empty(t, holds(t, out, "xylosecret"))
+	require.NoError(t, os.Remove(filepath.Join(out, "other.atom")))
+	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "urn:2", "urn:3")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, stderr, "there is no entry with the id urn:3")
+}
+
 // In what is published no document has it any more, and those that did have other
 // addresses, which are said.
 func TestErasePublished(t *testing.T) {

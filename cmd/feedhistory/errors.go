@@ -27,6 +27,9 @@ func detail(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && isOfProxy(err) {
+		return "the proxy cannot be reached: " + feedhistory.Describe(e.Err)
+	}
 	return feedhistory.Describe(err)
 }
 
@@ -132,7 +135,21 @@ func remedy(err error) string {
 	return networkRemedy(err)
 }
 
+// isOfProxy reports whether a proxy could not be reached.
+func isOfProxy(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "proxyconnect"
+}
+
+const proxyLogin = "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+
 func networkRemedy(err error) string {
+	switch {
+	case isOfProxy(err):
+		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
+	case err != nil && strings.HasSuffix(err.Error(), http.StatusText(http.StatusProxyAuthRequired)): // to CONNECT
+		return proxyLogin
+	}
 	if isTooLarge(err) {
 		return tooLargeRemedy
 	}
@@ -180,7 +197,7 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusUnauthorized:
 		return "the server requires a login: use --user, --token-env, --header or --netrc"
 	case e.Status == http.StatusProxyAuthRequired:
-		return "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
+		return proxyLogin
 	case e.Status == http.StatusForbidden:
 		return "the server refuses access"
 	case e.Status == http.StatusTooManyRequests, e.Status >= 500:

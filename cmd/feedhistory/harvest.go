@@ -89,13 +89,14 @@ const (
 
 // Run harvests the collection, prints what it brought and records the state.
 func (c *harvestCommand) Run(w *world) error {
-	if err := checkURL(c.URL); err != nil {
-		return err
-	}
-	if c.Snapshot != "" {
-		if err := checkURL(c.Snapshot); err != nil {
+	for _, url := range []*string{&c.URL, &c.Snapshot} {
+		if *url == "" && url == &c.Snapshot {
+			continue
+		}
+		if err := checkURL(*url); err != nil {
 			return err
 		}
+		*url = webAddress(*url)
 	}
 	if err := c.credentials.read(); err != nil {
 		return err

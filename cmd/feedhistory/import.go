@@ -63,7 +63,7 @@ func (c *importCommand) Run(w *world) (err error) {
 // An importing is an import in progress.
 type importing struct {
 	ctx     context.Context
-	store   mirror.Store
+	store   *openStore
 	replace bool
 	db      *database
 
@@ -188,6 +188,9 @@ func (in *importing) begin(line []byte) error {
 	if f.line.State == nil || f.line.Feed == "" || f.line.State.URL != f.line.Feed {
 		return errors.New("the line about the feed has no state")
 	}
+	if err := checkURL(f.line.Feed); err != nil {
+		return errors.New(err.Error()) // which is no mistake on the command line
+	}
 	in.feed = f
 	old, err := in.store.Feed(in.ctx, f.line.Feed)
 	switch {
@@ -195,7 +198,7 @@ func (in *importing) begin(line []byte) error {
 	case err != nil:
 		return err
 	case isImporting(old), in.replace && !f.isSame(old):
-		if err := in.store.Remove(in.ctx, old.URL); err != nil {
+		if err := in.store.Store.Remove(in.ctx, old.URL); err != nil { // and keep its credentials
 			return err
 		}
 	case f.isSame(old):

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -279,4 +282,42 @@ func TestRawPrivateMembers(t *testing.T) {
 		}
 	}
 	require.NotContains(t, done(t, "", "export", "--db", db), "shade")
+}
+
+// A feed that is replaced keeps its credentials, which no line has.
+func TestImportKeepsCredentials(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "k3y" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid></item></channel></rss>`)
+	}))
+	defer server.Close()
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	done(t, "", "sync", "--db", db, "--allow-private", "--header", "X-Key: k3y", server.URL+"/feed.rss")
+	lines := done(t, "", "export", "--raw", "--db", db)
+	require.NotContains(t, lines, "k3y")
+	done(t, "", "sync", "--db", db, "--allow-private", "--all")
+	done(t, lines, "import", "--db", db, "--replace")
+	done(t, "", "sync", "--db", db, "--allow-private", "--all")
+}
+
+// No feed is imported whose address sync would refuse; a password in it is not shown.
+func TestImportRefusesAddresses(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	for url, want := range map[string]string{
+		"http://ann:secret@example.org/": "line 1: http://example.org/: a user or password in the URL",
+		"http://ann:sec/ret@example.org": "line 1: http://…@example.org is not a URL",
+		"javascript:alert(1)":            "line 1: javascript:alert(1) is not a URL",
+		"ftp://example.org/":             `line 1: ftp://example.org/: unsupported scheme "ftp"`,
+	} {
+		line := `{"type":"feed","feed":"` + url + `","version":1,"state":{"url":"` + url + `","kind":"plain","verdict":"whole","polls":1}}`
+		status, _, stderr := call(t.Context(), line, "import", "--db", db)
+		require.Equal(t, exitFailed, status, stderr)
+		require.Contains(t, stderr, want)
+		require.NotContains(t, stderr, "secret")
+		require.NotContains(t, stderr, "--help")
+		require.Contains(t, done(t, "", "list", "--db", db), "There is no feed")
+	}
 }

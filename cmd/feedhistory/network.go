@@ -194,8 +194,12 @@ func (f *networkFlags) client(stderr io.Writer) *feedhistory.Client {
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		message := "requests go through a proxy"
+		if f.Proxy == "" { // which is not for every address
+			message = "the environment names a proxy"
+		}
 		for _, proxy := range f.proxies {
-			c.Logger.Info("requests go through a proxy", "proxy", withoutUser(proxy.String()))
+			c.Logger.Info(message, "proxy", withoutUser(proxy.String()))
 		}
 	}
 	return c

@@ -128,3 +128,16 @@ func TestProxyGuard(t *testing.T) {
 	require.True(t, f.isProxy(u.Host))
 	require.False(t, f.isProxy("127.0.0.2:1"))
 }
+
+// A proxy that requires a login is blamed for it, whatever is asked of it.
+func TestProxyLogin(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	for _, scheme := range []string{"http", "https"} {
+		status, _, stderr := call(t.Context(), "", "fetch", "--proxy", proxy.URL, scheme+"://feed.invalid/")
+		require.Equal(t, exitFailed, status)
+		require.Contains(t, stderr, "the proxy requires a user and a password", scheme)
+	}
+}
