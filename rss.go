@@ -70,7 +70,8 @@ func (r *reader) rssHead() (known bool) {
 	case "title":
 		r.doc.Title, r.ranks.title = r.headText(r.textConstruct().Plain(), r.s.Offset()), 1
 	case "description":
-		r.doc.Subtitle = r.headText(r.channelText(), r.s.Offset())
+		text := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()}).Plain()
+		r.doc.Subtitle = r.headText(text, r.s.Offset())
 	case "lastBuildDate": // 5005#22
 		r.doc.Updated, r.ranks.updated = r.timeText(), math.MaxInt
 	case "link":
@@ -171,13 +172,6 @@ func (r *reader) permalink() (value string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// channelText reads the channel's description: its characters, or the text of its
-// markup.
-func (r *reader) channelText() string {
-	t := r.textOrMarkup(Text{Type: TextPlain, Base: r.currentBase()})
-	return t.Plain()
 }
 
 // rssItem reads the current item.

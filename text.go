@@ -271,15 +271,10 @@ func (r *reader) textOrMarkup(t Text) Text {
 	if t.Body = r.plainText(); !r.s.Nested() || r.s.Err() != nil {
 		return t
 	}
-	within := r.fragment(r.text[start:r.s.End()])
+	within := newFragment(r.text[start:r.s.End()], r.newScope(), r.doc.Format)
 	t.Type = TextHTML
 	t.Body, t.Base = within.xhtml(false)
 	return t
-}
-
-// fragment returns a reader at the start tag of an element that has just ended.
-func (r *reader) fragment(raw string) *reader {
-	return newFragment(raw, r.newScope(), r.doc.Format)
 }
 
 // decodeBase64 decodes a text, or returns it unchanged if it is not base64.

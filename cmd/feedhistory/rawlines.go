@@ -116,20 +116,22 @@ func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	err := printLine(w, feedLine{lineOf: lineOf{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
 		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
 		record := publish.NewJSONEntry(e)
 		record.Type, record.Feed, record.Raw = "entry", feed, publish.NewJSONRaw(e)
-		err = cmp.Or(err, printLine(w, record))
+		err = firstOf(err, printLine(w, record))
 	}
 	for _, t := range h.Deleted {
 		record := deletionRecord(feed, t)
 		record.Type = "entry"
-		err = cmp.Or(err, printLine(w, record))
+		err = firstOf(err, printLine(w, record))
 	}
 	return err
 }
+
+func firstOf(errs ...error) error { return cmp.Or(errs...) }
 
 // exportRaw writes everything that a mirror knows about feeds, one after the other.
 func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], private map[string]http.Header) error {
@@ -153,20 +155,20 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	state.Gaps, state.Pending = nil, nil
 	err := printLine(w, feedLine{lineOf: lineOf{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
 	for _, p := range f.Pending {
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
 	}
 	for _, g := range f.Gaps {
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
+		err = firstOf(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
 	}
 	for d, e := range store.Documents(ctx, f.URL) {
-		if err = cmp.Or(err, e); err != nil {
+		if err = firstOf(err, e); err != nil {
 			return err
 		}
 		err = printLine(w, documentLine{lineOf: lineOf{"document", f.URL}, Document: newRawDocument(d)})
 	}
 	for _, q := range []mirror.Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
 		for r, e := range store.Entries(ctx, q) {
-			if err = cmp.Or(err, e); err != nil {
+			if err = firstOf(err, e); err != nil {
 				return err
 			}
 			err = exportRawEntry(ctx, w, store, r)

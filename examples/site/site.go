@@ -39,7 +39,7 @@ func Feeds(paths ...string) (client *feedhistory.Client, urls []string, stop fun
 
 // Start serves the site on a free port of the loopback interface, until stop is
 // called, and returns its URL, and a client that may read from this machine. It
-// ends the program if there is no free port.
+// panics if there is no free port.
 func Start() (client *feedhistory.Client, url string, stop func()) {
 	server := httptest.NewServer(http.FileServerFS(files))
 	client = &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}

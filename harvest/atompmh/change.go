@@ -21,10 +21,7 @@ const (
 
 // String returns "record", "deleted" or "other".
 func (k Kind) String() string {
-	if names := [...]string{"record", "deleted", "other"}; int(k) < len(names) {
-		return names[k]
-	}
-	return "unknown"
+	return [...]string{"record", "deleted", "other", "unknown"}[min(k, Other+1)]
 }
 
 // A Change is what a harvest says about one record.

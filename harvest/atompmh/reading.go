@@ -70,7 +70,7 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 			return nil // and neither has anything that it leads to
 		}
 		if err == nil {
-			r.damaged(doc)
+			r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...) // what it lacks outside its entries may only be lost
 		}
 		switch {
 		case err != nil:
@@ -87,12 +87,6 @@ func (r *reading) read(ctx context.Context, http *feedhistory.Client, url string
 		}
 	}
 	return nil
-}
-
-// damaged draws no conclusions from a document that is not well-formed outside
-// its entries, because what it lacks may only be lost.
-func (r *reading) damaged(doc *feedhistory.Document) {
-	r.gaps = append(r.gaps, doc.Missing(feedhistory.Plain)...)
 }
 
 // miss processes what could be read of a damaged document.

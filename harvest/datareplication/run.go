@@ -180,7 +180,10 @@ func (r *run) forward(way []step) error {
 		}
 		page = next
 	}
-	return r.ended(page.URL)
+	if r.since.ContentID != "" && !r.found {
+		return r.missing(page.URL)
+	}
+	return nil
 }
 
 // read reads a page and yields its entities after the cursor. If an older page

@@ -87,15 +87,6 @@ func (r *run) wanted(e *Entity) (bool, error) {
 	return false, nil
 }
 
-// ended returns an error if the cursor's entity was not found in the whole
-// feed.
-func (r *run) ended(page string) error {
-	if r.since.ContentID != "" && !r.found {
-		return r.missing(page)
-	}
-	return nil
-}
-
 // missing returns why the cursor's entity is not there.
 func (r *run) missing(page string) error {
 	if !r.earlier {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/plain"
 )
 
 // A Client keeps up with a collection. Do not change its fields during a sync.
@@ -85,11 +86,8 @@ type Sync struct {
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		*s = Sync{c: s.c, ctx: s.ctx, from: s.from}
-		client := s.c.HTTP
-		if client == nil {
-			client = new(feedhistory.Client)
-			defer client.CloseIdle()
-		}
+		client, done := plain.Or(s.c.HTTP)
+		defer done()
 		r := &run{
 			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),

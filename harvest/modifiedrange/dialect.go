@@ -20,17 +20,7 @@ const (
 
 // String returns "probe", "modified-range", "range" or "gdata".
 func (d Dialect) String() string {
-	switch d {
-	case Probe:
-		return "probe"
-	case ModifiedRange:
-		return "modified-range"
-	case RangeUpdated:
-		return "range"
-	case GData:
-		return "gdata"
-	}
-	return "unknown"
+	return [...]string{"probe", "modified-range", "range", "gdata", "unknown"}[min(d, GData+1)]
 }
 
 // candidates returns the dialects to try, in order.

@@ -20,12 +20,6 @@ func Mend(doc string, lim Limits) *Scanner {
 	return newMended(New(doc, lim), false)
 }
 
-// mendFragment is Mend for an element of a mended document. It and the elements in it may
-// lack their end tags.
-func mendFragment(fragment string, outer []Binding, lim Limits) *Scanner {
-	return newMended(NewFragment(fragment, outer, lim), true)
-}
-
 // Open returns the scanner of New if that reads the document to its end; otherwise Mend's.
 func Open(doc string, lim Limits) *Scanner {
 	s := New(doc, lim)

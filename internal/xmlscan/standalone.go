@@ -31,7 +31,8 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 // MendElement is Standalone, without further attributes, for an element that a scanner returned
 // by [Mend] has read. A scanner that mends nothing reads the result in the same way.
 func MendElement(fragment string, outer []Binding) string {
-	return string(mendFragment(fragment, outer, Unlimited()).standalone("<a/>"))
+	s := newMended(NewFragment(fragment, outer, Unlimited()), true) // elements may lack their end tags
+	return string(s.standalone("<a/>"))
 }
 
 // standalone writes the element that the scanner is about to read, with the attributes of the

@@ -49,10 +49,6 @@ type reach struct {
 	steps int
 }
 
-func (d *dialect) usual() reach {
-	return reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: d.steps}
-}
-
 // prepare chooses the method for the next page.
 func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
 	if f == nil || f.settled {

@@ -69,7 +69,7 @@ func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	if s.migrations == "" {
 		return nil, fmt.Errorf("sqlstore: unknown dialect %q", d)
 	}
-	s.reach = s.usual()
+	s.reach = reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: s.steps}
 	return s, nil
 }
 
