@@ -101,7 +101,7 @@ func (w *verbWorld) runs() []verbRun {
 		{verb: "move", args: []string{db, w.publisher + site.Complete, w.publisher + "/moved.atom"}},
 		{verb: "rm", args: []string{db, w.publisher + "/moved.atom"}},
 		{verb: "erase", args: []string{db, first}},
-		{verb: "import", args: []string{db}, stdin: `{"type":"feed","feed":"urn:f","state":{"URL":"urn:f"}}`},
+		{verb: "import", args: []string{db}, stdin: `{"type":"feed","feed":"https://example.org/f","state":{"URL":"https://example.org/f"}}`},
 		{verb: "completion", args: []string{"bash"}, silent: true},
 		{verb: "man", silent: true},
 		{verb: "help", silent: true},
