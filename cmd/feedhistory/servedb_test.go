@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/web"
 )
 
 // A lockedBuffer can be read while it is written to.
@@ -164,4 +166,35 @@ func TestServeUsage(t *testing.T) {
 		require.Equal(t, test.status, status, "%s: %s", test.args, stderr)
 		require.Contains(t, stderr, test.says)
 	}
+}
+
+// What is erased while the history server runs is on none of its pages and in none of
+// its documents, though it has shown them before.
+func TestServeErased(t *testing.T) {
+	t.Setenv("FEEDHISTORY_ALLOW_PRIVATE", "true")
+	defer http.DefaultClient.CloseIdleConnections()
+	dir, url := serveDirectory(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	data := t.TempDir()
+	db := filepath.Join(data, "feeds.db")
+	done(t, "", "sync", "--db", db, url+"/feed.atom")
+	base, says, end := history(t, "--db", db, "--listen", "127.0.0.1:0")
+	name := "feeds/" + web.ShortName(url+"/feed.atom")
+	shown := func() (on []string) {
+		for _, path := range []string{
+			name, name + "/entry?id=urn:1", name + "/index.atom", name + "/index.rss", name + "/complete.atom", name + "/slice.atom",
+			name + "/slice.rss", name + "/replay.atom?start=2020-01-01&every=1d", name + "/day?date=2003-01-01", "entries", "overview",
+		} {
+			if strings.Contains(strings.ToLower(pageAt(t, base+path)), "xylosecret") {
+				on = append(on, strings.TrimPrefix(path, name))
+			}
+		}
+		return on
+	}
+	require.Subset(t, shown(), []string{"", "/entry?id=urn:1", "/index.atom", "/index.rss", "/complete.atom", "/slice.atom", "/replay.atom?start=2020-01-01&every=1d", "entries"})
+	done(t, "", "erase", "--db", db, "urn:1")
+	require.Empty(t, shown())
+	require.Empty(t, holds(t, data, "xylosecret"))
+	require.Equal(t, exitOK, end(), says)
+	require.Empty(t, holds(t, data, "xylosecret"))
 }
