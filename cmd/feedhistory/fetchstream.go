@@ -29,7 +29,7 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 		return nil
 	}
 	if f.of == "" {
-		f.of = withoutUser(doc.URL)
+		f.of = addressOf(doc)
 	}
 	for _, t := range doc.Deleted {
 		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {

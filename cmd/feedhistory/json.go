@@ -79,7 +79,7 @@ func historyJSON(h *feedhistory.History) jsonHistory {
 		Entries: each(h.Entries, publish.NewJSONEntry), Deleted: each(h.Deleted, tombstoneJSON), Gaps: each(h.Gaps, gapJSON),
 	}
 	if h.Head != nil {
-		j.URL = h.Head.URL
+		j.URL = addressOf(h.Head)
 	}
 	return j
 }

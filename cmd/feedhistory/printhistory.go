@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"iter"
@@ -52,7 +53,13 @@ func feedOf(h *feedhistory.History) string {
 	if h.Head == nil {
 		return ""
 	}
-	return withoutUser(h.Head.URL)
+	return addressOf(h.Head)
+}
+
+// addressOf returns the address of a feed: the one that was requested, or that it has
+// permanently moved to. A temporary redirect may lead elsewhere the next time.
+func addressOf(doc *feedhistory.Document) string {
+	return withoutUser(cmp.Or(doc.Response.Permanent, doc.Response.Requested, doc.URL))
 }
 
 // The columns of a table of entries.

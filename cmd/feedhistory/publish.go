@@ -196,6 +196,9 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
 			"does not claim it; those of fetch --raw and export --raw say it")
 	}
+	if isURL(c.From) && !in.partial && in.head.Coverage != nil {
+		p.Para("  - ", "    ", "the source does not say that it has the whole history, and is another site's, so the published feed does not claim it")
+	}
 	if in.partial && !isURL(c.From) {
 		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
 	}

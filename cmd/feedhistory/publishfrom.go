@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -153,7 +154,12 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 		return nil, failure(from, err)
 	}
 	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
-	return fromHistory(r.History), nil
+	in := fromHistory(r.History)
+	if in.head.Coverage == nil && !in.whole && fetch.HostOf(in.head.URL) != fetch.HostOf(c.Base) {
+		// A site's own feed may have everything without declaring it; another's is what it says.
+		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
+	}
+	return in, nil
 }
 
 // fromHistory puts what is known to be missing into the head.

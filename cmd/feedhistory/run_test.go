@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/stretchr/testify/require"
 )
 
 // What there is when the walk is interrupted is printed; something is missing.
@@ -138,6 +140,30 @@ func TestFailure(t *testing.T) {
 	} {
 		if got := failure("https://x/", test.err).Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// Entries belong to the address that was asked for, or that the feed has permanently
+// moved to, not to where a temporary redirect led this time.
+func TestFetchRedirected(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/temporary":
+			http.Redirect(w, r, "/today?signature=abc", http.StatusFound)
+		case "/permanent":
+			http.Redirect(w, r, "/temporary", http.StatusMovedPermanently)
+		default:
+			_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><entry><id>urn:1</id></entry></feed>`)
+		}
+	}))
+	defer server.Close()
+	for path, want := range map[string]string{"/temporary": "/temporary", "/permanent": "/temporary", "/today": "/today"} {
+		for _, args := range [][]string{nil, {"--raw"}, {"--limit=5"}, {"--format=json"}, {"--format=csv"}} {
+			status, stdout, stderr := call(t.Context(), "", append([]string{"fetch", "--allow-private", server.URL + path}, args...)...)
+			require.Equal(t, exitOK, status, stderr)
+			require.Regexp(t, server.URL+want+`["\n,]`, stdout, args)
+			require.NotRegexp(t, `"(feed|url)":"[^"]*signature`, stdout, args) // with --raw, references resolve against it
 		}
 	}
 }
