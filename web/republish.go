@@ -84,31 +84,12 @@ func (p *republisher) share() (release func() error, err error) {
 	}, nil
 }
 
-// remove removes what is published of a feed.
+// remove removes what is published of a feed under a name.
 func (p *republisher) remove(feed, name string) error {
 	defer p.lock(name)()
 	defer p.names.drop(feed)
 	for _, out := range p.out.parts() {
-		if err := removeAll(out, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func removeAll(out publish.Output, dir string) error {
-	var files []string
-	err := fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, file)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, file := range files {
-		if err := out.Remove(file); err != nil {
+		if _, err := removeAll(out, name); err != nil {
 			return err
 		}
 	}

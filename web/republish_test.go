@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -295,4 +296,58 @@ func TestRepublishedThoughNobodyWaits(t *testing.T) {
 	_, _, _ = answer(t, s, httptestRequest(ctx, http.MethodGet, page+"/index.atom", nil))
 	require.Error(t, ctx.Err())
 	require.True(t, s.published.isPublished(ShortName(w.feedURL("/tides.atom")), feedhistory.Atom))
+}
+
+// What is forgotten is gone from the Output, at every Base and under both names, and is
+// published again when somebody requests it. Other feeds stay.
+func TestForget(t *testing.T) {
+	out := publish.Dir{Path: t.TempDir()}
+	w := newWorld(t, func(s *Server) { s.Output = out })
+	w.write(2003, 2008)
+	blog, tides := w.feedURL("/blog/feed.atom"), w.feedURL("/tides.atom")
+	for _, path := range []string{w.add("/blog/feed.atom"), w.add("/tides.atom")} {
+		for _, s := range []*Server{w.Server, {Store: w.Store, Base: "https://elsewhere.example/", Output: out}} {
+			for _, format := range []string{"atom", "rss"} {
+				status, _, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, path+"/index."+format, nil))
+				require.Equal(t, http.StatusOK, status)
+			}
+		}
+	}
+	require.NoError(t, out.Put("00000000/"+oldName(blog)+"/index.atom", []byte("old")))
+	of := func(feed string) (n int) {
+		for _, name := range filesOf(t, out) {
+			if strings.Contains(name, "/"+oldName(feed)) {
+				n++
+			}
+		}
+		return n
+	}
+	before := of(blog)
+	require.Greater(t, before, 8)
+	require.NotZero(t, of(tides))
+
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	_, err = Forget(out, blog)
+	require.ErrorIs(t, err, publish.ErrLocked)
+	require.NoError(t, unlock())
+	require.Equal(t, before, of(blog))
+
+	for _, want := range [][]string{{blog}, nil} {
+		forgotten, err := Forget(out, blog, "https://example.org/unknown")
+		require.NoError(t, err)
+		require.Equal(t, want, forgotten)
+		require.Zero(t, of(blog))
+		require.NotZero(t, of(tides))
+	}
+	status, index, _ := w.get("/feeds/" + ShortName(blog) + "/index.atom")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, index, "prev-archive")
+	require.NotZero(t, of(blog))
+	forgotten, err := Forget(&publish.Memory{}, blog)
+	require.NoError(t, err)
+	require.Empty(t, forgotten)
+	forgotten, err = Forget(publish.Dir{Path: filepath.Join(t.TempDir(), "none")}, blog)
+	require.NoError(t, err)
+	require.Empty(t, forgotten)
 }

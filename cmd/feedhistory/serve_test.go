@@ -18,8 +18,8 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", freeAddress())
 }
 
-// freeAddress returns an address that nobody listens on. Its port is below those that
-// systems give to whoever asks for any: another test cannot be given it meanwhile.
+// freeAddress returns an address that nobody listens on. Its port is below the
+// range from which systems assign ports, so no other test is assigned it meanwhile.
 func freeAddress() string {
 	for range 1000 {
 		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10_000+rand.IntN(20_000)))

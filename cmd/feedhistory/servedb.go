@@ -84,7 +84,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 // showPrivate makes a server poll, show and publish private feeds, to those who have
 // the token.
 func (c *serveCommand) showPrivate(server *web.Server, store *openStore) error {
-	dir := c.publishedDir() + ".private"
+	dir := privateDir(c.publishedDir())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -120,6 +120,9 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	}
 	return nil
 }
+
+// privateDir is the directory of what is republished of private feeds.
+func privateDir(published string) string { return published + ".private" }
 
 // publishedDir is the directory of what is republished.
 func (c *serveCommand) publishedDir() string {

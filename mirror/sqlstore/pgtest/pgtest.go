@@ -210,8 +210,8 @@ func (s *Server) answers(data string) error {
 	return err
 }
 
-// freePort returns a port that nobody listens on. It is below those that systems give
-// to whoever asks for any: nobody is given it while the server does not run.
+// freePort returns a port that nobody listens on. It is below the range from which
+// systems assign ports, so nobody is assigned it while the server does not run.
 func freePort() (port int, err error) {
 	for range 1000 {
 		port = 10_000 + rand.IntN(20_000)
