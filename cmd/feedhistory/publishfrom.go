@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -155,11 +160,29 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	}
 	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
 	in := fromHistory(r.History)
-	if in.head.Coverage == nil && !in.whole && fetch.HostOf(in.head.URL) != fetch.HostOf(c.Base) {
+	if in.head.Coverage == nil && !in.whole && siteName(in.head.URL) != siteName(c.Base) {
 		// A site's own feed may have everything without declaring it; another's is what it says.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	return in, nil
+}
+
+// siteName returns what addresses of one site have in common: the name that its owner has
+// registered or, where there is none, the host.
+func siteName(address string) string {
+	host := fetch.HostOf(address)
+	u, err := iri.ParseLeniently(address)
+	if err != nil {
+		return host
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return host
+	}
+	site, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+	if err != nil {
+		return host
+	}
+	return site
 }
 
 // fromHistory puts what is known to be missing into the head.
