@@ -81,7 +81,7 @@ func (r *stdinReader) begin() {
 type stdoutWriter struct {
 	io.Writer
 	written atomic.Bool
-	failed  atomic.Value // the error, where writing failed
+	failed  atomic.Pointer[error] // of the last write that failed; nil: none did
 }
 
 // Write implements io.Writer.
@@ -91,7 +91,7 @@ func (w *stdoutWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.Writer.Write(p)
 	if err != nil {
-		w.failed.Store(err)
+		w.failed.Store(&err)
 	}
 	return n, err
 }

@@ -132,10 +132,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)
 	call, err := parser.Parse(asFlags(args))
-	failed, _ := out.failed.Load().(error)
+	failed := out.failed.Load()
 	switch {
 	case failed != nil: // to print the help, or the version
-		return w.status(failed, call)
+		return w.status(*failed, call)
 	case ended >= 0:
 		return ended
 	case err != nil:

@@ -54,7 +54,7 @@ func (c *publishCommand) load(w *world) (*input, error) {
 
 // loadLines reads lines of JSON, and what they say about the feeds that they come from.
 func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
-	loaded, about := &input{whole: true}, &told{}
+	loaded, about := &input{whole: true}, &provenance{}
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
 		if err == nil && !r.Deleted.Deleted {
 			err = loaded.add(r)

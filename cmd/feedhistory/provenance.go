@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A provenance is what lines of JSON say about the feeds that their entries come from:
+// with --raw, fetch and export print lines with the verdict and the gaps.
+type provenance struct {
+	feeds map[string]*mirror.Feed // by URL; nil: no line has its verdict
+	rest  []byte                  // the beginning of a line
+}
+
+var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
+
+// Write implements io.Writer: it looks for lines about feeds in what another reader
+// reads.
+func (p *provenance) Write(text []byte) (int, error) {
+	n := len(text)
+	for {
+		line, rest, ok := bytes.Cut(text, []byte("\n"))
+		p.rest = append(p.rest, line...)
+		if !ok {
+			return n, nil
+		}
+		p.line()
+		text = rest
+	}
+}
+
+// line reads the line that is complete.
+func (p *provenance) line() {
+	defer func() { p.rest = p.rest[:0] }()
+	if !aboutFeed.Match(p.rest) {
+		return
+	}
+	var l struct {
+		lineOf
+		State *struct {
+			mirror.Feed
+			Verdict *feedhistory.Verdict `json:"verdict"` // nil: the line does not say it
+		} `json:"state"`
+		Gap     *mirror.Gap     `json:"gap"`
+		Pending *mirror.Pending `json:"pending"`
+	}
+	if json.Unmarshal(p.rest, &l) != nil || l.Feed == "" {
+		return // nothing else reads the line either
+	}
+	switch f := p.feed(l.Feed); {
+	case l.Type == "feed" && l.State != nil && l.State.Verdict != nil:
+		state := l.State.Feed
+		state.URL, state.Verdict = l.Feed, *l.State.Verdict
+		p.feeds[l.Feed] = &state
+	case l.Type != "gap" || f == nil:
+	case l.Gap != nil:
+		f.Gaps = append(f.Gaps, *l.Gap)
+	case l.Pending != nil:
+		f.Pending = append(f.Pending, *l.Pending)
+	}
+}
+
+// feed returns a feed that lines are about; nil if none of them has its verdict.
+func (p *provenance) feed(url string) *mirror.Feed {
+	f, ok := p.feeds[url]
+	if !ok {
+		if p.feeds == nil {
+			p.feeds = map[string]*mirror.Feed{}
+		}
+		p.feeds[url] = nil
+	}
+	return f
+}
+
+// mostGaps is how many gaps readers take from a feed's Coverage.
+const mostGaps = 100
+
+// others returns the URLs of the feeds other than the own one, sorted.
+func (p *provenance) others(own string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.feeds)), func(url string) bool { return url == own })
+}
+
+// coverage is what a feed made of the lines has to say about the feeds that they come
+// from; nil if it has everything, or if there is no other feed than the own one.
+// Of a feed whose verdict is unknown, it says no more than that there are entries.
+func (p *provenance) coverage(own string) *feedhistory.Coverage {
+	whole := true
+	c := &feedhistory.Coverage{}
+	others := p.others(own)
+	for _, url := range others {
+		verdict := feedhistory.Window
+		if f := p.feeds[url]; f != nil {
+			verdict = f.Verdict
+			c.Gaps = append(c.Gaps, f.Missing()...)
+		}
+		c.Verdict = max(c.Verdict, verdict)
+		whole = whole && verdict == feedhistory.Whole
+	}
+	if whole {
+		return nil
+	}
+	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
+	if len(others) == 1 {
+		if c.Of = others[0]; p.feeds[c.Of] != nil {
+			c.Kind = p.feeds[c.Of].Kind
+		}
+	}
+	return c
+}
+
+// isUnknown reports whether there is no verdict on a feed that the lines come from.
+func (p *provenance) isUnknown(own string) bool {
+	return slices.ContainsFunc(p.others(own), func(url string) bool { return p.feeds[url] == nil })
+}
