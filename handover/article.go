@@ -41,7 +41,9 @@ func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	// decoded
 	item, _ := e.Decode()
 	a.html = cmp.Or(htmlOf(e.Content(), item.Content), htmlOf(e.Summary(), item.Description))
-	a.title = cmp.Or(a.title, beginning(a.html))
+	if a.title == "" {
+		a.title = beginning(a.html)
+	}
 	var names []string
 	for _, p := range item.Authors {
 		if name := clean(cmp.Or(p.Name, p.Email)); name != "" {
