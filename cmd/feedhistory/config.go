@@ -106,9 +106,30 @@ func (c *config) check(key string, flags []*kong.Flag) error {
 	return nil
 }
 
+// exclusive are flags of verbs that exclude each other. If one is on the command line,
+// settings of the others do not count.
+var exclusive = map[string][][]string{
+	"check":    {{"digests", "save"}, {"digests", "against"}},
+	"entries":  {{"json", "enclosures"}},
+	"fetch":    {{"json", "format"}},
+	"handover": {{"user", "token-env", "token-file"}},
+	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
+	"publish":  {{"size", "by"}},
+	"sync":     {{"all", "every"}},
+}
+
+// yields reports whether a setting yields to another flag on the command line.
+func yields(call *kong.Context, verb string, flag *kong.Flag) bool {
+	return slices.ContainsFunc(exclusive[verb], func(group []string) bool {
+		return slices.Contains(group, flag.Name) && slices.ContainsFunc(call.Path, func(p *kong.Path) bool {
+			return p.Flag != nil && slices.Contains(group, p.Flag.Name)
+		})
+	})
+}
+
 // Resolve implements kong.Resolver.
-func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
-	if slices.Contains(notSettings, flag.Name) {
+func (c *config) Resolve(call *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if slices.Contains(notSettings, flag.Name) || yields(call, parent.Node().Name, flag) {
 		return nil, nil
 	}
 	name := "FEEDHISTORY_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))

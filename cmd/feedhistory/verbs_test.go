@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -280,5 +281,16 @@ func TestQuietGaps(t *testing.T) {
 		_, stderr := w.run(test.run, "--quiet")
 		require.Contains(t, strings.Join(strings.Fields(stderr), " "), test.says, "%q", test.run.words())
 		require.NotContains(t, stderr, "verdict: ")
+	}
+}
+
+// Flags that exclude each other are flags of their verbs.
+func TestExclusive(t *testing.T) {
+	verbs := leaves(t)
+	for verb, groups := range exclusive {
+		require.NotNil(t, verbs[verb], verb)
+		for _, name := range slices.Concat(groups...) {
+			require.NotNil(t, hasFlag(verbs[verb], name), "%s --%s", verb, name)
+		}
 	}
 }
