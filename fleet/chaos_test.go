@@ -170,8 +170,12 @@ func (w *world) goOn(seed uint64) (end func()) {
 func (w *world) await(t *testing.T, db *fleet.Database) {
 	end := time.Now().Add(3 * patience)
 	for url, m := range w.models {
-		for fmt.Sprint(m.Published()) != fmt.Sprint(held(t, db.Store, url)) {
-			require.True(t, time.Now().Before(end), "%s: %+v", url, status(t, db))
+		for {
+			entries, err := tryHeld(t, db.Store, url)
+			if err == nil && fmt.Sprint(m.Published()) == fmt.Sprint(entries) {
+				break
+			}
+			require.True(t, time.Now().Before(end), "%s: %v", url, err)
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
