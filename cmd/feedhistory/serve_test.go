@@ -1,12 +1,11 @@
 package main
 
 import (
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/freeport"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -18,16 +17,13 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", freeAddress())
 }
 
-// freeAddress returns an address that nobody listens on. Its port is below the
-// range from which systems assign ports, so no other test is assigned it meanwhile.
+// freeAddress returns an address that nobody listens on.
 func freeAddress() string {
-	for range 1000 {
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10_000+rand.IntN(20_000)))
-		if err == nil && l.Close() == nil {
-			return l.Addr().String()
-		}
+	port, err := freeport.Port()
+	if err != nil {
+		panic(err)
 	}
-	panic("no port is free")
+	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 // reach ADDRESS waits until a server answers there.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/freeport"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -151,7 +150,7 @@ if [ -e ended ]; then rm -rf "$PWD"; else kill $watch; fi`
 
 // serve starts the server's program and waits until it answers.
 func (s *Server) serve(postgres, data string, user user) (err error) {
-	if s.port, err = freePort(); err != nil {
+	if s.port, err = freeport.Port(); err != nil {
 		return err
 	}
 	log, err := os.Create(filepath.Join(s.directory, "log"))
@@ -208,19 +207,6 @@ func (s *Server) answers(data string) error {
 		err = fmt.Errorf("the server at port %d has its data in %s", s.port, directory)
 	}
 	return err
-}
-
-// freePort returns a port that nobody listens on. It is below the range from which
-// systems assign ports, so nobody is assigned it while the server does not run.
-func freePort() (port int, err error) {
-	for range 1000 {
-		port = 10_000 + rand.IntN(20_000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, err
 }
 
 // Stop stops the server and removes its data.

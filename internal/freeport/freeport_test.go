@@ -1,0 +1,18 @@
+package freeport
+
+import (
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPort(t *testing.T) {
+	port, err := Port()
+	require.NoError(t, err)
+	require.Less(t, port, 32_768, "systems assign ports from here on")
+	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
