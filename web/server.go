@@ -93,7 +93,10 @@ func (s *Server) setUp() {
 	s.origin = http.NewCrossOriginProtection()
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store}
-	s.all = &directory{store: s.Store}
+	s.all = s.feeds
+	if !s.Private {
+		s.all = &directory{store: s.Store}
+	}
 	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
 	s.published = newRepublisher(s)
 	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines

@@ -27,7 +27,7 @@ func detail(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
-	if e, ok := errors.AsType[*net.OpError](err); ok && isOfProxy(err) {
+	if e := proxyError(err); e != nil {
 		return "the proxy cannot be reached: " + feedhistory.Describe(e.Err)
 	}
 	return feedhistory.Describe(err)
@@ -135,17 +135,20 @@ func remedy(err error) string {
 	return networkRemedy(err)
 }
 
-// isOfProxy reports whether a proxy could not be reached.
-func isOfProxy(err error) bool {
+// proxyError returns why a proxy could not be reached; nil if that is not the error.
+func proxyError(err error) *net.OpError {
 	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "proxyconnect"
+	if !ok || e.Op != "proxyconnect" {
+		return nil
+	}
+	return e
 }
 
 const proxyLogin = "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
 
 func networkRemedy(err error) string {
 	switch {
-	case isOfProxy(err):
+	case proxyError(err) != nil:
 		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
 	case err != nil && strings.HasSuffix(err.Error(), http.StatusText(http.StatusProxyAuthRequired)): // to CONNECT
 		return proxyLogin

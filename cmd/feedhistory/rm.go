@@ -2,10 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-
-	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // The verb rm.
@@ -30,25 +27,30 @@ func (c *rmCommand) Run(w *world) error {
 	defer store.Close()
 	p := newPage(w.Asides())
 	missing := false
+	var names []string
+	var failed error
 	for _, url := range c.URLs {
 		name := feedName(url)
 		f, err := store.Feed(w.ctx, name)
 		if err == nil {
 			err = store.Remove(w.ctx, name)
 		}
-		if err == nil || errors.Is(err, mirror.ErrNotFound) { // what an earlier rm may have left
-			_, left := c.removeRepublished(c.database, name)
-			err = cmp.Or(left, err)
+		err = c.unknown(url, err)
+		if err != nil && !isUnknown(err) {
+			failed = err
+			break
 		}
-		if err = c.unknown(url, err); isUnknown(err) {
+		names = append(names, name) // one that is unknown, too: an earlier rm may have left something
+		if err != nil {
 			w.Say(err.Error())
 			missing = true
 			continue
 		}
-		if err != nil {
-			return err
-		}
 		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", withoutUser(name), count(int(f.Entries+f.Deleted), "entry", "entries")))
+	}
+	_, left := c.removeRepublished(c.database, names...)
+	if err := cmp.Or(failed, left); err != nil {
+		return err
 	}
 	if missing {
 		return statusError(exitFailed)

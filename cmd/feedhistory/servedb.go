@@ -105,12 +105,15 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 		server.Token = rand.Text()
 		w.Say("others can reach this server and read; the token for changes is " + server.Token)
 	}
+	if c.Private {
+		return nil
+	}
 	hidden := 0
 	for f, err := range server.Store.Feeds(w.ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return c.failure(err)
 		}
-		if f.Private && !c.Private {
+		if f.Private {
 			hidden++
 		}
 	}
