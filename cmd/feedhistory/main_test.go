@@ -238,3 +238,6 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Fatalf("%s never says %s", args[1], args[0])
 }
+
+// said is text without its line breaks.
+func said(text string) string { return strings.Join(strings.Fields(text), " ") }

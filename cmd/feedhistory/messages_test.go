@@ -35,9 +35,6 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// said is text without its line breaks.
-func said(text string) string { return strings.Join(strings.Fields(text), " ") }
-
 // certificate makes one that signs itself.
 func certificate(t *testing.T, edit func(*x509.Certificate)) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
