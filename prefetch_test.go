@@ -54,7 +54,17 @@ func TestAheadIsAsInSequence(t *testing.T) {
 		}
 	})
 	t.Logf("%v", seen)
-	require.Greater(t, seen["most at a time"], 1, "nothing was ever requested ahead")
+}
+
+// A long chain is requested ahead, unless a host gets one request at a time.
+func TestAhead(t *testing.T) {
+	for perHost, most := range map[int]int{1: 1, 2: 2, 0: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			_, l := linear(10).all(perHost, 1)
+			require.Equal(t, most, l.Most, "PerHost %d", perHost)
+			require.Len(t, l.Requests(), 10)
+		})
+	}
 }
 
 // Leaving at any point gives the beginning of the whole walk, and leaves nothing behind: a bubble
