@@ -228,6 +228,16 @@ func (k *keyring) replace(page, feed string) error {
 	return k.set(changes)
 }
 
+// pass gives the credentials of a feed also to the one that it has become, if that has
+// the same origin and none of its own. It reports whether it did.
+func (k *keyring) pass(from, to string) (bool, error) {
+	feeds, err := k.private()
+	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !iri.AreSameOrigin(from, to) {
+		return false, err
+	}
+	return true, k.set(map[string]http.Header{to: feeds[from]})
+}
+
 // move gives the credentials of a feed to its new address, if that has the same
 // origin. What is mirrored stays private in any case.
 func (k *keyring) move(from, to string) error {
