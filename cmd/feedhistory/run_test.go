@@ -134,8 +134,8 @@ func TestFailure(t *testing.T) {
 			"https://x/: it decompresses to more than 200 times its size"},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},
 			"https://x/: limit: the document is larger than 5 bytes; " + tooLargeRemedy},
-		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("an id of more than 4096 bytes")},
-			"https://x/: limit: an id of more than 4096 bytes"},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("its id has more than 4096 bytes")},
+			"https://x/: limit: its id has more than 4096 bytes"},
 		{errors.New("odd"), "https://x/: odd"},
 	} {
 		if got := failure("https://x/", test.err).Error(); got != test.want {
