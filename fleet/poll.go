@@ -125,8 +125,8 @@ func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.
 	return m.Update(ctx, url)
 }
 
-// afterConflict is the time until a feed is due again that something else was
-// at work on.
+// afterConflict is the time until a feed is due again after something else was
+// at work on it.
 const afterConflict = time.Minute
 
 // poll polls a feed.

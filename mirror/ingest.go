@@ -52,9 +52,10 @@ type Source struct {
 // the last one is committed, a gap says that there may be more, so the verdict
 // is Partial if anything cuts the source short.
 //
-// A *Gap among the errors is noted. Any other error ends Merge and is returned;
-// the feed's Mark is then the one of the last document. After a Merge without
-// gaps, windows that polls have missed no longer count as gaps.
+// Merge records each *Gap among the errors, and continues. Any other error ends
+// Merge, which returns it; the feed's Mark is then the one of the last document.
+// After a Merge without gaps, windows that polls have missed no longer count as
+// gaps.
 //
 // Merge does not affect the feed's own polls, nor what they know.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {

@@ -129,7 +129,7 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
-		return errors.New("atompmh: an Output and a Pool are needed")
+		return errors.New("atompmh: Output and Pool must be set")
 	}
 	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
 		return fmt.Errorf("atompmh: the base is not an absolute URL: %q", p.Base)
