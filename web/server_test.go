@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
