@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
@@ -414,15 +414,22 @@ func TestSanitise(t *testing.T) {
 // time.
 func TestDue(t *testing.T) {
 	w := newWorld(t, nil)
-	w.page("/", http.StatusOK)
+	store := &mirror.Memory{}
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
 		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
-		require.NoError(t, w.Store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
 	}
-	waiting, err := w.polls.AddAll(t.Context(), nil)
+	later := &world{t: t, Server: &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.Mirror.Client}, Logger: w.Logger}}
+	later.once.Do(later.setUp)
+	waiting, err := later.polls.AddAll(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, 2, waiting)
-	first := w.settle(w.feedURL("/news.rss"), 0)
-	second := w.settle(w.feedURL("/tides.atom"), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- later.Run(ctx) }()
+	first := later.settle(w.feedURL("/news.rss"), 0)
+	second := later.settle(w.feedURL("/tides.atom"), 0)
+	cancel()
+	require.NoError(t, <-ended)
 	require.NotEqual(t, first.Polled, second.Polled)
 }

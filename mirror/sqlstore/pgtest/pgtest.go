@@ -82,9 +82,11 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 3 { // another program may take the port first
+	// Another program may take the port first, and the server's user may be unable to
+	// enter TMPDIR.
+	for _, parent := range []string{"", "/tmp", "/var/tmp"} {
 		s := &Server{}
-		if s.directory, err = os.MkdirTemp("", "pgtest"); err != nil {
+		if s.directory, err = os.MkdirTemp(parent, "pgtest"); err != nil {
 			return nil, err
 		}
 		if err = s.start(initdb, postgres); err == nil {
