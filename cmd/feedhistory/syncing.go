@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/mirror"
 )
