@@ -105,6 +105,11 @@ type Feed struct {
 	Counted int64     `json:"counted,omitempty"`
 }
 
+// NewFeed returns the state of a feed that was never polled. To subscribe to it,
+// commit that state: the feed is then due. If the Store has the feed already, the
+// error of Commit matches ErrConflict.
+func NewFeed(url string) *Feed { return &Feed{URL: url, Verdict: feedhistory.Partial} }
+
 // Document returns the head section of the feed's subscription document,
 // without entries. The error matches ErrNotFound if none was ever read.
 func (f *Feed) Document() (*feedhistory.Document, error) {

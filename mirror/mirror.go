@@ -127,7 +127,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
-		feed, err = &Feed{URL: url, Verdict: feedhistory.Partial}, nil
+		feed, err = NewFeed(url), nil
 	}
 	if err != nil {
 		return nil, err

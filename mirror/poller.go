@@ -10,7 +10,8 @@ import (
 // A Poller polls the feeds of a Mirror: those that are added to its queue, and
 // those of the Store as they fall due. It polls the feeds of one host one at a
 // time. A host that asks to be left alone is left alone, for all its feeds. A
-// feed that another mirror is at work on waits. Only Mirror must be set.
+// feed that another mirror is at work on waits. It polls only feeds that the Store
+// has; see NewFeed. Only Mirror must be set.
 //
 // Do not copy or change a Poller after its first use. Many goroutines may use its
 // methods at the same time, but only one may be in Run or Drain.

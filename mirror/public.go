@@ -96,15 +96,18 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 		version  int64
 		isPublic bool
 	}
-	known := map[string]seen{}
-	return visible(s.Store.Entries(ctx, q), limit, func(r *Record) bool {
-		f, ok := known[r.Feed]
-		if !ok || f.isPublic && r.Change > f.version { // it was committed since
-			f.version, f.isPublic = s.version(ctx, r.Feed)
-			known[r.Feed] = f
-		}
-		return f.isPublic
-	})
+	entries := s.Store.Entries(ctx, q)
+	return func(yield func(*Record, error) bool) {
+		known := map[string]seen{} // of one range: a feed may become private before the next
+		visible(entries, limit, func(r *Record) bool {
+			f, ok := known[r.Feed]
+			if !ok || f.isPublic && r.Change > f.version { // it was committed since
+				f.version, f.isPublic = s.version(ctx, r.Feed)
+				known[r.Feed] = f
+			}
+			return f.isPublic
+		})(yield)
+	}
 }
 
 // Months implements Calendar.
