@@ -49,6 +49,8 @@ func (c *entriesCommand) Validate() error {
 		return errors.New("--since must be before --until")
 	case c.JSON && c.Enclosures:
 		return errors.New("--json and --enclosures exclude each other")
+	case c.Long && (c.JSON || c.Enclosures):
+		return errors.New("--long is for text: it excludes --json and --enclosures")
 	}
 	return nil
 }

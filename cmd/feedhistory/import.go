@@ -116,7 +116,7 @@ func (e *lineError) Unwrap() error { return e.Err }
 
 // file imports the lines of a file. A feed's lines end with the file.
 func (in *importing) file(w *world, name string) error {
-	f, err := w.open(name)
+	f, err := w.openFile(name)
 	if err != nil {
 		return failure(name, err)
 	}
