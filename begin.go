@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -44,6 +45,10 @@ type place struct {
 	feed   Kind   // the kind of the document's chain; Plain if it is in none
 	begins string // the target of its link to the beginning, if that does not lead elsewhere
 	again  bool   // the next walk that starts here must look for the beginning again
+
+	// unread says whether the walk may yield more. Its documents share it, so that a
+	// Merger knows whether it has all of them.
+	unread *atomic.Bool
 }
 
 // mostSteps is the maximum number of documents to read to find where a feed begins.

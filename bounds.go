@@ -219,7 +219,7 @@ func (w *walk) forbids(url string) *Gap {
 	case w.seen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("its origin is not the feed's")}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
 	case w.affordable():
 		return nil
 	case w.barren():
@@ -241,6 +241,5 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
-		Err: errors.New("it redirects to an origin that is not the feed's")}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
 }

@@ -135,8 +135,10 @@ func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 // polite together: the slowest of their Paces applies, and at each host the
 // Policy.PerHost of the Client that made the first request there.
 func (c *Client) Clone() *Client {
+	policy := c.Policy
+	policy.Credentials = slices.Clip(policy.Credentials) // so that appending to a clone's does not write into another's
 	return &Client{
-		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: c.Policy,
+		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
 		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
 	}
 }

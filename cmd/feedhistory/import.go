@@ -118,7 +118,7 @@ func (e *lineError) Unwrap() error { return e.Err }
 func (in *importing) file(w *world, name string) error {
 	f, err := w.open(name)
 	if err != nil {
-		return err
+		return failure(name, err)
 	}
 	defer f.Close()
 	lines, n := bufio.NewScanner(f), 0

@@ -42,7 +42,7 @@ func (c *publishCommand) load(w *world) (*input, error) {
 	}
 	in, err := w.open(c.From)
 	if err != nil {
-		return nil, err
+		return nil, failure(c.From, err)
 	}
 	defer in.Close()
 	text := bufio.NewReaderSize(in, 64<<10)

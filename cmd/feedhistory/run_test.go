@@ -5,15 +5,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
@@ -137,6 +141,11 @@ func TestFailure(t *testing.T) {
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("its id has more than 4096 bytes")},
 			"https://x/: limit: its id has more than 4096 bytes"},
 		{errors.New("odd"), "https://x/: odd"},
+		{&fs.PathError{Op: "read", Path: "https://x/", Err: syscall.EIO}, "https://x/: input/output error"},
+		{&modifiedrange.StampError{URL: "https://x/", ID: "1", Clause: "c"},
+			"https://x/: 1 does not say when it was last modified, or not as the others do (c)"},
+		{&datareplication.CutShortError{URL: "https://x/", Whole: 2, Err: &feedhistory.TruncatedError{URL: "https://x/", Err: io.ErrUnexpectedEOF}, Clause: "c"},
+			"https://x/: the page is cut short after 2 entities: the body was cut short: unexpected EOF (c)"},
 	} {
 		if got := failure("https://x/", test.err).Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

@@ -144,10 +144,12 @@ func (w *world) open(arg string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New(withoutUser(arg) + ": there is no such file (a URL begins with https:// or http://)")
+		return nil, &fs.PathError{Op: "open", Path: arg, Err: errNoFile}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
+
+var errNoFile = errors.New("there is no such file (a URL begins with https:// or http://)")

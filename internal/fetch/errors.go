@@ -28,6 +28,7 @@ const (
 	RuleLoop      = "loop"      // a redirect to a URL that was requested before it
 	RuleRedirects = "redirects" // more redirects than MaxRedirects
 	RuleAddress   = "address"   // a loopback, private or special-purpose address
+	RuleOrigin    = "origin"    // another origin than the feed's; callers check this
 )
 
 // A RefusedError reports a request that was not made, because a rule of this package
@@ -69,6 +70,7 @@ var refusals = map[string]string{
 	RuleLoop:      "it redirects in a circle",
 	RuleRedirects: "it redirects too often",
 	RuleAddress:   "a loopback, private or special-purpose address",
+	RuleOrigin:    "its origin is not the feed's",
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
