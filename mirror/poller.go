@@ -32,8 +32,9 @@ type Poller struct {
 	// Polled, if not nil, is called after each poll, one call at a time.
 	Polled func(Polled)
 
-	// Trouble, if not nil, is called with each error of the Store during Run.
-	// Run then starts no poll for a minute, and goes on.
+	// Trouble, if not nil, is called with the errors of the Store that no poll
+	// has caused, if Run cannot read or index it. If it cannot be read, Run
+	// starts no poll for a minute.
 	Trouble func(error)
 
 	once    sync.Once
@@ -118,7 +119,7 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	return p.queue.waiting, nil
 }
 
-// Hurry polls a feed at once: ahead of all that wait, and without a pause.
+// Hurry polls a feed next: ahead of all that wait, and without a pause.
 func (p *Poller) Hurry(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()
