@@ -16,7 +16,7 @@ import (
 // feedhistory.Client.Walk yields them. It keeps only a few numbers for each
 // entry of a checked document. The zero value is ready to use, for one walk.
 type Chain struct {
-	Profile Profile
+	Profile Profile  // Profile is the set of rules; zero means RFC5005.
 	Digests *Digests // Digests are those of an earlier run, which this run updates; nil means none.
 
 	first, newer *neighbour

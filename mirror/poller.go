@@ -15,7 +15,7 @@ import (
 // Do not copy or change a Poller after its first use. Many goroutines may use its
 // methods at the same time, but only one may be in Run or Drain.
 type Poller struct {
-	Mirror *Mirror
+	Mirror *Mirror // Mirror polls the feeds.
 
 	// Parallel is the maximum number of feeds to poll at the same time, each on
 	// a different host. Zero means 8.

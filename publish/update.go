@@ -37,13 +37,13 @@ type Update struct {
 
 // Updated is the result of an Update.
 type Updated struct {
-	New       int
-	Changed   int
+	New       int // entries that were published for the first time
+	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
 	Renamed   int // how many of the new ones have the address of a published entry that is no longer in the source: they have a new id
-	Unchanged int
-	Deleted   int
-	Missing   int // published, but not in the source, and kept
+	Unchanged int // entries that are published as they are in the source
+	Deleted   int // deletions that were published
+	Missing   int // entries that are published, but not in the source, and kept
 	Archives  int // archives that were closed
 
 	// Restored are the names of archives that were missing and have been
