@@ -151,9 +151,9 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs that show the URL separately. Of an error with a method Detail() string, as
-// the errors of the protocols have, it returns that. For any other error it returns its
-// text, and "" for nil.
+// programs that show the URL separately. If an error has a method Detail() string, as
+// those of the harvest packages have, Describe returns its result. For any other error
+// it returns the error's text, and for nil "".
 func Describe(err error) string {
 	if err == nil {
 		return ""

@@ -56,7 +56,7 @@ type Feed struct {
 
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 
-	Polls    int64     `json:"polls"`              // the number of polls that have begun
+	Polls    int64     `json:"polls"`              // the number of polls that have begun, a Merge included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted

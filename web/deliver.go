@@ -71,8 +71,8 @@ func has(r *http.Request, tag string) bool {
 	return false
 }
 
-// acceptsGzip reports whether the client accepts gzip, and does not prefer an
-// uncompressed answer (RFC 9110 §12.5.3).
+// acceptsGzip reports whether the client accepts gzip, with whatever weight above
+// zero (RFC 9110 §12.5.3).
 func acceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")

@@ -133,7 +133,7 @@ func TestFailure(t *testing.T) {
 		{&feedhistory.TimeoutError{URL: "https://x/", Step: "headers", Max: time.Second},
 			"https://x/: headers took longer than 1s; try again later"},
 		{&feedhistory.StatusError{URL: "https://x/", Status: 503, RetryAfter: time.Hour, At: time.Unix(0, 0)},
-			"https://x/: 503 Service Unavailable, to be asked again after 1970-01-01T00:00:00Z; try again later"},
+			"https://x/: 503 Service Unavailable; the host asks to be left alone until 1970-01-01T00:00:00Z; try again later"},
 		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
 			"https://x/: it decompresses to more than 200 times its size"},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},

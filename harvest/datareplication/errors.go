@@ -91,7 +91,7 @@ type LinkError struct {
 // Error is Detail with the URL.
 func (e *LinkError) Error() string { return e.URL + ": " + e.Detail() }
 
-// Detail names both pages.
+// Detail names the link, and the URL that should be there.
 func (e *LinkError) Detail() string {
 	if e.Link == "" {
 		return fmt.Sprintf("there is no link with rel=%s; it should lead to %s (%s)", e.Rel, e.Want, e.Clause)
