@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb entries.
+// An entriesCommand is the verb entries.
 type entriesCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
@@ -34,7 +34,7 @@ type entriesCommand struct {
 	pagerFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *entriesCommand) Help() string {
 	return "The newest entries come first, by the time when they were updated, else published, else mirrored. " +
 		"Each is on a line with its day, its title and its id, with which feedhistory entry shows it as text. feedhistory export prints them with their content."

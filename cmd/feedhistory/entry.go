@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb entry.
+// An entryCommand is the verb entry.
 type entryCommand struct {
 	database
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`

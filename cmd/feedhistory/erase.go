@@ -17,7 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb erase.
+// An eraseCommand is the verb erase.
 type eraseCommand struct {
 	database
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
@@ -28,7 +28,7 @@ type eraseCommand struct {
 	republishedFlag
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *eraseCommand) Help() string {
 	return "This is for legal reasons. It removes the entries with all their versions, for good. " +
 		"The mirror keeps their ids, so that it never stores them again; the database is rewritten without their bytes.\n\n" +

@@ -18,7 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb export.
+// An exportCommand is the verb export.
 type exportCommand struct {
 	database
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
@@ -29,7 +29,7 @@ type exportCommand struct {
 	Deleted bool     `help:"With jsonl and csv: also entries that are no longer part of their feed, as deletions."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *exportCommand) Help() string {
 	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
 		"otherwise, additional entries tell readers what is missing.\n\n" +

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The verb fetch.
+// A fetchCommand is the verb fetch.
 type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
@@ -29,7 +29,7 @@ type fetchCommand struct {
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *fetchCommand) Help() string {
 	return "The entries go to standard output, each once, as their documents arrive; a report with the verdict and each gap goes to standard error. " +
 		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +

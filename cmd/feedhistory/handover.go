@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb handover.
+// A handoverCommand is the verb handover.
 type handoverCommand struct {
 	database
 	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds; without any, all that the reader is subscribed to."`
@@ -34,7 +34,7 @@ type handoverCommand struct {
 	networkFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *handoverCommand) Help() string {
 	return "The reader gets the mirrored entries that the feed no longer shows and that the reader does not have. " +
 		"Another run continues where the last one ended, and adds nothing twice.\n\n" +

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The verb harvest. Each protocol has its own file.
+// A harvestCommand is the verb harvest. Each protocol has its own file.
 type harvestCommand struct {
 	URL         string         `arg:"" name:"URL" help:"The collection's address."`
 	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
@@ -30,7 +30,7 @@ type harvestCommand struct {
 	networkFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *harvestCommand) Help() string {
 	return "What was modified or deleted since the last harvest goes to standard output, a report to standard error. " +
 		"The state is recorded after everything has been printed, and only if nothing is missing; otherwise the exit status is 3, " +

@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb import.
+// An importCommand is the verb import.
 type importCommand struct {
 	database
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *importCommand) Help() string {
 	return "Feeds come back as they were, with earlier versions of entries and everything that was known of them: " +
 		"this moves a mirror from one database to another, such as to PostgreSQL and back.\n\n" +

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The verb inspect.
+// An inspectCommand is the verb inspect.
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
 	Base   string `placeholder:"URL" help:"URL that relative references in a file resolve against."`
@@ -18,7 +18,7 @@ type inspectCommand struct {
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *inspectCommand) Help() string {
 	return "If the document is damaged, inspect shows what it could read, says on standard error what is wrong, and exits with 1."
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb list.
+// A listCommand is the verb list.
 type listCommand struct {
 	database
 	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
@@ -22,7 +22,7 @@ type listCommand struct {
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *listCommand) Help() string {
 	return "The verdict is about what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
 		"window: the latest entries, because the feed does not say what came before; lossy: all pages, between which entries may have slipped through; " +

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb move.
+// A moveCommand is the verb move.
 type moveCommand struct {
 	database
 	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
@@ -17,7 +17,7 @@ type moveCommand struct {
 	republishedFlag
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *moveCommand) Help() string {
 	return "All entries stay, with everything that is known of them. The next sync requests the feed at its new address. " +
 		"If the feed redirects there permanently, sync follows by itself."

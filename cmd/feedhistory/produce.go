@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The verb produce: the other side of harvest.
+// A produceCommand is the verb produce, the counterpart of harvest.
 type produceCommand struct {
 	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
 	Out       string        `placeholder:"DIR" help:"Directory to publish in, which is created if necessary; not with modified-range."`
@@ -30,7 +30,7 @@ type produceCommand struct {
 	Snapshot  bool          `help:"With datareplication: the lines are all the resources; publish a snapshot of them, with which new harvesters begin."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *produceCommand) Help() string {
 	return "This publishes lines of JSON from standard input for harvest to read. The lines that harvest prints are such lines.\n\n" +
 		`atom-pmh: {"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://…", "type": "text/html"}]}, ` +
