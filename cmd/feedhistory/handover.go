@@ -54,7 +54,7 @@ func (c *handoverCommand) Validate() error {
 	case given > 1:
 		return errors.New("--token-env, --token-file and --user exclude each other")
 	case strings.Contains(c.User, ":"):
-		return errors.New("--user: a name without a colon; the password is in " + passwordVariable)
+		return errors.New("--user: a name has no colon; set the password in " + passwordVariable)
 	case c.FeedID != 0 && len(c.URLs) != 1:
 		return errors.New("--feed-id: give one feed's URL")
 	}
