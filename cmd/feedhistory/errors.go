@@ -36,7 +36,13 @@ func detail(err error) string {
 // advice says what to do about a gap, with the flag to use.
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
+	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
+	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
 	switch {
+	case isRefused && refused.Rule != feedhistory.RuleAddress:
+		return "tell the publisher"
+	case isStatus && status.Status == http.StatusUnauthorized:
+		return statusRemedy(status)
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (sync --quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
