@@ -132,7 +132,7 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no entry with the id %s; feedhistory entries --json shows the ids", id)
+		return "", fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name())
 	case 1:
 		return found[0], nil
 	}

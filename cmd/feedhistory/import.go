@@ -134,7 +134,11 @@ func (in *importing) file(w *world, name string) error {
 			return in.failure(&lineError{name, n, err})
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("it is longer than %s", sizeText(importLine))
+	}
+	if err != nil {
 		return in.failure(&lineError{name, n + 1, err})
 	}
 	if err := in.end(); err != nil {
