@@ -31,7 +31,7 @@ type eraseCommand struct {
 // Help returns the text of --help that precedes the flags.
 func (c *eraseCommand) Help() string {
 	return "Use this if the law requires it. It removes the entries with all their versions, for good. " +
-		"The mirror keeps only the ids, so that it never stores the entries again; the database is rewritten without their bytes.\n\n" +
+		"The mirror keeps only the ids, so that it never stores the entries again unless you remove the feed; the database is rewritten without their bytes.\n\n" +
 		"Published archives that contain one of the entries get new addresses, and so do all later archives. Readers do not notice: " +
 		"if they keep copies, publish the deletion first. Backups do not change.\n\n" +
 		"This also removes the feeds' documents that the history server keeps on this machine; the server republishes a feed when somebody asks for it. " +
@@ -132,7 +132,7 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no entry with the id %s; feedhistory entries --json shows the ids", id)
+		return "", fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name())
 	case 1:
 		return found[0], nil
 	}
