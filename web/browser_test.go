@@ -112,7 +112,7 @@ func TestBrowser(t *testing.T) {
 	b.click("a[href$='/remove']")
 	require.Contains(t, b.text("h1"), "Remove Harbour news?")
 	b.click("button.danger")
-	require.Contains(t, b.text("[role=status]"), "The feed is removed")
+	require.Contains(t, b.text("[role=status]"), "The feed has been removed")
 }
 
 // contrasts lists texts that are too faint on their background.

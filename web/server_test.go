@@ -203,7 +203,7 @@ func TestAdd(t *testing.T) {
 
 	status, _, header = w.do(http.MethodPost, failed+"/remove", url.Values{})
 	require.Equal(t, http.StatusSeeOther, status)
-	require.Contains(t, w.page(header.Get("Location"), http.StatusOK), "The feed is removed")
+	require.Contains(t, w.page(header.Get("Location"), http.StatusOK), "The feed has been removed")
 	w.page(failed, http.StatusNotFound)
 }
 
@@ -215,7 +215,7 @@ func TestAddOPML(t *testing.T) {
 		file, want string
 		status     int
 	}{
-		{file, "The feeds of the OPML file are here", http.StatusSeeOther},
+		{file, "The feeds of the OPML file have been added", http.StatusSeeOther},
 		{file, "were here already", http.StatusSeeOther},
 		{"<html></html>", "not OPML: its root element is html", http.StatusUnprocessableEntity},
 		{"<opml><outline", "This OPML file cannot be read", http.StatusUnprocessableEntity},
