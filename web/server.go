@@ -26,7 +26,8 @@ type Server struct {
 	// settings, which leaves private feeds alone unless Private is set.
 	Mirror *mirror.Mirror
 
-	// Base is the server's own URL, the root of a host. The published documents
+	// Base is the server's own URL, the root of a host: the server cannot be
+	// below a path, because its pages link to the root. The published documents
 	// contain it, and their URIs do not change; with a different Base, the
 	// server publishes everything again. "" means DefaultBase.
 	Base string
