@@ -43,10 +43,9 @@ type Producer struct {
 //
 // Entities without a ContentID get one. A ContentID must not be that of an earlier
 // entity: Append checks only those of the call, and consumers stop at a repeated
-// one. If the last entity has the ContentID of
-// the feed's newest entity, the call repeats one that has succeeded, and does
-// nothing. So if you set the ContentIDs, it is always safe to repeat a call
-// that failed.
+// one. If the last entity has the ContentID of the feed's newest entity, the call
+// repeats one that has succeeded, and does nothing. So if you set the ContentIDs,
+// it is always safe to repeat a call that failed.
 //
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times
