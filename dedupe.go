@@ -70,8 +70,8 @@ func (h *History) Verdict() Verdict {
 // document's entries. Any other error ends Merge: it returns the error with the
 // history so far, which then has a gap, and what could be read of the failed
 // document. The history is nil if there was neither a document nor a gap, and its
-// Head is nil if there was no document. If the sequence has left a walk before its
-// end, the history has a gap for the rest, which matches ErrUnread.
+// Head is nil if there was no document. If docs ends before the walk that it comes
+// from, the history has a gap for the rest, which matches ErrUnread.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	var m Merger
 	for doc, err := range docs {

@@ -151,11 +151,15 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs that show the URL separately. For any other error it returns its text, and
-// "" for nil.
+// programs that show the URL separately. If an error has a method Detail() string, as
+// those of the harvest packages have, Describe returns its result. For any other error
+// it returns the error's text, and for nil "".
 func Describe(err error) string {
 	if err == nil {
 		return ""
+	}
+	if e, ok := errors.AsType[detailed](err); ok {
+		return e.Detail()
 	}
 	if e, ok := errors.AsType[*ParseError](err); ok {
 		if e.Line > 0 {
@@ -182,6 +186,12 @@ func Describe(err error) string {
 		return (*fetch.EncodingError)(e).Detail()
 	}
 	return describeOther(err)
+}
+
+// A detailed error describes itself without its URL.
+type detailed interface {
+	error
+	Detail() string
 }
 
 func describeOther(err error) string {

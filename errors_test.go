@@ -49,8 +49,10 @@ func TestErrorTypes(t *testing.T) {
 		{"/circle", is[*RefusedError], "redirects in a circle"},
 	} {
 		c := &Client{
-			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000},
-			Timeouts: Timeouts{Headers: 50 * time.Millisecond}, Retry: Retry{Tries: 1},
+			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000}, Retry: Retry{Tries: 1},
+		}
+		if tc.path == "/slow" {
+			c.Timeouts.Headers = 50 * time.Millisecond
 		}
 		_, err := c.Get(t.Context(), server.URL+tc.path)
 		require.True(t, tc.is(err), "Get %s: %T: %v", tc.path, err, err)

@@ -97,7 +97,7 @@ type walk struct {
 	claimed set       // the self links of documents that were not processed before
 	reread  bool      // the subscription document has been read a second time
 	missing *Gap      // the reason why it was
-	pending int       // the number of documents where earlier walks were cut short, and this one has not continued
+	pending int       // the number of documents at which earlier walks were cut short and this one is still to continue
 	unread  *atomic.Bool
 
 	visited

@@ -19,8 +19,8 @@ type Method interface {
 	Name() string
 
 	// Recognise reports, from a feed's first document alone, whether the method
-	// suits the feed. It returns No for a paged feed that should follow its own
-	// links.
+	// suits the feed. It returns No for a paged feed whose own links the walk
+	// should follow.
 	Recognise(doc *feedhistory.Document) Sign
 
 	// Probe finds out whether the method works for the feed that begins with

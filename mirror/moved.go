@@ -36,7 +36,7 @@ func (p *poll) walk(address string) error {
 }
 
 // walks requests the feed at its current address and, if that fails for good,
-// at its previous one.
+// at the one that was subscribed to.
 func (p *poll) walks() error {
 	f := p.feed
 	if f.Address != "" {

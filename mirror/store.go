@@ -89,9 +89,9 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
-// An Indexer is a Store that can index committed entries for searching later,
-// so that commits need not wait for it. A search also indexes what is missing;
-// calling Index first saves it that time.
+// An Indexer is a Store that indexes committed entries for searching later, so
+// that commits need not wait for that. A search indexes what is not indexed yet;
+// calling Index before saves the search that time.
 type Indexer interface {
 	Store
 

@@ -99,8 +99,8 @@ func (p *Publisher) Append(entries ...*feedhistory.Entry) error {
 }
 
 // AppendHistory publishes the history of another feed, as Client.Fetch returns
-// it, its deletions included. It leaves out entries of which this version or a
-// later one is published, however many archives it must read to know that.
+// it, its deletions included. It leaves out an entry if this version or a later
+// one is published, however many archives it must read to know that.
 func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
@@ -172,7 +172,7 @@ func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
-		return fmt.Errorf("publish: an Output is needed")
+		return fmt.Errorf("publish: Output must be set")
 	case err != nil:
 		return fmt.Errorf("publish: the base: %w", err)
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -124,7 +125,7 @@ func (r *checkRun) remembered() (err error) {
 	case file != "":
 		if r.Against != "" {
 			if _, err := os.Stat(r.Against); err != nil {
-				return err
+				return fmt.Errorf("--against: %w", err)
 			}
 		}
 		r.digests, err = check.ReadDigests(file)

@@ -25,7 +25,7 @@ type entriesCommand struct {
 	Until   moment   `placeholder:"TIME" help:"Only entries from before this time."`
 	Search  string   `placeholder:"WORDS" help:"Only entries with all of the words in their title or content."`
 	Deleted bool     `help:"Also show entries that are no longer part of their feed."`
-	Limit   int      `placeholder:"N" help:"Show at most N entries (default: all)."`
+	Limit   int      `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool     `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
 	JSON    bool     `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
@@ -49,6 +49,8 @@ func (c *entriesCommand) Validate() error {
 		return errors.New("--since must be before --until")
 	case c.JSON && c.Enclosures:
 		return errors.New("--json and --enclosures exclude each other")
+	case c.Long && (c.JSON || c.Enclosures):
+		return errors.New("--long is for text: it excludes --json and --enclosures")
 	}
 	return nil
 }

@@ -66,21 +66,23 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 			feeds = append(feeds, f.URL)
 		}
 	}
+	var with []string
 	for _, feed := range feeds {
 		r, err := recordWith(ctx, store, feed, c.ID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case r != nil && found != nil:
-			return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + found.Feed + ", " + feed)
-		case r != nil:
-			found = r
+		}
+		if r != nil {
+			found, with = r, append(with, feed)
 		}
 	}
-	if found == nil {
+	switch len(with) {
+	case 0:
 		return nil, errors.New("there is no entry with the id " + clean(c.ID) + " in " + c.name() + "; feedhistory entries shows the ids")
+	case 1:
+		return found, nil
 	}
-	return found, nil
+	return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + strings.Join(with, ", "))
 }
 
 // recordWith returns an entry with its content; nil if the feed has none with the

@@ -79,7 +79,7 @@ func failure(arg string, err error) error {
 	if todo != "" {
 		what += "; " + todo
 	}
-	said := errors.New(name + ": " + strings.TrimPrefix(what, name+": ")) // once
+	said := errors.New(name + ": " + what)
 	if errors.Is(err, context.Canceled) {
 		return interruptedError{said}
 	}
@@ -144,14 +144,25 @@ func proxyError(err error) *net.OpError {
 	return e
 }
 
+// A proxyRefusal is the answer of a proxy that does not connect to the server.
+type proxyRefusal struct{ status int }
+
+// Error says what the proxy answers.
+func (e *proxyRefusal) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the proxy answers %d %s", e.status, http.StatusText(e.status)))
+}
+
 const proxyLogin = "the proxy requires a user and a password, as in --proxy http://USER:PASSWORD@HOST:PORT"
 
 func networkRemedy(err error) string {
-	switch {
-	case proxyError(err) != nil:
+	if proxyError(err) != nil {
 		return "check the address in --proxy, or in HTTPS_PROXY and HTTP_PROXY, or try again later"
-	case err != nil && strings.HasSuffix(err.Error(), http.StatusText(http.StatusProxyAuthRequired)): // to CONNECT
-		return proxyLogin
+	}
+	if e, ok := errors.AsType[*proxyRefusal](err); ok {
+		if e.status == http.StatusProxyAuthRequired {
+			return proxyLogin
+		}
+		return "check the address and the proxy, or try again later"
 	}
 	if isTooLarge(err) {
 		return tooLargeRemedy

@@ -33,6 +33,8 @@ type exportCommand struct {
 func (c *exportCommand) Help() string {
 	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
 		"otherwise, additional entries tell readers what is missing.\n\n" +
+		"The exit status is 3 if a feed is known to lack something. With --raw and opml it is 0: " +
+		"those copy the mirror itself, with --raw also what it lacks.\n\n" +
 		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
 }
 
@@ -45,6 +47,8 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
 	case c.Format != "jsonl" && c.Raw:
 		return errors.New("--raw is for jsonl")
+	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != "read"):
+		return errors.New("--status and --starred are for greader and nextcloud")
 	case c.Deleted && c.Raw:
 		return errors.New("--raw includes deletions anyway")
 	}
@@ -81,7 +85,32 @@ func (c *exportCommand) Run(w *world) (err error) {
 	default:
 		err = c.exportLines(w.ctx, out, store, feeds)
 	}
-	return cmp.Or(c.failure(err), out.Flush())
+	if err := cmp.Or(c.failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
+		return err
+	}
+	return c.lacking(w, feeds)
+}
+
+// lacking says which of the feeds are known to lack something.
+func (c *exportCommand) lacking(w *world, feeds iter.Seq2[*mirror.Feed, error]) error {
+	var partial []string
+	for f, err := range feeds {
+		if err != nil {
+			return c.failure(err)
+		}
+		if f.Verdict == feedhistory.Partial && f.Alias == "" {
+			partial = append(partial, f.URL)
+		}
+	}
+	switch len(partial) {
+	case 0:
+		return nil
+	case 1:
+		w.Say(partial[0] + ": something is missing; feedhistory list " + partial[0] + " shows what")
+	default:
+		w.Say(count(len(partial), "feed lacks", "feeds lack") + " something; feedhistory list --partial shows them")
+	}
+	return statusError(exitPartial)
 }
 
 // feeds returns the feeds that are asked for. It fails, before anything is printed,

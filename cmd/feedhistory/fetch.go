@@ -16,7 +16,7 @@ import (
 type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
 	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit        int      `placeholder:"N" help:"Print only the latest N entries of each feed (default: all)."`
+	Limit        int      `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
 	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
 	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry, which is the default."`
 	Raw          bool     `help:"With jsonl: also each entry as published, and lines about the feed, as import reads them."`

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
@@ -188,24 +187,17 @@ func (c *harvestCommand) replicationFailure(err error) error {
 
 // replicationDetail says which page an error is about, and what.
 func replicationDetail(err error, url string) (name, what string) {
-	name = url
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
 		if what = detail(page.Err); page.From != "" {
 			what += ", linked from " + withoutUser(page.From)
 		}
 		return withoutUser(page.URL), what
 	}
-	what = detail(err)
-	for _, of := range []string{pageOf(err), url} {
-		if rest, ok := strings.CutPrefix(what, of+": "); ok && of != "" {
-			name, what = of, rest
-			break
-		}
-	}
-	return withoutUser(name), what
+	return withoutUser(cmp.Or(pageOf(err), url)), detail(err)
 }
 
-// pageOf returns the URL of the page that an error of the protocol is about.
+// pageOf returns the URL of the page that an error of the protocol is about; "" for
+// other errors.
 func pageOf(err error) string {
 	var link *datareplication.LinkError
 	var loop *datareplication.LoopError
@@ -214,7 +206,10 @@ func pageOf(err error) string {
 	var reach *datareplication.ReachError
 	var cut *datareplication.CutShortError
 	var limit *datareplication.BudgetError
+	var none *datareplication.NotFoundError
 	switch {
+	case errors.As(err, &none):
+		return none.URL
 	case errors.As(err, &link):
 		return link.URL
 	case errors.As(err, &loop):

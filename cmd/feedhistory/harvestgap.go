@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -11,7 +10,7 @@ import (
 // harvestGap shows a gap of a harvest.
 func (p *page) harvestGap(g *feedhistory.Gap) {
 	p.Para("  - ", "    ", withoutUser(g.URL))
-	p.Para("    ", "    ", g.Reason.String()+": "+strings.ReplaceAll(detail(g.Err), g.URL+": ", ""))
+	p.Para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
 	p.Para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 

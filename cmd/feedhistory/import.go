@@ -116,9 +116,9 @@ func (e *lineError) Unwrap() error { return e.Err }
 
 // file imports the lines of a file. A feed's lines end with the file.
 func (in *importing) file(w *world, name string) error {
-	f, err := w.open(name)
+	f, err := w.openFile(name)
 	if err != nil {
-		return err
+		return failure(name, err)
 	}
 	defer f.Close()
 	lines, n := bufio.NewScanner(f), 0

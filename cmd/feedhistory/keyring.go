@@ -13,9 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A keyring has the private feeds of a database, with their credentials, in a file
@@ -83,8 +85,41 @@ func (k *keyring) read() error {
 func (k *keyring) set(changes map[string]http.Header) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.read(); err != nil {
+	if text, err := k.changed(changes); text == nil {
 		return err
+	}
+	unlock, err := k.lock()
+	if err != nil {
+		return err
+	}
+	text, err := k.changed(changes) // what other processes have written by now
+	if text != nil {
+		err = writePrivate(k.name, text)
+	}
+	return errors.Join(err, unlock(), k.read())
+}
+
+// lock keeps other processes from writing the file. They do so for an instant only.
+func (k *keyring) lock() (unlock func() error, err error) {
+	dir := filepath.Dir(k.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for range 1000 {
+		unlock, err = publish.Dir{Path: dir}.Lock()
+		if !errors.Is(err, publish.ErrLocked) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return unlock, err
+}
+
+// changed reads the file, and returns what it is to be after the changes; nil if they
+// change nothing.
+func (k *keyring) changed(changes map[string]http.Header) ([]byte, error) {
+	if err := k.read(); err != nil {
+		return nil, err
 	}
 	feeds := maps.Clone(k.feeds)
 	for feed, header := range changes {
@@ -96,24 +131,17 @@ func (k *keyring) set(changes map[string]http.Header) error {
 	}
 	before, err := json.MarshalIndent(k.feeds, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := json.MarshalIndent(feeds, "", "  ")
 	if err != nil || bytes.Equal(before, text) {
-		return err
+		return nil, err
 	}
-	if err := writePrivate(k.name, append(text, '\n')); err != nil {
-		return err
-	}
-	return k.read()
+	return append(text, '\n'), nil
 }
 
-// writePrivate makes a file that only its owner can read, in one step, and its
-// directory.
+// writePrivate makes a file that only its owner can read, in one step.
 func writePrivate(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
 	part := name + "." + rand.Text()[:8]
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -226,6 +254,16 @@ func (k *keyring) replace(page, feed string) error {
 		changes[feed] = header
 	}
 	return k.set(changes)
+}
+
+// pass gives the credentials of a feed also to the one that it has become, if that has
+// the same origin and none of its own. It reports whether it did.
+func (k *keyring) pass(from, to string) (bool, error) {
+	feeds, err := k.private()
+	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !iri.AreSameOrigin(from, to) {
+		return false, err
+	}
+	return true, k.set(map[string]http.Header{to: feeds[from]})
 }
 
 // move gives the credentials of a feed to its new address, if that has the same

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -131,6 +132,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Resolvers(settings), kong.Writers(out, stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns}),
 	)
+	if err := checkEmpty(args); err != nil {
+		return w.misused(err, nil)
+	}
 	call, err := parser.Parse(asFlags(args))
 	failed := out.failed.Load()
 	switch {
@@ -151,6 +155,25 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}
 	return w.status(call.Run(w), call)
+}
+
+// checkEmpty refuses arguments and values of flags that are empty, as those of scripts
+// are in which a variable is not set: --user "" would not log in.
+func checkEmpty(args []string) error {
+	for i, arg := range args {
+		flag, value, ok := strings.Cut(arg, "=")
+		switch {
+		case arg == "--": // what follows may be a command with its own arguments
+			return nil
+		case arg == "" && i > 0 && strings.HasPrefix(args[i-1], "-"):
+			return usageError(args[i-1] + ": the value is empty")
+		case arg == "":
+			return usageError("an argument is empty")
+		case ok && value == "" && strings.HasPrefix(flag, "--"):
+			return usageError(flag + ": the value is empty")
+		}
+	}
+	return nil
 }
 
 // The verbs help and version do the same as flags; see asFlags.

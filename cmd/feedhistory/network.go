@@ -145,6 +145,12 @@ func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http
 		return guarded.DialContext(ctx, network, address)
 	}
 	if proxy != nil {
+		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &proxyRefusal{answer.StatusCode}
+		}
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
 			if !f.AllowPrivate {
 				if err := guard(guarded, r.URL); err != nil {

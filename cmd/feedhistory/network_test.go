@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/pem"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -139,5 +141,31 @@ func TestProxyLogin(t *testing.T) {
 		status, _, stderr := call(t.Context(), "", "fetch", "--proxy", proxy.URL, scheme+"://feed.invalid/")
 		require.Equal(t, exitFailed, status)
 		require.Contains(t, stderr, "the proxy requires a user and a password", scheme)
+	}
+}
+
+// What a proxy answers is judged by its status, because it chooses the words.
+func TestProxyRefuses(t *testing.T) {
+	for status, want := range map[string]string{
+		"407 Ask Us First": "https://feed.invalid/: the proxy answers 407 Proxy Authentication Required; the proxy requires a user",
+		"502 Sorry":        "https://feed.invalid/: the proxy answers 502 Bad Gateway; check the address and the proxy",
+	} {
+		proxy, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer proxy.Close()
+		go func() {
+			for {
+				conn, err := proxy.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(conn))
+				_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
+				_ = conn.Close()
+			}
+		}()
+		code, _, stderr := call(t.Context(), "", "fetch", "--proxy", "http://"+proxy.Addr().String(), "https://feed.invalid/")
+		require.Equal(t, exitFailed, code)
+		require.Contains(t, stderr, want)
 	}
 }

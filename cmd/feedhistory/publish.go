@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -50,12 +51,16 @@ func (c *publishCommand) Help() string {
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
+	case c.Base == "": // kong says so
+		return nil
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
 		return errors.New("--base: not the URL of a directory: " + withoutUser(c.Base))
 	case base.User != nil:
 		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")
 	case base.RawQuery != "" || base.ForceQuery || strings.Contains(c.Base, "#"):
 		return errors.New("--base: a directory's URL has no query and no fragment: " + c.Base)
+	case c.Name != "" && (!fs.ValidPath(c.Name) || c.Name == "."):
+		return errors.New("--name: a file's name, or a path below the directory that --out names: " + c.Name)
 	case c.Size < 0:
 		return errors.New("--size: at least 1")
 	case c.Size > 0 && c.By != "":

@@ -34,15 +34,18 @@ type input struct {
 
 // load reads the source that --from names.
 func (c *publishCommand) load(w *world) (*input, error) {
-	if isURL(c.From) {
-		return c.loadHistory(w)
-	}
 	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
 		return c.loadMarkdown()
 	}
+	if c.Link != "" || c.EntryID != "" {
+		return nil, usageError("--link and --entry-id are for a directory of Markdown, with --from")
+	}
+	if isURL(c.From) {
+		return c.loadHistory(w)
+	}
 	in, err := w.open(c.From)
 	if err != nil {
-		return nil, err
+		return nil, failure(c.From, err)
 	}
 	defer in.Close()
 	text := bufio.NewReaderSize(in, 64<<10)

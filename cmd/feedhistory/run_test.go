@@ -5,15 +5,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
@@ -129,14 +133,19 @@ func TestFailure(t *testing.T) {
 		{&feedhistory.TimeoutError{URL: "https://x/", Step: "headers", Max: time.Second},
 			"https://x/: headers took longer than 1s; try again later"},
 		{&feedhistory.StatusError{URL: "https://x/", Status: 503, RetryAfter: time.Hour, At: time.Unix(0, 0)},
-			"https://x/: 503 Service Unavailable, to be asked again after 1970-01-01T00:00:00Z; try again later"},
+			"https://x/: 503 Service Unavailable; the host asks to be left alone until 1970-01-01T00:00:00Z; try again later"},
 		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
 			"https://x/: it decompresses to more than 200 times its size"},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},
 			"https://x/: limit: the document is larger than 5 bytes; " + tooLargeRemedy},
-		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("an id of more than 4096 bytes")},
-			"https://x/: limit: an id of more than 4096 bytes"},
+		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("its id has more than 4096 bytes")},
+			"https://x/: limit: its id has more than 4096 bytes"},
 		{errors.New("odd"), "https://x/: odd"},
+		{&fs.PathError{Op: "read", Path: "https://x/", Err: syscall.EIO}, "https://x/: input/output error"},
+		{&modifiedrange.StampError{URL: "https://x/", ID: "1", Clause: "c"},
+			"https://x/: 1 does not say when it was last modified, or not as the others do (c)"},
+		{&datareplication.CutShortError{URL: "https://x/", Whole: 2, Err: &feedhistory.TruncatedError{URL: "https://x/", Err: io.ErrUnexpectedEOF}, Clause: "c"},
+			"https://x/: the page is cut short after 2 entities: the body was cut short: unexpected EOF (c)"},
 	} {
 		if got := failure("https://x/", test.err).Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

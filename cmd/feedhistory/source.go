@@ -138,16 +138,35 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: w.client(w.Stderr).Limits}.Parse(in, base)
 }
 
+// open opens a file or standard input, where a URL could have been given, too.
 func (w *world) open(arg string) (io.ReadCloser, error) {
+	f, err := w.openFile(arg)
+	if errors.Is(err, errNoFile) {
+		err = &fs.PathError{Op: "open", Path: arg, Err: fmt.Errorf("%w (a URL begins with https:// or http://)", errNoFile)}
+	}
+	return f, err
+}
+
+var (
+	errNoFile = errors.New("there is no such file")
+	errIsURL  = errors.New("a URL cannot be read here, only a file or standard input")
+)
+
+// openFile opens a file or standard input.
+func (w *world) openFile(arg string) (io.ReadCloser, error) {
 	if arg == "-" {
 		return io.NopCloser(w.stdin), nil
 	}
 	f, err := os.Open(arg)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New(withoutUser(arg) + ": there is no such file (a URL begins with https:// or http://)")
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, fs.ErrNotExist) && isURL(arg):
+		err = errIsURL
+	case errors.Is(err, fs.ErrNotExist):
+		err = errNoFile
+	default:
 		return nil, err
 	}
-	return f, nil
+	return nil, &fs.PathError{Op: "open", Path: arg, Err: err}
 }

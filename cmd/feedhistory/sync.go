@@ -72,7 +72,11 @@ func (c *syncCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.create(w)
+	open := c.open // which makes no database that would be empty
+	if len(given) > 0 || c.Every {
+		open = c.create
+	}
+	store, err := open(w)
 	if err != nil {
 		return err
 	}
@@ -174,7 +178,7 @@ func (c *syncCommand) named() map[string]bool {
 
 // subscriptions reads a subscription list.
 func (w *world) subscriptions(file string) ([]opml.Outline, error) {
-	in, err := w.open(file)
+	in, err := w.openFile(file)
 	if err != nil {
 		return nil, err
 	}

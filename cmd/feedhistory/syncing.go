@@ -113,7 +113,7 @@ func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool,
 func (s *syncing) end(ctx context.Context, o outcome) error {
 	feeds, stray := s.strays.of(o.URL)
 	if o.stray = stray; !stray {
-		return s.report.tell(o)
+		return errors.Join(s.report.tell(o), s.pass(&o))
 	}
 	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
 		return err

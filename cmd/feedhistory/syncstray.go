@@ -78,6 +78,20 @@ func isNoFeed(err error) bool {
 		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
+// pass gives the login of a feed that has become another one to that feed, if it has
+// none, and polls it again: without the login, the poll may have failed. The error is
+// that of the file of credentials.
+func (s *syncing) pass(o *outcome) error {
+	if o.Changes == nil || o.Changes.Alias == "" || s.strays.keys == nil {
+		return nil
+	}
+	passed, err := s.strays.keys.pass(o.URL, o.Changes.Alias)
+	if passed {
+		s.poller.Add(&mirror.Feed{URL: o.Changes.Alias})
+	}
+	return err
+}
+
 // forget removes an address that is not that of a feed from the store, and queues the
 // feed of its page instead. The error is that of the store.
 func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Links) error {

@@ -16,9 +16,12 @@ type FormatError struct {
 	Clause string
 }
 
-// Error names the document and its format.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: this is %s, not Atom (%s)", e.URL, e.Format, e.Clause)
+// Error is Detail with the URL.
+func (e *FormatError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the format, without the URL.
+func (e *FormatError) Detail() string {
+	return fmt.Sprintf("this is %s, not Atom (%s)", e.Format, e.Clause)
 }
 
 func notAtom(doc *feedhistory.Document) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/replication"
 )
 
@@ -17,10 +18,13 @@ type NotFoundError struct {
 	Clause string
 }
 
-// Error names the entity.
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("%s: the feed does not have the cursor's entity %q of %s (%s)",
-		e.URL, clip(e.Cursor.ContentID), stamp(e.Cursor.Time), e.Clause)
+// Error is Detail with the URL.
+func (e *NotFoundError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the entity.
+func (e *NotFoundError) Detail() string {
+	return fmt.Sprintf("the feed does not have the cursor's entity %q of %s (%s)",
+		clip(e.Cursor.ContentID), stamp(e.Cursor.Time), e.Clause)
 }
 
 // A ReachError says that the feed does not reach back to the cursor: some or
@@ -34,9 +38,12 @@ type ReachError struct {
 	Clause string
 }
 
-// Error says how far the feed reaches.
-func (e *ReachError) Error() string {
-	s := fmt.Sprintf("%s: the feed does not reach back to %s", e.URL, e.Cursor)
+// Error is Detail with the URL.
+func (e *ReachError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail says how far the feed reaches.
+func (e *ReachError) Detail() string {
+	s := fmt.Sprintf("the feed does not reach back to %s", e.Cursor)
 	if !e.Oldest.IsZero() {
 		s += ", only to " + stamp(e.Oldest)
 	}
@@ -81,12 +88,15 @@ type LinkError struct {
 	Clause string
 }
 
-// Error names both pages.
-func (e *LinkError) Error() string {
+// Error is Detail with the URL.
+func (e *LinkError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the link, and the URL that should be there.
+func (e *LinkError) Detail() string {
 	if e.Link == "" {
-		return fmt.Sprintf("%s: there is no link with rel=%s; it should lead to %s (%s)", e.URL, e.Rel, e.Want, e.Clause)
+		return fmt.Sprintf("there is no link with rel=%s; it should lead to %s (%s)", e.Rel, e.Want, e.Clause)
 	}
-	return fmt.Sprintf("%s: the link with rel=%s leads to %s, but should lead to %s (%s)", e.URL, e.Rel, e.Link, e.Want, e.Clause)
+	return fmt.Sprintf("the link with rel=%s leads to %s, but should lead to %s (%s)", e.Rel, e.Link, e.Want, e.Clause)
 }
 
 // A LoopError says that a link leads back to a page that was visited.
@@ -96,9 +106,12 @@ type LoopError struct {
 	Clause string
 }
 
-// Error names the link.
-func (e *LoopError) Error() string {
-	return fmt.Sprintf("%s: the link to %s makes a loop (%s)", e.URL, e.Link, e.Clause)
+// Error is Detail with the URL.
+func (e *LoopError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the link.
+func (e *LoopError) Detail() string {
+	return fmt.Sprintf("the link to %s makes a loop (%s)", e.Link, e.Clause)
 }
 
 // A StampError says that an entity is older than the entity before it, or that
@@ -112,13 +125,16 @@ type StampError struct {
 	Clause    string
 }
 
-// Error names the stamps.
-func (e *StampError) Error() string {
+// Error is Detail with the URL.
+func (e *StampError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the stamps.
+func (e *StampError) Detail() string {
 	what := "the page"
 	if e.ContentID != "" {
 		what = fmt.Sprintf("the entity %q", clip(e.ContentID))
 	}
-	return fmt.Sprintf("%s: %s is stamped %s, after an entity stamped %s (%s)", e.URL, what, stamp(e.Stamp), stamp(e.Before), e.Clause)
+	return fmt.Sprintf("%s is stamped %s, after an entity stamped %s (%s)", what, stamp(e.Stamp), stamp(e.Before), e.Clause)
 }
 
 // A CutShortError says that a page ended before its last delimiter. What was
@@ -130,9 +146,12 @@ type CutShortError struct {
 	Clause string
 }
 
-// Error says how much was read.
-func (e *CutShortError) Error() string {
-	return fmt.Sprintf("%s: the page is cut short after %d entities: %v (%s)", e.URL, e.Whole, e.Err, e.Clause)
+// Error is Detail with the URL.
+func (e *CutShortError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail says how much was read.
+func (e *CutShortError) Detail() string {
+	return fmt.Sprintf("the page is cut short after %d entities: %s (%s)", e.Whole, feedhistory.Describe(e.Err), e.Clause)
 }
 
 // Unwrap returns Err.
@@ -147,13 +166,16 @@ type MalformedError struct {
 	Clause string
 }
 
-// Error says where and why.
-func (e *MalformedError) Error() string {
+// Error is Detail with the URL.
+func (e *MalformedError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail says where and why.
+func (e *MalformedError) Detail() string {
 	where := ""
 	if e.Entity > 0 {
-		where = fmt.Sprintf(" entity %d:", e.Entity)
+		where = fmt.Sprintf("entity %d: ", e.Entity)
 	}
-	return fmt.Sprintf("%s:%s %v (%s)", e.URL, where, e.Err, e.Clause)
+	return fmt.Sprintf("%s%v (%s)", where, e.Err, e.Clause)
 }
 
 // Unwrap returns Err.
@@ -176,9 +198,12 @@ type BudgetError struct {
 	Clause string
 }
 
-// Error names the limit.
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%s: the limit on %s (%d) is exceeded (%s)", e.URL, e.Limit, e.Max, e.Clause)
+// Error is Detail with the URL.
+func (e *BudgetError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the limit.
+func (e *BudgetError) Detail() string {
+	return fmt.Sprintf("the limit on %s (%d) is exceeded (%s)", e.Limit, e.Max, e.Clause)
 }
 
 // The clauses that errors cite.

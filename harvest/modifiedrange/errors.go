@@ -21,18 +21,20 @@ type PossibleLossError struct {
 	Clause string
 }
 
-// Error says where something may be missing.
-func (e *PossibleLossError) Error() string {
+// Error is Detail with the URL.
+func (e *PossibleLossError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail says where something may be missing.
+func (e *PossibleLossError) Detail() string {
 	if e.At.IsZero() {
-		return fmt.Sprintf("possible loss: %s: the part of %s that came has no items, so the rest is unknown (%s)",
-			e.URL, e.Asked, e.Clause)
+		return fmt.Sprintf("possible loss: the part of %s that came has no items, so the rest is unknown (%s)", e.Asked, e.Clause)
 	}
 	if e.Stuck {
-		return fmt.Sprintf("possible loss: %s: the server would give the same answer for %s again, so what is older than %s cannot be retrieved (%s)",
-			e.URL, e.Asked, formatTime(e.At), e.Clause)
+		return fmt.Sprintf("possible loss: the server would give the same answer for %s again, so what is older than %s cannot be retrieved (%s)",
+			e.Asked, formatTime(e.At), e.Clause)
 	}
-	return fmt.Sprintf("possible loss: %s: only some of the items modified at %s have come, so others may be missing (%s)",
-		e.URL, formatTime(e.At), e.Clause)
+	return fmt.Sprintf("possible loss: only some of the items modified at %s have come, so others may be missing (%s)",
+		formatTime(e.At), e.Clause)
 }
 
 // An IgnoredError says that the server ignores the range: it answers with items
@@ -45,13 +47,16 @@ type IgnoredError struct {
 	Clause string
 }
 
-// Error says what was ignored.
-func (e *IgnoredError) Error() string {
+// Error is Detail with the URL.
+func (e *IgnoredError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail says what was ignored.
+func (e *IgnoredError) Detail() string {
 	var tried []string
 	for _, d := range e.Tried {
 		tried = append(tried, d.String())
 	}
-	s := fmt.Sprintf("%s: the server ignores the range (%s)", e.URL, strings.Join(tried, ", "))
+	s := fmt.Sprintf("the server ignores the range (%s)", strings.Join(tried, ", "))
 	if e.ID != "" {
 		s += fmt.Sprintf(": asked for %s it sent %s", e.Asked, clip(e.ID))
 	}
@@ -66,10 +71,12 @@ type StampError struct {
 	Clause string
 }
 
-// Error names the item.
-func (e *StampError) Error() string {
-	return fmt.Sprintf("%s: %s does not say when it was last modified, or not as the others do (%s)",
-		e.URL, clip(e.ID), e.Clause)
+// Error is Detail with the URL.
+func (e *StampError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the item.
+func (e *StampError) Detail() string {
+	return fmt.Sprintf("%s does not say when it was last modified, or not as the others do (%s)", clip(e.ID), e.Clause)
 }
 
 // A BudgetError says that a sync needs more than Limits allows.
@@ -80,9 +87,12 @@ type BudgetError struct {
 	Clause string
 }
 
-// Error names the limit.
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%s: the sync needs more %s than the limit of %d (%s)", e.URL, e.Limit, e.Max, e.Clause)
+// Error is Detail with the URL.
+func (e *BudgetError) Error() string { return e.URL + ": " + e.Detail() }
+
+// Detail names the limit.
+func (e *BudgetError) Detail() string {
+	return fmt.Sprintf("the sync needs more %s than the limit of %d (%s)", e.Limit, e.Max, e.Clause)
 }
 
 // The clauses that errors cite.
