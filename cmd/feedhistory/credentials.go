@@ -51,6 +51,9 @@ func (c *credentials) read() error {
 		}
 		fields.Add(name, value)
 	}
+	if fields["Authorization"] != nil && (c.User != "" || c.TokenEnv != "") {
+		return usageError("--header Authorization excludes --user and --token-env")
+	}
 	switch {
 	case c.User != "":
 		password, ok := os.LookupEnv(passwordVariable)

@@ -31,7 +31,7 @@ type eraseCommand struct {
 // Help is what --help says beyond the flags.
 func (c *eraseCommand) Help() string {
 	return "This is for legal reasons. It removes the entries with all their versions, for good. " +
-		"The mirror keeps their ids, so that it never stores them again; the database is rewritten without their bytes.\n\n" +
+		"The mirror keeps their ids, so that it never stores them again, unless you remove the feed; the database is rewritten without their bytes.\n\n" +
 		"Published archives that have one of them get new addresses, and so do all later ones. Readers are not told: " +
 		"if they keep copies, publish the deletion first. Backups are not changed.\n\n" +
 		"What the history server keeps of the feeds on this machine is removed; it republishes them when somebody asks for them. " +
@@ -132,7 +132,7 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no entry with the id %s; feedhistory entries --json shows the ids", id)
+		return "", fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name())
 	case 1:
 		return found[0], nil
 	}

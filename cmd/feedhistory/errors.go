@@ -36,7 +36,13 @@ func detail(err error) string {
 // advice says what to do about a gap, with the flag to use.
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
+	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
+	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
 	switch {
+	case isRefused && refused.Rule != feedhistory.RuleAddress:
+		return "tell the publisher"
+	case isStatus && status.Status == http.StatusUnauthorized:
+		return statusRemedy(status)
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (sync --quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
@@ -209,7 +215,7 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusNotFound:
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
-		return "the server requires a login: use --user, --token-env, --header or --netrc"
+		return "the server requires a login that it accepts: use --user, --token-env, --header or --netrc, or check what you gave there"
 	case e.Status == http.StatusProxyAuthRequired:
 		return proxyLogin
 	case e.Status == http.StatusForbidden:

@@ -74,11 +74,12 @@ type importing struct {
 // An importedFeed is the feed that the lines are about.
 type importedFeed struct {
 	line    feedLine
-	skipped bool           // the database already has it
-	stored  *mirror.Feed   // as it is stored until its last line has been read
-	change  mirror.Change  // to be committed next
-	size    int            // in bytes
-	lines   map[string]int // the line of each entry, by its id
+	skipped bool            // the database already has it
+	stored  *mirror.Feed    // as it is stored until its last line has been read
+	change  mirror.Change   // to be committed next
+	size    int             // in bytes
+	lines   map[string]int  // the line of each entry, by its id
+	erased  map[string]bool // the entries that have been erased from the database
 
 	entries, deleted, documents int64 // so far
 }
@@ -133,7 +134,11 @@ func (in *importing) file(w *world, name string) error {
 			return in.failure(&lineError{name, n, err})
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("it is longer than %s", sizeText(importLine))
+	}
+	if err != nil {
 		return in.failure(&lineError{name, n + 1, err})
 	}
 	if err := in.end(); err != nil {
@@ -181,7 +186,7 @@ func (in *importing) begin(line []byte) error {
 	if err := in.end(); err != nil {
 		return err
 	}
-	f := &importedFeed{lines: map[string]int{}}
+	f := &importedFeed{lines: map[string]int{}, erased: map[string]bool{}}
 	if err := json.Unmarshal(line, &f.line); err != nil {
 		return fmt.Errorf("not a line about a feed: %w", err)
 	}
@@ -198,7 +203,7 @@ func (in *importing) begin(line []byte) error {
 	case err != nil:
 		return err
 	case isImporting(old), in.replace && !f.isSame(old):
-		if err := in.store.Store.Remove(in.ctx, old.URL); err != nil { // and keep its credentials
+		if err := in.clear(f); err != nil {
 			return err
 		}
 	case f.isSame(old):
@@ -217,6 +222,38 @@ func (in *importing) begin(line []byte) error {
 		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()
+}
+
+// clear removes what the database has of a feed, except its credentials and the ids of
+// entries that have been erased: an import must not bring those back.
+func (in *importing) clear(f *importedFeed) error {
+	for r, err := range in.store.Entries(in.ctx, mirror.Query{Feed: f.line.Feed, Bare: true}) {
+		if err != nil {
+			return err
+		}
+		if r.State == mirror.Erased {
+			f.erased[r.ID] = true
+			f.change.Touch = append(f.change.Touch, r)
+		}
+	}
+	return in.store.Store.Remove(in.ctx, f.line.Feed)
+}
+
+// leaveOut takes an entry that has been erased out of the state of its feed.
+func (f *importedFeed) leaveOut(r *mirror.Record, versions []rawVersion) {
+	state := f.line.State
+	switch {
+	case r.State == mirror.Live:
+		state.Entries--
+	case r.Content.Format != 0:
+		state.Deleted--
+	}
+	for _, v := range versions {
+		state.Usage.Contents -= v.Content.Size
+	}
+	state.Usage.Contents = max(0, state.Usage.Contents-r.Content.Size)
+	isErased := func(id string) bool { return id == r.ID }
+	state.Shown, state.Sought = slices.DeleteFunc(state.Shown, isErased), slices.DeleteFunc(state.Sought, isErased)
 }
 
 // markPrivate has the history server not show a private feed to others. It is done
@@ -287,6 +324,10 @@ func (in *importing) entry(line []byte, n int) error {
 	r, err := f.record(&l)
 	if err != nil {
 		return fmt.Errorf("the entry %s: %w", l.ID, err)
+	}
+	if f.erased[l.ID] {
+		f.leaveOut(r, l.Versions)
+		return nil
 	}
 	bare := r.Content.Format == 0
 	if bare {

@@ -196,6 +196,12 @@ func TestAdviceMessages(t *testing.T) {
 	}
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
+	require.Equal(t, "tell the publisher", advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
+	require.Contains(t, advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
+	require.Contains(t, advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
 	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
 	(&page{terminal.Page{W: &out}}).findings([]check.Finding{{}}, 1)

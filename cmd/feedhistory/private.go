@@ -106,7 +106,7 @@ func netrc(address string) (string, error) {
 	if name == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("--netrc: %w", err)
 		}
 		name = filepath.Join(home, ".netrc")
 	}
