@@ -16,7 +16,7 @@ import (
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
-		feed, host, err := name(address)
+		feed, host, err := subscribable(address)
 		if err != nil {
 			return 0, err
 		}
