@@ -74,7 +74,7 @@ func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	by := "Recovered by " + r.RecoveredBy
 	switch {
 	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
-		text := verdictText(v) + " No way to them was found"
+		text := verdictText(v) + " No method found any"
 		if r.Probe.Reason != "" {
 			text += ": " + r.Probe.Reason
 		}
