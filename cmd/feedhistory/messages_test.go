@@ -175,7 +175,7 @@ func TestLineMessages(t *testing.T) {
 	}
 	site := &markdownSite{base: "https://example.org/", zone: time.UTC}
 	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
-	require.EqualError(t, err, "its address is no URL: /%zz/")
+	require.EqualError(t, err, "its address is not a URL: /%zz/")
 	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
 	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
