@@ -199,7 +199,7 @@ func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 	before := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	said, err := try(dir, publish)
 	require.Error(t, err)
-	require.Contains(t, said, "lead nowhere; nothing is published")
+	require.Contains(t, said, "missing pages; nothing is published")
 	require.Contains(t, said, "\n  https://example.org/")
 	after := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	require.Equal(t, before, after)
