@@ -36,7 +36,7 @@ type ArchiveAt struct {
 // first. Its update time is that of its latest entry, so that it does not change.
 func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d := newDocument(head, entries, at.Self)
-	d.Archive, d.Coverage = true, nil // which changes
+	d.Archive, d.Coverage = true, nil // a Coverage changes
 	d.link(RelCurrent, at.Current)
 	d.link(RelPrevArchive, at.Prev)
 	d.link(RelNextArchive, at.Next)
@@ -90,7 +90,7 @@ func (s Split) Cut(log []*Entry, first int) (closed []Chunk, open []*Entry) {
 }
 
 // cutPeriods cuts before each entry that belongs to a later period than the ones
-// before it. An entry that is older than the one before it stays with that.
+// before it. An entry that is older than the one before it stays in the same chunk.
 func (s Split) cutPeriods(log []*Entry) (closed []Chunk, open []*Entry) {
 	from, current := 0, ""
 	for i, e := range log {

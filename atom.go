@@ -123,7 +123,7 @@ func (r *reader) atomEntry() {
 			e.Updated = r.timeText()
 		case "published", "issued", "created":
 			if !e.Published.IsZero() && local == "created" {
-				continue // Atom 0.3 has both, and issued is the one that is now called published
+				continue // Atom 0.3 has both; what it calls issued is now called published
 			}
 			e.Published = r.timeText()
 		case "link":

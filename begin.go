@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -44,9 +45,13 @@ type place struct {
 	feed   Kind   // the kind of the document's chain; Plain if it is in none
 	begins string // the target of its link to the beginning, if that does not lead elsewhere
 	again  bool   // the next walk that starts here must look for the beginning again
+
+	// unread says whether the walk may yield more. Its documents share it, so that a
+	// Merger knows whether it has all of them.
+	unread *atomic.Bool
 }
 
-// mostSteps is the most documents that a walk reads to find where a feed begins.
+// mostSteps is the maximum number of documents to read to find where a feed begins.
 const mostSteps = 5
 
 // beginning finds the document where the feed of a given document begins. It holds
@@ -81,8 +86,8 @@ func (w *walk) beginning(given *loaded) *loaded {
 	return start
 }
 
-// path goes from document to document until the one where the feed begins. The gap
-// says why the path does not end there.
+// path follows the links from the given document to the one where the feed begins. The
+// gap says why the path does not end there.
 func (w *walk) path(given *loaded) (path []*loaded, gap *Gap) {
 	for l := given; ; {
 		path = append(path, l)
@@ -149,8 +154,8 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 }
 
 // elsewhere returns the URL where a document says that its feed begins; "" if it
-// begins here, or an earlier walk found that it does. The gap says that neither is
-// so.
+// begins here, or an earlier walk found that it does. The gap says that the document
+// is not the beginning, and names none.
 func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
 	url = iri.WithoutFragment(link.Href)
@@ -216,15 +221,15 @@ func isTwin(l, beginning *loaded) bool {
 		ok && named && self.Href == other.Href && maps.Equal(l.doc.facts(), beginning.doc.facts())
 }
 
-// isElsewhere reports whether a document says that the current one is another. Then
-// it may be an archive of which the subscription document is still a copy.
+// isElsewhere reports whether a document says that another one is the current one. It
+// may then be an archive that the subscription document is still a copy of.
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(RelSelf)
 	link, _ := d.beginning()
 	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
 }
 
-// facts returns what a document says about entries.
+// facts returns the IDs and times of a document's entries and tombstones.
 func (d *Document) facts() map[fact]bool {
 	facts := make(map[fact]bool, len(d.Entries)+len(d.Deleted))
 	for _, e := range d.Entries {

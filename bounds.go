@@ -51,8 +51,8 @@ func (v *visited) forget(url string) { delete(v.urls, maphash.String(v.seed, url
 // seen reports whether a URL was requested, or redirected to.
 func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
 
-// joins reports whether that was in an earlier chain: the two chains meet there,
-// which is no loop.
+// joins reports whether a URL was requested, or redirected to, in an earlier chain:
+// the two chains meet there, which is no loop.
 func (v *visited) joins(url string) bool {
 	chain := v.urls[maphash.String(v.seed, url)]
 	return 0 < chain && chain < v.chain
@@ -200,7 +200,7 @@ func (w *walk) barren() bool {
 }
 
 // count counts a document of the walk against the budget. An archive without any
-// entry may be that of a day on which nothing happened; one whose entries are all
+// entry may cover a day on which nothing happened; one whose entries are all
 // known comes from a server that ignores what is requested.
 func (w *walk) count(l *loaded, fresh bool) {
 	switch {
@@ -219,12 +219,12 @@ func (w *walk) forbids(url string) *Gap {
 	case w.seen(url):
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
-		return &Gap{URL: url, Reason: ReasonRefused, Err: errors.New("its origin is not the feed's")}
+		return &Gap{URL: url, Reason: ReasonRefused, Err: &RefusedError{URL: url, Rule: RuleOrigin}}
 	case w.affordable():
 		return nil
 	case w.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new, %d had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
+			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", w.used.Barren+w.used.Empty, w.used.Empty)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
 		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
@@ -241,6 +241,5 @@ func (w *walk) strayed(l *loaded, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}
-	return &Gap{URL: l.url, From: from, Reason: ReasonRefused,
-		Err: errors.New("it redirects to an origin that is not the feed's")}
+	return &Gap{URL: l.url, From: from, Reason: ReasonRefused, Err: &RefusedError{URL: l.finalURL(), Rule: RuleOrigin}}
 }

@@ -135,8 +135,10 @@ func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 // polite together: the slowest of their Paces applies, and at each host the
 // Policy.PerHost of the Client that made the first request there.
 func (c *Client) Clone() *Client {
+	policy := c.Policy
+	policy.Credentials = slices.Clip(policy.Credentials) // so that appending to a clone's does not write into another's
 	return &Client{
-		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: c.Policy,
+		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
 		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
 	}
 }
@@ -280,8 +282,8 @@ type Answer struct {
 }
 
 // Do requests something other than a feed, such as a list of posts, by the rules of
-// the Client. The method is GET or HEAD. An empty accept means "*/*". It returns the
-// request's errors that Get returns, and so does Answer.Body.
+// the Client. The method is GET or HEAD. An empty accept means "*/*". Its errors, and
+// those of Answer.Body, are the ones that Get returns for a request.
 func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
 	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
 	if err != nil {
@@ -306,8 +308,8 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 // root of its host, with at most 14 requests, one after another, and returns the
 // first that it finds. If there is a feed at address itself, it returns only that.
 //
-// It is no error if there are no feeds; the errors are those of Get. Discover does
-// not request the feeds that a page names, which may be at any host, or missing.
+// If there are no feeds, that is not an error; the errors are those of Get. Discover
+// does not request the feeds that a page names, which may be at any host, or missing.
 func (c *Client) Discover(ctx context.Context, address string) (Links, error) {
 	address = iri.WithoutFragment(address)
 	doc, err := c.Get(ctx, address)

@@ -83,7 +83,7 @@ type decoded struct {
 	links      [2]string
 }
 
-// add appends a value to a list that begins in room.
+// add appends a value to a list whose first elements are stored in room.
 func add[T any](list, room []T, value T) []T {
 	if list == nil {
 		list = room[:0]

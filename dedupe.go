@@ -70,7 +70,8 @@ func (h *History) Verdict() Verdict {
 // document's entries. Any other error ends Merge: it returns the error with the
 // history so far, which then has a gap, and what could be read of the failed
 // document. The history is nil if there was neither a document nor a gap, and its
-// Head is nil if there was no document.
+// Head is nil if there was no document. If docs ends before the walk that it comes
+// from, the history has a gap for the rest, which matches ErrUnread.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	var m Merger
 	for doc, err := range docs {
@@ -80,6 +81,10 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	}
 	return m.History()
 }
+
+// ErrUnread is the Err of the Gap for the rest of a walk, if the documents that were
+// merged do not reach its end.
+var ErrUnread = errors.New("the rest of the feed has not been read")
 
 // A Merger does what Merge does with one document at a time, for a reader that shows
 // entries during a walk. Its zero value is ready to use.
@@ -132,7 +137,8 @@ func (m *Merger) Add(doc *Document, err error) bool {
 }
 
 // History returns the history of what has been added so far, and the error that Merge
-// would return.
+// would return. Until the walk is at its end, a Gap that matches ErrUnread says that
+// there may be more, so the verdict is Partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
 		return nil, errors.New("no document to merge")
@@ -275,16 +281,23 @@ func (m *Merger) interrupt(doc *Document, err error) {
 	if doc != nil {
 		m.add(doc)
 		m.h.Gaps = append(m.h.Gaps, &Gap{URL: doc.URL, Reason: reasonOf(err), Err: err, Found: time.Now(), Document: doc})
-		return
+	} else if m.h.Head != nil {
+		m.h.Gaps = append(m.h.Gaps, m.rest(err))
 	}
-	if m.h.Head == nil {
-		return
-	}
+}
+
+// rest returns a gap for the documents that would have come next.
+func (m *Merger) rest(err error) *Gap {
 	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
 	if older, ok := m.last.Links.Rel(m.h.Kind.older()); ok {
 		gap.URL, gap.From = older.Href, m.last.URL
 	}
-	m.h.Gaps = append(m.h.Gaps, gap)
+	return gap
+}
+
+// isUnread reports whether the walk that the last document comes from may yield more.
+func (m *Merger) isUnread() bool {
+	return m.err == nil && m.last != nil && m.last.place.unread != nil && m.last.place.unread.Load()
 }
 
 func (m *Merger) history() *History {
@@ -293,6 +306,9 @@ func (m *Merger) history() *History {
 	}
 	h := m.h
 	h.Entries, h.Gaps = slices.Clone(m.entries), slices.Clone(m.h.Gaps)
+	if m.isUnread() {
+		h.Gaps = append(h.Gaps, m.rest(ErrUnread))
+	}
 	if len(m.deleted) == 0 {
 		return &h
 	}

@@ -250,10 +250,10 @@ func (r *reader) keepEntry(e *Entry, offset int, l loan) {
 	l.raw, l.links = e.raw, r.lent
 	switch {
 	case len(e.ID) > r.limits.ID:
-		r.skip(offset, fmt.Sprintf("an id of more than %d bytes", r.limits.ID))
+		r.skip(offset, fmt.Sprintf("its id has more than %d bytes", r.limits.ID))
 		return
 	case len(r.own) > maxLinks:
-		r.skip(offset, fmt.Sprintf("more than %d links", maxLinks))
+		r.skip(offset, fmt.Sprintf("it has more than %d links", maxLinks))
 		return
 	case r.lent < 0, !e.scope.lends(l):
 		r.skip(offset, fmt.Sprintf("it takes more than %d times its length from its surroundings", maxBorrowed))

@@ -50,7 +50,7 @@ func IsStatus(err error, statuses ...int) bool {
 // forbids it. Trying again does not help.
 type RefusedError struct {
 	URL  string // the URL that was refused, without userinfo
-	Rule string // one of the Rule constants, or "origin" for Policy.SameOrigin
+	Rule string // one of the Rule constants
 	Err  error  // details; may be nil
 }
 
@@ -73,6 +73,7 @@ const (
 	RuleLoop      = fetch.RuleLoop      // a redirect to a URL that was requested before it
 	RuleRedirects = fetch.RuleRedirects // more than five redirects
 	RuleAddress   = fetch.RuleAddress   // a loopback, private or special-purpose address
+	RuleOrigin    = fetch.RuleOrigin    // another origin than the feed's, with Policy.SameOrigin
 )
 
 // A LimitError reports an answer, or a document, that is larger than Limits allow.
@@ -98,6 +99,9 @@ func (e *TimeoutError) Error() string { return (*fetch.TimeoutError)(e).Error() 
 
 // Timeout returns true, as [net.Error] asks.
 func (e *TimeoutError) Timeout() bool { return true }
+
+// Temporary returns true, as [net.Error] asks.
+func (e *TimeoutError) Temporary() bool { return true }
 
 // A TruncatedError reports a body that broke off before its end.
 type TruncatedError struct {
@@ -147,10 +151,13 @@ func (e *NotFeedError) Error() string { return e.Err.Error() }
 func (e *NotFeedError) Unwrap() error { return e.Err }
 
 // Describe describes an error of this package in a few words, without the URL, for
-// programs that show the URL separately. Of an error with a method Detail() string, as
-// the errors of the protocols have, it returns that. For any other error it returns its
-// text.
+// programs that show the URL separately. If an error has a method Detail() string, as
+// those of the harvest packages have, Describe returns its result. For any other error
+// it returns the error's text, and for nil "".
 func Describe(err error) string {
+	if err == nil {
+		return ""
+	}
 	if e, ok := errors.AsType[detailed](err); ok {
 		return e.Detail()
 	}

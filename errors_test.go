@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,8 +49,10 @@ func TestErrorTypes(t *testing.T) {
 		{"/circle", is[*RefusedError], "redirects in a circle"},
 	} {
 		c := &Client{
-			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000},
-			Timeouts: Timeouts{Headers: 50 * time.Millisecond}, Retry: Retry{Tries: 1},
+			Policy: Policy{AllowPrivate: true}, Limits: Limits{Bytes: 1000}, Retry: Retry{Tries: 1},
+		}
+		if tc.path == "/slow" {
+			c.Timeouts.Headers = 50 * time.Millisecond
 		}
 		_, err := c.Get(t.Context(), server.URL+tc.path)
 		require.True(t, tc.is(err), "Get %s: %T: %v", tc.path, err, err)
@@ -67,9 +71,47 @@ func TestErrorTypes(t *testing.T) {
 	}
 	_, err := new(Client).Get(t.Context(), "ftp://example.org/feed")
 	require.EqualError(t, err, `fetch "ftp://example.org/feed": refused: unsupported scheme: "ftp"`)
-	var timeout interface{ Timeout() bool }
+	for _, address := range []string{"", "/feed", "example.org/feed"} {
+		_, err = new(Client).Get(t.Context(), address)
+		refused, ok := errors.AsType[*RefusedError](err)
+		require.True(t, ok, "%T: %v", err, err)
+		require.Equal(t, RuleURL, refused.Rule, address)
+	}
+	var timeout net.Error
 	require.ErrorAs(t, error(&TimeoutError{}), &timeout)
 	require.True(t, timeout.Timeout())
+	require.Empty(t, Describe(nil))
+}
+
+// The error of a gap names the rule that the caller has set.
+func TestSameOriginRule(t *testing.T) {
+	elsewhere := feedtest.Serve(t, "-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"></feed>\n")
+	for _, link := range []string{elsewhere.URL + "/1.atom", "/redirect"} {
+		server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/redirect" {
+				http.Redirect(w, r, elsewhere.URL+"/1.atom", http.StatusFound)
+			}
+			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="%s"/></feed>`, link)
+		}))
+		c := &Client{Policy: Policy{AllowPrivate: true, SameOrigin: true}}
+		h, err := c.Fetch(t.Context(), server.URL)
+		c.CloseIdle()
+		require.NoError(t, err)
+		require.Len(t, h.Gaps, 1)
+		refused, ok := errors.AsType[*RefusedError](h.Gaps[0])
+		require.True(t, ok, "%v", h.Gaps[0])
+		require.Equal(t, RefusedError{URL: elsewhere.URL + "/1.atom", Rule: RuleOrigin}, *refused)
+		require.ErrorContains(t, h.Gaps[0], "its origin is not the feed's")
+	}
+}
+
+// What is appended to the credentials of one clone is not sent by another.
+func TestCloneOwnsItsCredentials(t *testing.T) {
+	c := Client{Policy: Policy{Credentials: make([]Credential, 0, 4)}}
+	one, two := c.Clone(), c.Clone()
+	one.Policy.Credentials = append(one.Policy.Credentials, Credential{Authorization: "one"})
+	two.Policy.Credentials = append(two.Policy.Credentials, Credential{Authorization: "two"})
+	require.Equal(t, "one", one.Policy.Credentials[0].Authorization)
 }
 
 // A clone has its own settings, but knows what hosts have asked of the original.

@@ -17,7 +17,7 @@ func ExampleFetch() {
 	print := func(ctx context.Context) error {
 		history, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
 		if err != nil {
-			return err // there is no answer at all
+			return err // the feed could not be read
 		}
 		for _, e := range history.Entries {
 			fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())
@@ -36,7 +36,7 @@ func ExampleClient_Fetch() {
 	defer stop()
 	history, err := client.Fetch(context.Background(), home+site.Archived)
 	if err != nil {
-		log.Fatal(err) // there is no answer at all
+		log.Fatal(err) // the feed could not be read
 	}
 	for _, e := range history.Entries {
 		fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())

@@ -9,7 +9,7 @@
 //
 //	h, err := feedhistory.Fetch(ctx, "https://example.org/feed.atom")
 //	if err != nil {
-//		return err // there is no answer at all
+//		return err // the feed could not be read
 //	}
 //	for _, e := range h.Entries {
 //		fmt.Println(e.Updated, e.ID)
@@ -55,7 +55,7 @@
 // iTunes, Dublin Core and other extensions have the same names. The tests compare
 // the two field by field; examples/fromgofeed lists the differences. Each has a
 // reason: ids stay as published, references are absolute, an entry has its feed's
-// authors, and broken documents are repaired. It is several times as fast.
+// authors, and broken documents are repaired. This package is several times as fast.
 //
 // # Safety
 //

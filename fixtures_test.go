@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
 var update = flag.Bool("update", false, "write what came out as what is wanted")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // TestFixtures parses every file that has a golden file: the parsed document as JSON, in a
 // file with the same name and ".json".

@@ -30,7 +30,7 @@ const (
 	ReasonLoop                       // the link leads back to a document that was read before
 	ReasonBarren                     // too many documents in a row brought nothing new
 	ReasonDetached                   // the feed does not begin at the given document, which does not say where it does
-	ReasonInterrupted                // the context ended first
+	ReasonInterrupted                // the context ended, or the reader left the walk, first
 	ReasonMissedWindow               // between two polls, entries may have come and gone
 	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
 )

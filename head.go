@@ -69,7 +69,7 @@ type headRanks struct{ title, updated, language, icon int }
 // note that an element is left out.
 func (r *reader) fits(n, offset int) bool {
 	if r.headBytes+n > maxHead {
-		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: there are more than %d bytes", maxHead), offset)
+		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: the head section takes more than %d bytes", maxHead), offset)
 		return false
 	}
 	r.headBytes += n
@@ -151,7 +151,7 @@ func (r *reader) flag() {
 		r.setHeadLinks(links)
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
-		r.note("legacy-draft", "fh:incremental is of a draft of RFC 5005", offset)
+		r.note("legacy-draft", "fh:incremental comes from a draft of RFC 5005", offset)
 		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
 		}

@@ -16,7 +16,7 @@ import (
 type mending struct {
 	entryMending
 	leftOut     int  // the first entry that is left out because its id is damaged
-	twoInOne    int  // the first entry that damage has made of two
+	twoInOne    int  // the first entry that damage has merged from two
 	loose       int  // a part of an entry that is in no entry
 	linkInEntry bool // an entry without an end tag has a link that may be the feed's
 	linkAt      int  // that entry

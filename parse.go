@@ -61,7 +61,7 @@ func (l Limits) withDefaults() Limits {
 
 // A Parser reads feed documents. Its zero value is ready to use.
 type Parser struct {
-	Limits Limits
+	Limits Limits // Limits are what a document may cost to read; zero means the defaults.
 
 	// Header is the header of the HTTP response; nil means that there is none. It
 	// contributes the charset of Content-Type, which takes precedence over that of

@@ -33,7 +33,7 @@ type Response struct {
 type Known struct {
 	URL                        string // the document's URL, after redirects
 	ETag, LastModified, Digest string // as in its Response
-	Kind                       Kind
+	Kind                       Kind   // the kind of feed that the document declares
 	Older                      string // the URL of the next document back in time; "" if there is none
 	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
 	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
@@ -56,8 +56,8 @@ func (d *Document) Known() Known {
 // Unchanged is the error for a document that has not changed since it was Known: the
 // server answered 304, or sent the same bytes again.
 type Unchanged struct {
-	Known    Known
-	Response Response
+	Known    Known    // what was known of the document, for the next poll
+	Response Response // the response that said so
 }
 
 // Error returns the document's URL.

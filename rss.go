@@ -133,7 +133,7 @@ func (r *reader) languageText() string {
 }
 
 // updateRank recognises the extensions that say when something changed, because RSS 2.0
-// does not say it of items (5005#22). The highest rank counts.
+// has no such element for items (5005#22). The highest rank counts.
 func (r *reader) updateRank() int {
 	switch r.space() {
 	case vocab.Atom:
@@ -254,7 +254,7 @@ func (r *reader) atomInRSS(e *Entry, id *string, rank *int) {
 // textLink reads RSS's link element, whose text is the reference.
 func (r *reader) textLink(links Links) Links { return r.appendText(links, RelAlternate) }
 
-// enclosure reads an enclosure as the link that Atom has in its place.
+// enclosure reads an enclosure as the link that Atom has for it.
 func (r *reader) enclosure(links Links) Links {
 	offset := r.s.Offset()
 	link := Link{Rel: RelEnclosure}

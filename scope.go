@@ -138,7 +138,7 @@ func nameBefore(s string, end int) int {
 // memory that they take.
 const (
 	maxBorrowed      = 16      // times the entry's length
-	maxBorrowedExtra = 1 << 10 // plus so many bytes
+	maxBorrowedExtra = 1 << 10 // plus this many bytes
 	roomOfLink       = 96
 )
 
@@ -238,7 +238,7 @@ func (r *reader) space() string {
 // is misspelt.
 func (r *reader) rssLocal() string { return r.spelt(vocab.RSSName(r.s.Local())) }
 
-// atomLocal does the same for Atom.
+// atomLocal returns the name of the current element as Atom spells it, likewise.
 func (r *reader) atomLocal() string {
 	local := r.s.Local()
 	if name := vocab.AtomName(local); name != local {

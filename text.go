@@ -327,9 +327,9 @@ func (r *reader) inner() string {
 
 // xhtml returns the markup inside the div that an xhtml construct has as its only child
 // (RFC 4287 §3.1.1.3), or all markup, as HTML: XHTML elements lose their prefix, and
-// empty elements get an end tag where HTML requires one. It makes references under an
-// xml:base further in absolute, because the result has no such base, and returns the
-// base at the div.
+// empty elements get an end tag where HTML requires one. It makes references absolute
+// where an inner element has an xml:base, because the result has no such base, and
+// returns the base at the div.
 func (r *reader) xhtml(div bool) (body, base string) {
 	var b strings.Builder
 	depth, bases := r.s.Depth(), len(r.s.Bases())

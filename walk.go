@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -65,11 +66,12 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newAhead(ctx, c),
-			visited: newVisited(), claimed: set{},
+			visited: newVisited(), claimed: set{}, unread: new(atomic.Bool),
 		}
 		if opt != nil {
 			w.opt = *opt
 		}
+		w.pending = len(w.opt.Pending) + len(w.opt.PendingPages)
 		w.ahead.next, w.ahead.known = w.guess, w.known
 		defer w.ahead.stop()
 		w.run(iri.WithoutFragment(url))
@@ -95,6 +97,8 @@ type walk struct {
 	claimed set       // the self links of documents that were not processed before
 	reread  bool      // the subscription document has been read a second time
 	missing *Gap      // the reason why it was
+	pending int       // the number of documents at which earlier walks were cut short and this one is still to continue
+	unread  *atomic.Bool
 
 	visited
 }
@@ -119,11 +123,15 @@ func (w *walk) run(url string) {
 	}
 	w.resume(Archived, w.opt.Pending)
 	w.resume(Paged, w.opt.PendingPages)
+	if !w.ended {
+		w.unread.Store(false)
+	}
 }
 
 // resume continues where earlier walks were cut short.
 func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
+		w.pending--
 		url = iri.WithoutFragment(url)
 		if w.ended || w.seen(url) || kind == Archived && w.processed(url) {
 			continue
@@ -150,6 +158,7 @@ func (w *walk) follow(l *loaded) {
 		case w.ended || processed && w.kind == Archived || len(older) == 0 && !lost || w.isLast(l):
 			return
 		case len(older) == 0:
+			w.unread.Store(w.hasOthers())
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.older())})
 			return
@@ -160,7 +169,12 @@ func (w *walk) follow(l *loaded) {
 	}
 }
 
+// hasOthers reports whether there are documents beyond the current chain.
+func (w *walk) hasOthers() bool { return len(w.held) > 0 || w.pending > 0 }
+
 func (w *walk) yieldDocument(l *loaded) {
+	older, lost := l.older(w.kind)
+	w.unread.Store(len(older) > 0 || lost || w.hasOthers())
 	if u := l.unchanged(); u != nil {
 		w.see(u.Known.URL)
 		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
@@ -169,15 +183,19 @@ func (w *walk) yieldDocument(l *loaded) {
 		return
 	}
 	w.count(l, w.record(l))
-	l.doc.place.feed = w.kind
+	l.doc.place.feed, l.doc.place.unread = w.kind, w.unread
 	if l.err != nil {
 		w.fail(l, l.from)
 		return
 	}
+	missing := l.doc.Missing(w.kind)
+	if len(missing) > len(l.doc.Gaps) { // the others come after the document
+		w.unread.Store(true)
+	}
 	if w.ended = !w.yield(l.doc, nil); w.ended {
 		return
 	}
-	for _, g := range l.doc.Missing(w.kind) {
+	for _, g := range missing {
 		w.gap(g)
 	}
 }
@@ -204,6 +222,7 @@ func (w *walk) next(from string, urls ...string) *loaded {
 		w.missing = gap
 		return moved
 	}
+	w.unread.Store(w.hasOthers())
 	w.gap(gap)
 	return nil
 }

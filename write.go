@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// XML returns the entry as published, as an element of its own: with the namespaces,
+// XML returns the entry as published, as a separate element: with the namespaces,
 // base and language that were in scope, and well-formed even if it was not. It
 // changes nothing else. For a JSON Feed it returns nil; see JSON.
 func (e *Entry) XML() []byte {

@@ -3,7 +3,9 @@ package backfill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -17,8 +19,8 @@ type Method interface {
 	Name() string
 
 	// Recognise reports, from a feed's first document alone, whether the method
-	// suits the feed. It returns No for a paged feed that should follow its own
-	// links.
+	// suits the feed. It returns No for a paged feed whose own links the walk
+	// should follow.
 	Recognise(doc *feedhistory.Document) Sign
 
 	// Probe finds out whether the method works for the feed that begins with
@@ -168,6 +170,7 @@ type Walk struct {
 	probe     Probe
 	by        string // the name of the method in use; "" if there is none
 	recovered string // the same, if the method has brought anything
+	left      bool   // the caller has left after a document, so there may be more
 }
 
 // Documents yields the documents for feedhistory.Merge, newest first as far as
@@ -176,7 +179,13 @@ type Walk struct {
 // again at the end. The errors are those of Client.Walk. Ranging again starts a
 // new walk.
 func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
+	return func(take func(*feedhistory.Document, error) bool) {
+		yield := func(doc *feedhistory.Document, err error) bool {
+			more := take(doc, err)
+			w.left = !more && err == nil
+			return more
+		}
+		w.left = false
 		t := cmp.Or(w.task, &task{})
 		w.probe, w.by, w.recovered = Probe{Method: w.from.Method, Mode: w.from.Mode, Reason: w.from.Reason, task: t}, "", ""
 		http, done := plain.Or(w.b.HTTP)
@@ -192,8 +201,12 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 func (w *Walk) Probe() Probe { return w.probe }
 
 // Result returns the result of the walk, given the merged history of its
-// documents.
+// documents. If you have left the walk before its end, the history gets a gap
+// that matches feedhistory.ErrUnread.
 func (w *Walk) Result(h *feedhistory.History) *Result {
+	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
+		h.Gaps = append(h.Gaps, &feedhistory.Gap{URL: w.url, Reason: feedhistory.ReasonInterrupted, Err: feedhistory.ErrUnread, Found: time.Now()})
+	}
 	return &Result{
 		History: h, Probe: w.probe, RecoveredBy: w.recovered,
 		Proven: w.probe.Proven && w.recovered != "" && len(h.Gaps) == 0,

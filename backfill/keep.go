@@ -14,11 +14,10 @@ import (
 )
 
 // Keep recovers the undeclared history of a feed into a mirror's store: the
-// whole history of a plain feed, once; and whenever polls have missed entries,
-// those between them and what the store has. The store keeps what the walk has
-// learned, so that nothing is tried twice; the feed's Source is then the name
-// of the method. If there is nothing to do, which is the usual case, Keep makes
-// no request and returns nil changes.
+// whole history of a plain feed, once; and, whenever polls have missed entries,
+// these. The store keeps what the walk has learned, so that nothing is tried
+// twice; the feed's Source is then the name of the method. If there is nothing
+// to do, which is the usual case, Keep makes no request and returns nil changes.
 //
 // A walk that is cut short leaves a gap, and the next Keep continues there,
 // also at pages that could not be read. If another try is unlikely to close a

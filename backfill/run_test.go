@@ -163,17 +163,28 @@ func TestInterrupted(t *testing.T) {
 	b.before = nil
 	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{}, nil)
 	n := 0
-	for range w.Documents() {
+	var merger feedhistory.Merger
+	for doc, err := range w.Documents() {
+		merger.Add(doc, err)
 		if n++; n == 3 {
 			break
 		}
 	}
 	require.Equal(t, "wordpress", w.Probe().Method)
-	n = 0
-	for range w.Documents() { // again
+	h, err := merger.History()
+	require.NoError(t, err)
+	r = w.Result(h)
+	require.Equal(t, feedhistory.Partial, r.Verdict(), "there may be more")
+	require.ErrorIs(t, r.History.Gaps[0], feedhistory.ErrUnread)
+	n, merger = 0, feedhistory.Merger{}
+	for doc, err := range w.Documents() { // again
+		merger.Add(doc, err)
 		n++
 	}
 	require.Equal(t, 21, n)
+	h, err = merger.History()
+	require.NoError(t, err)
+	require.NotEqual(t, feedhistory.Partial, w.Result(h).Verdict())
 }
 
 // An unchanged feed costs nothing more. A first document that cannot be

@@ -158,7 +158,7 @@ func (s *stable) lastPage(total int) int {
 	return s.search(n)
 }
 
-// mostPages is more than any site has.
+// mostPages is a number of pages that no site reaches.
 const mostPages = 1 << 20
 
 // search finds the last page by doubling and bisection. If high is not zero,

@@ -16,7 +16,7 @@ import (
 // feedhistory.Client.Walk yields them. It keeps only a few numbers for each
 // entry of a checked document. The zero value is ready to use, for one walk.
 type Chain struct {
-	Profile Profile
+	Profile Profile  // Profile is the set of rules; zero means RFC5005.
 	Digests *Digests // Digests are those of an earlier run, which this run updates; nil means none.
 
 	first, newer *neighbour
@@ -77,7 +77,7 @@ func (t tally) text(all int) string {
 	case all:
 		return fmt.Sprintf("all %d documents have", all)
 	}
-	return fmt.Sprintf("%d of %d documents, of which this is the first, have", t.n, all)
+	return fmt.Sprintf("%d of %d documents (this is the first) have", t.n, all)
 }
 
 // Documents returns the number of documents that have been checked.
@@ -241,7 +241,7 @@ func (c *Chain) nextArchive(r *report, n, from *neighbour) {
 	case !ok:
 		r.absent("next-archive-missing", "there is no next-archive, although %s follows", clip(from.url))
 	case n.older.href != "" && same(next.Href, n.older.href):
-		r.add("next-archive-older", at, "next-archive is %s, which prev-archive is too", clip(next.Href))
+		r.add("next-archive-older", at, "next-archive and prev-archive are both %s", clip(next.Href))
 	case newest && from.is(next.Href):
 		r.add("next-archive-open", at, "next-archive is the subscription document, which is still being filled")
 	case newest:
@@ -280,7 +280,7 @@ func (c *Chain) transport(r *report, n *neighbour) {
 	}
 	if isSecure(n.url) != isSecure(c.first.url) && !c.mixed {
 		c.mixed = true
-		r.absent("mixed-security", "this document is at %s, but the feed at %s", clip(n.url), clip(c.first.url))
+		r.absent("mixed-security", "this document is at %s, but the feed is at %s", clip(n.url), clip(c.first.url))
 	}
 }
 

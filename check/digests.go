@@ -79,7 +79,7 @@ func (d *Digests) Write(file string) (err error) {
 	return os.Rename(tmp.Name(), file)
 }
 
-// The file is an object, so that it can be extended.
+// A digestFile is the content of the file: an object, so that it can be extended.
 type digestFile struct {
 	Feeds   map[string]map[string]digest  `json:"feeds"`
 	Entries map[string]map[string]entries `json:"entries,omitempty"`

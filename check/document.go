@@ -254,7 +254,7 @@ func (r *report) links() {
 		r.add("history-link-in-entry", s.at, "%s is in an entry, where it says nothing about the feed", s.text)
 	}
 	if !r.has(feedhistory.RelSelf) {
-		r.absent("self-missing", "the document does not say its own URL")
+		r.absent("self-missing", "the document does not give its own URL")
 	}
 }
 

@@ -43,7 +43,7 @@ type flagPlace struct {
 	head    bool   // in the head section
 	content bool   // not empty
 	text    string // what it contains
-	foreign bool   // not in RFC 5005's namespace, but
+	foreign bool   // not in RFC 5005's namespace
 	space   string // in this one
 }
 

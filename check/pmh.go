@@ -15,7 +15,7 @@ import (
 func (r *report) pmh() {
 	d := r.doc
 	if d.Format != feedhistory.Atom || r.out.native == vocab.Atom03 {
-		r.absent("pmh-not-atom", "the document is %v, but not Atom 1.0", d.Format)
+		r.absent("pmh-not-atom", "the document is %v, not Atom 1.0", d.Format)
 		return
 	}
 	if !d.Complete && r.has(feedhistory.RelNext, feedhistory.RelPrevious, feedhistory.RelFirst, feedhistory.RelLast) {

@@ -8,14 +8,14 @@ import (
 
 // A Rule is what all findings of one code have in common.
 type Rule struct {
-	Code    string
-	Level   Level
-	Scope   Scope
+	Code    string               // a word for it, such as "dead-link", which never changes
+	Level   Level                // how serious it is
+	Scope   Scope                // what must be read to check it
 	Profile Profile              // the profile of the rule; AtomPMH includes the rules of RFC5005
-	Formats []feedhistory.Format // nil for pages of entities
-	Clause  string
-	Summary string // what is wrong
-	Hint    string // what to write instead
+	Formats []feedhistory.Format // the formats that it concerns; nil for pages of entities
+	Clause  string               // the clause that it is based on, such as "5005#14"
+	Summary string               // what is wrong
+	Hint    string               // what to write instead
 }
 
 // A Scope says what must be read to check a rule.

@@ -23,15 +23,15 @@ var files embed.FS
 // A Case is a website with one fault, or none, and what is required of a
 // reader.
 type Case struct {
-	Name         string        `json:"name"` // such as walk/archived; it never changes
-	Why          string        `json:"why"`
-	Level        Level         `json:"level"`   // what the case tests
-	Clauses      []string      `json:"clauses"` // such as 5005#19
-	Formats      []string      `json:"formats"` // the formats of its documents: atom, rss, json
-	Start        string        `json:"start"`   // the path of the address that the reader is given
-	Polls        []string      `json:"polls,omitempty"`
-	Requirements []Requirement `json:"requirements"`
-	Source       string        `json:"-"` // the case's file, in the format of FORMAT.md
+	Name         string        `json:"name"`            // such as walk/archived; it never changes
+	Why          string        `json:"why"`             // why the case exists, in a sentence or two
+	Level        Level         `json:"level"`           // what the case tests
+	Clauses      []string      `json:"clauses"`         // such as 5005#19
+	Formats      []string      `json:"formats"`         // the formats of its documents: atom, rss, json
+	Start        string        `json:"start"`           // the path of the address that the reader is given
+	Polls        []string      `json:"polls,omitempty"` // a word about each poll; nil if the feed is read once
+	Requirements []Requirement `json:"requirements"`    // what the reader must or should do
+	Source       string        `json:"-"`               // the case's file, in the format of FORMAT.md
 }
 
 // A Level is a kind of thing that a reader may report or do. The suite does not
@@ -68,10 +68,10 @@ const (
 type Requirement struct {
 	Poll     int      `json:"poll,omitempty"` // the number of the poll, from 1; 0 if there is only one
 	Strength Strength `json:"strength"`
-	What     string   `json:"what"`         // a word of FORMAT.md's table, such as entry
-	Of       string   `json:"of,omitempty"` // an id, a path or a verdict
-	Value    string   `json:"value,omitempty"`
-	Level    Level    `json:"level"`
+	What     string   `json:"what"`            // a word of FORMAT.md's table, such as entry
+	Of       string   `json:"of,omitempty"`    // an id, a path, a verdict or a number
+	Value    string   `json:"value,omitempty"` // the title of a version, or the number of requests for a path
+	Level    Level    `json:"level"`           // what it tests
 }
 
 // String returns the requirement as it is in the case's file.

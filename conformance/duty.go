@@ -10,11 +10,11 @@ import (
 // A Duty is a duty of a publisher, and whether the publisher fulfils it.
 type Duty struct {
 	Name     string   `json:"name"`
-	Clause   string   `json:"clause"`
+	Clause   string   `json:"clause"` // such as 5005#9
 	Strength Strength `json:"strength"`
-	Text     string   `json:"text"`
-	Outcome  Outcome  `json:"outcome"` // none if nothing happened that could show it
-	Messages []string `json:"messages,omitempty"`
+	Text     string   `json:"text"`               // the duty in words
+	Outcome  Outcome  `json:"outcome"`            // none if nothing happened that could show it
+	Messages []string `json:"messages,omitempty"` // what is wrong; the first few
 }
 
 // duties returns all duties that a publisher is judged by.
@@ -42,12 +42,12 @@ func duties() []*Duty {
 
 // A PublisherReport is the result of testing a publisher.
 type PublisherReport struct {
-	Version  string   `json:"version"`
-	URL      string   `json:"url"`
-	Kind     string   `json:"kind"` // the kind of the feed at the end
-	Archives int      `json:"archives"`
-	Added    int      `json:"added"` // how many entries were added
-	Notes    []string `json:"notes,omitempty"`
+	Version  string   `json:"version"`         // the version of the suite
+	URL      string   `json:"url"`             // the URL of the subscription document
+	Kind     string   `json:"kind"`            // the kind of the feed at the end
+	Archives int      `json:"archives"`        // the number of archives at the end
+	Added    int      `json:"added"`           // how many entries were added
+	Notes    []string `json:"notes,omitempty"` // sentences about what could not be tested
 	Duties   []*Duty  `json:"duties"`
 }
 

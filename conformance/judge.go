@@ -61,7 +61,7 @@ func (c *Case) judge(poll int, r *round) (findings []Finding) {
 	return findings
 }
 
-// holds reports whether what a requirement names is the case, and whether the
+// holds reports whether what a requirement names is true, and whether the
 // reader reports on it. The message says what is wrong if the requirement is
 // not met.
 func (r *round) holds(q Requirement) (holds, told bool, message string) {

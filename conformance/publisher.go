@@ -95,7 +95,7 @@ func (d *drive) run(ctx context.Context) error {
 	d.unmodified(ctx, d.last)
 	d.report.Kind, d.report.Archives = d.last.feed.doc.Kind().String(), len(d.last.archives)
 	if d.report.Archives == 0 {
-		d.report.Notes = append(d.report.Notes, "No archive was ever closed, so nothing can be said of archives.")
+		d.report.Notes = append(d.report.Notes, "No archive was ever closed, so the duties about archives could not be tested.")
 	}
 	return nil
 }

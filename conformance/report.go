@@ -10,20 +10,20 @@ import (
 
 // A Report is the result of testing a reader.
 type Report struct {
-	Version string          `json:"version"` // the version of the suite
-	Reader  string          `json:"reader"`  // the reader's name and version, as given by the tester
-	Command []string        `json:"command,omitempty"`
-	At      time.Time       `json:"at,omitzero"`
+	Version string          `json:"version"`           // the version of the suite
+	Reader  string          `json:"reader"`            // the reader's name and version, as given by the tester
+	Command []string        `json:"command,omitempty"` // the command that ran the reader; nil if unknown
+	At      time.Time       `json:"at,omitzero"`       // when the reader was tested; zero if unknown
 	Scores  map[Level]Score `json:"scores"`
-	Trials  []*Trial        `json:"cases"`
+	Trials  []*Trial        `json:"cases"` // the results of the cases, in their order
 }
 
 // A Score counts the requirements of a level.
 type Score struct {
-	Must       int `json:"must"` // those that were met
-	MustAll    int `json:"must_all"`
-	Should     int `json:"should"`
-	ShouldAll  int `json:"should_all"`
+	Must       int `json:"must"`        // those of must and must-not that were met
+	MustAll    int `json:"must_all"`    // all of must and must-not that were judged
+	Should     int `json:"should"`      // those of should and should-not that were met
+	ShouldAll  int `json:"should_all"`  // all of should and should-not that were judged
 	Silent     int `json:"silent"`      // those that the reader did not report on; they are not counted elsewhere
 	Cases      int `json:"cases"`       // the number of cases in which something was judged, and nothing failed
 	CasesAll   int `json:"cases_all"`   // the number of cases in which something was judged

@@ -54,9 +54,9 @@ func (t *title) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// A list is a list of strings, or of objects that have one field with the name;
-// nil if there is none. It ignores any other value: sync prints the number of
-// deletions there.
+// A list is a list of strings, or of objects with an id, a ref or a url; nil if
+// there is none. It ignores any other value: sync prints the number of deletions
+// there.
 type list []Entry
 
 // UnmarshalJSON reads a list.

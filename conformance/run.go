@@ -34,7 +34,7 @@ type Trial struct {
 	Outcome  Outcome   `json:"outcome"` // the worst outcome of the findings; none if the case was not run, or nothing was reported
 	Findings []Finding `json:"findings,omitempty"`
 	Problem  string    `json:"problem,omitempty"` // why the reader reported nothing
-	Requests int       `json:"requests"`
+	Requests int       `json:"requests"`          // the number of requests, over all polls
 }
 
 // Run tests a reader on cases. The error is the suite's or the context's, never

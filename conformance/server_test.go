@@ -126,7 +126,7 @@ func TestProblems(t *testing.T) {
 func TestNoState(t *testing.T) {
 	some, err := conformance.Match(cases(t), "polls/archived", "polls/archived-chain-moved-undated")
 	require.NoError(t, err)
-	report, err := conformance.Run(t.Context(), walked, some, &conformance.Options{NoState: true})
+	report, err := conformance.Run(t.Context(), walked, some, &conformance.Options{NoState: true, Timeout: patience})
 	require.NoError(t, err)
 	require.Empty(t, report.Trials[0].Findings)
 	require.NotEmpty(t, report.Trials[1].Findings)
@@ -138,7 +138,7 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	report, err := conformance.Run(t.Context(), func(context.Context, string, string) (*conformance.Result, error) {
 		return &conformance.Result{Entries: []conformance.Entry{{ID: "<script>"}}, Verdict: "whole"}, nil
-	}, some, nil)
+	}, some, &conformance.Options{Timeout: patience})
 	require.NoError(t, err)
 	report.Reader = "<b>wrong</b>"
 	var b strings.Builder

@@ -69,13 +69,13 @@ func (s *Session) Next() bool {
 
 // A Request is a request to a case's website.
 type Request struct {
-	Poll   int    `json:"poll"`
+	Poll   int    `json:"poll"` // the number of the poll, from 1
 	Method string `json:"method"`
-	URL    string `json:"url"` // the path; for the other origin {{other}} and the path
-	Status int    `json:"status"`
-	ETag   string `json:"if_none_match,omitempty"`
-	Since  string `json:"if_modified_since,omitempty"`
-	Agent  string `json:"user_agent,omitempty"`
+	URL    string `json:"url"`                         // the path; for the other origin {{other}} and the path
+	Status int    `json:"status"`                      // the status of the answer; zero if there was none
+	ETag   string `json:"if_none_match,omitempty"`     // If-None-Match; "" if it was not sent
+	Since  string `json:"if_modified_since,omitempty"` // If-Modified-Since; "" if it was not sent
+	Agent  string `json:"user_agent,omitempty"`        // User-Agent
 }
 
 // Requests returns the requests so far.

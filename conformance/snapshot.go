@@ -153,7 +153,7 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 	}
 	r := d.report
 	r.saw("document-times", bytes.Equal(was.feed.body, now.feed.body) || now.feed.doc.Updated.After(was.feed.doc.Updated),
-		"the step %s changed the document, and its time is %s after %s", step, at(now.feed.doc.Updated), at(was.feed.doc.Updated))
+		"the step %s changed the document, but not to a later time: from %s to %s", step, at(was.feed.doc.Updated), at(now.feed.doc.Updated))
 	switch step {
 	case "add":
 		r.saw("newest", len(added) > 0 && inFeed(now, added), "what was added is not in the subscription document")
@@ -162,7 +162,7 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 		r.saw("ids", len(added) == 0 || len(changed) > 0, "the step edit made the new entries %q", added)
 		r.saw("newest", inFeed(now, append(changed, added...)) && len(changed)+len(added) > 0, "what was edited is not in the subscription document")
 		for _, id := range changed {
-			r.saw("entry-times", after[id].Updated.After(before[id].Updated), "%s changed, and its time is still %s", id, at(before[id].Updated))
+			r.saw("entry-times", after[id].Updated.After(before[id].Updated), "%s changed, but its time is still %s", id, at(before[id].Updated))
 		}
 		r.saw("kept", len(gone) == 0, "after an edit, %q are in no document", gone)
 	case "delete":
@@ -189,7 +189,7 @@ func (d *drive) compareArchives(ctx context.Context, was, now *snapshot, step st
 		same := slices.Equal(ids(a), ids(b))
 		d.report.saw("entries", same, "the step %s changed the entries of %s", step, a.url)
 		if i == 0 && step == "add" {
-			d.report.saw("closed", same, "an addition went to %s", a.url)
+			d.report.saw("closed", same, "an addition changed the entries of %s", a.url)
 		}
 		unchanged := bytes.Equal(a.body, b.body) || i == 0 && bytes.Equal(withoutNext(a.body), withoutNext(b.body))
 		d.report.saw("bytes", unchanged, "the step %s changed %s", step, a.url)

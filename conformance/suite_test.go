@@ -152,7 +152,7 @@ func stricts(f faults) conformance.Reader {
 // stops at the first error.
 func TestStrict(t *testing.T) {
 	t.Parallel()
-	report, err := conformance.Run(t.Context(), stricts(faults{}), cases(t), nil)
+	report, err := conformance.Run(t.Context(), stricts(faults{}), cases(t), &conformance.Options{Timeout: patience})
 	require.NoError(t, err)
 	require.False(t, report.Failed(), said(t, report, false))
 }
@@ -186,14 +186,14 @@ func TestWrong(t *testing.T) {
 			t.Parallel()
 			shown, err := conformance.Match(cases(t), test.at)
 			require.NoError(t, err)
-			report, err := conformance.Run(t.Context(), stricts(test.faults), shown, nil)
+			report, err := conformance.Run(t.Context(), stricts(test.faults), shown, &conformance.Options{Timeout: patience})
 			require.NoError(t, err)
 			found := false
 			for _, f := range report.Trials[0].Findings {
 				found = found || f.Level == test.level && f.Outcome == test.worst
 			}
 			require.True(t, found, said(t, report, true))
-			right, err := conformance.Run(t.Context(), stricts(faults{}), shown, nil)
+			right, err := conformance.Run(t.Context(), stricts(faults{}), shown, &conformance.Options{Timeout: patience})
 			require.NoError(t, err)
 			require.Equal(t, conformance.Passed, right.Trials[0].Outcome, said(t, right, true))
 		})

@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Stop() }) // it removes the data; the server that it started has ended long since
 	config := processConfig{
-		DSN: own.Database(t), Every: time.Second, Slice: time.Second, Pause: -1, Random: true, Commits: filepath.Join(t.TempDir(), "commits"),
+		DSN: own.Database(t), Every: time.Second, Slice: 2 * time.Second, Pause: -1, Random: true, Commits: filepath.Join(t.TempDir(), "commits"),
 	}
 	w := &world{models: map[string]*feedtest.Model{}}
 	db := open(t, config.DSN)
@@ -193,8 +193,12 @@ func (w *world) check(t *testing.T, db *fleet.Database) {
 // crash makes PostgreSQL drop all connections and all its memory and recover
 // from its log, by killing one of its processes.
 func crash(t *testing.T, db *fleet.Database) {
-	pid, err := db.Backend(t.Context())
-	require.NoError(t, err)
+	var pid int
+	require.Eventually(t, func() bool { // a connection may be from before a restart
+		var err error
+		pid, err = db.Backend(t.Context())
+		return err == nil
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A combiner does together what several callers ask for at the same time: what
-// comes while one group is being done becomes the next group.
+// A combiner carries out together what several callers ask for at the same time:
+// requests that come while it carries out one group become the next group.
 type combiner[T any] struct {
 	do func(ctx context.Context, group []T) error
 
@@ -25,7 +25,7 @@ type asked[T any] struct {
 // together is the maximum size of a group.
 const together = 100
 
-// ask has something done, and waits for it.
+// ask makes a request, and waits until it has been carried out.
 func (c *combiner[T]) ask(what T) error {
 	a := &asked[T]{what, make(chan error, 1)}
 	c.mu.Lock()

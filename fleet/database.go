@@ -160,8 +160,18 @@ const maxURL = 2000
 
 // CheckURL returns a *URLError if an address cannot be subscribed to.
 func CheckURL(address string) error {
-	_, _, err := name(address)
+	_, _, err := subscribable(address)
 	return err
+}
+
+// subscribable is name for an address that is to be polled: no request may have
+// a user or password in its URL.
+func subscribable(address string) (feed, host string, err error) {
+	feed, host, err = name(address)
+	if u, parseErr := iri.ParseLeniently(feed); err == nil && parseErr == nil && u.User != nil {
+		err = &URLError{URL: iri.Redact(address), Err: errors.New("a user or password in the URL")}
+	}
+	return feed, host, err
 }
 
 // name returns the URL that identifies a feed, as in Mirror.Update, and the

@@ -19,6 +19,9 @@ func (w *Worker) Random() {
 	}
 }
 
+// Running reports whether Run is past what may fail.
+func (w *Worker) Running() bool { return w.running.Load() }
+
 // Batch makes the worker claim that many feeds of a host together, and write
 // what is to be recorded of them after a time.
 func (w *Worker) Batch(feeds int, late time.Duration) {

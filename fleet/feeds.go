@@ -15,15 +15,15 @@ import (
 type ending struct {
 	outcome outcome
 	changes *mirror.Changes // nil if there were none, or the store could not be read
-	feed    *mirror.Feed    // the state of the feed; nil if it has not changed
+	feed    *mirror.Feed    // the state of the feed; nil if it is not stored, or something else has changed it
 	due     time.Time       // not used if the poll was broken, because a time has been set already
 	err     string          // why the poll failed or is broken
 	dead    string          // why the feed is a dead letter
 	held    *mirror.Feed    // the state to be stored together with others; nil if there is none
 }
 
-// end records how a turn has ended. noted is false if the feed is no longer the
-// worker's.
+// end records how a turn has ended. noted is false if the worker no longer holds
+// the host, or the feed is no longer subscribed to.
 func (d *Database) end(ctx context.Context, t *turn, e ending) (noted bool, err error) {
 	var b pgx.Batch
 	host := t.host
@@ -75,8 +75,8 @@ func text(s string) string {
 	return s
 }
 
-// forgotten removes a feed from the store if it was unsubscribed from during a
-// poll, which may just have added it.
+// forgotten removes a feed from the store if it is no longer subscribed to: a poll
+// that was under way meanwhile may have added it again.
 func (d *Database) forgotten(ctx context.Context, t *turn) error {
 	var there bool
 	err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fleet_feeds WHERE url = $1)`, t.url).Scan(&there)

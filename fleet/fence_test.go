@@ -62,7 +62,7 @@ func TestFence(t *testing.T) {
 	wake := sync.OnceFunc(func() { close(store.goOn) })
 	subscribe(t, first, url)
 	a, b := newWorker(t, first), newWorker(t, second)
-	a.Slice, b.Slice = time.Second, time.Second
+	a.Slice, b.Slice = 2*time.Second, 2*time.Second
 	start(t, a)
 	t.Cleanup(wake)
 	<-store.stalled
@@ -123,7 +123,7 @@ func TestStopped(t *testing.T) {
 		m.Step()
 	}
 	subscribe(t, db, s.URL+"/gate")
-	config := processConfig{DSN: dsn, Every: time.Second, Slice: time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits")}
+	config := processConfig{DSN: dsn, Every: time.Second, Slice: 2 * time.Second, Pause: -1, Commits: filepath.Join(t.TempDir(), "commits")}
 	a := startProcess(t, config)
 	<-asked
 	a.suspend(t, db)

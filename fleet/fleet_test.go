@@ -72,13 +72,13 @@ func TestPause(t *testing.T) {
 	db := open(t, server.Database(t))
 	s := newSite(t)
 	var urls []string
-	for i := range 4 {
+	for i := range 6 {
 		_, url := s.model(fmt.Sprintf("/feed-%d", i), uint64(i))
 		urls = append(urls, url)
 	}
 	w := newWorker(t, db)
 	w.Pause = time.Second
-	w.Slice = 1500 * time.Millisecond
+	w.Slice = 2500 * time.Millisecond // two jobs, or three
 	subscribe(t, db, urls...)
 	start(t, w)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
@@ -179,7 +179,8 @@ func TestStop(t *testing.T) {
 		fmt.Fprint(w, `<rss version="2.0"><channel><title>Answers</title></channel></rss>`)
 	})
 	_, next := s.model("/next", 1)
-	subscribe(t, db, s.URL+"/hangs", next)
+	subscribe(t, db, s.URL+"/hangs")
+	subscribe(t, db, next) // it is due later
 	w := newWorker(t, db)
 	w.Grace = 100 * time.Millisecond
 	w.Slice = time.Hour

@@ -53,6 +53,7 @@ func newHeldPoll(t *testing.T, late time.Duration, statements ...string) *heldPo
 		sql(t, db, statement)
 	}
 	h.answer = func() { close(answer) }
+	h.w.Slice = time.Hour // a poll that waits for the test's answer is not too late
 	h.w.Batch(10, late)
 	h.stop = start(t, h.w)
 	<-asked
@@ -168,7 +169,7 @@ func TestHeldPoison(t *testing.T) {
 	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON polls FOR EACH ROW EXECUTE FUNCTION poison()`)
 	w := newWorker(t, db)
 	w.Client.HTTP = &http.Client{Transport: proxyTransport(proxy)}
-	w.Slice, w.Tries, w.Every = time.Second, 2, time.Second
+	w.Slice, w.Tries, w.Every = 2*time.Second, 2, time.Second
 	start(t, w)
 	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 1 })
 	require.Equal(t, urls[5], st.Letters[0].URL)

@@ -6,7 +6,7 @@ import (
 )
 
 // A current is a handler that drops what is logged after its context has ended,
-// because stopping is no trouble.
+// because errors are normal while a worker stops.
 type current struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -18,12 +18,12 @@ type outcome string
 const (
 	changed     outcome = "changed"
 	unchanged   outcome = "unchanged"
-	failed      outcome = "failed"      // there is no subscription document
+	failed      outcome = "failed"      // the subscription document could not be read
 	gone        outcome = "gone"        // the publisher has withdrawn the feed
 	sliced      outcome = "sliced"      // there is more to read
 	interrupted outcome = "interrupted" // the worker is ending
-	conflict    outcome = "conflict"    // another worker was at work on the feed
-	early       outcome = "early"       // the feed was polled already
+	conflict    outcome = "conflict"    // something else was at work on the feed
+	early       outcome = "early"       // the feed was not due, or its host asks to be left alone
 	broken      outcome = "broken"      // the poll did not end properly
 	buried      outcome = "buried"      // the feed is now a dead letter
 )
@@ -125,8 +125,8 @@ func update(ctx context.Context, m *mirror.Mirror, url string) (changes *mirror.
 	return m.Update(ctx, url)
 }
 
-// afterConflict is the time until a feed is due again that something else was
-// at work on.
+// afterConflict is the time until a feed is due again after something else was
+// at work on it.
 const afterConflict = time.Minute
 
 // poll polls a feed.

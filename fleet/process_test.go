@@ -77,7 +77,8 @@ func (p *process) stop(t testing.TB) {
 	require.NoError(t, err)
 }
 
-// runProcess is the program of a process.
+// runProcess is the program of a process. It begins again if the database is down at
+// the moment, or goes down before the worker is at work.
 func runProcess(text string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
@@ -85,19 +86,50 @@ func runProcess(text string) error {
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return err
 	}
-	db, err := patiently(ctx, config.DSN)
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		atWork, err := runWorker(ctx, config)
+		if err == nil || atWork || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// runWorker runs a worker, and says when it is at work.
+func runWorker(ctx context.Context, config processConfig) (atWork bool, err error) {
+	db, err := fleet.Open(ctx, config.DSN)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer db.Close()
 	if config.Commits != "" {
 		commits, err := os.OpenFile(config.Commits, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer commits.Close()
 		db.Store = noting{db.Store, commits}
 	}
+	w := config.worker(db)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	for !w.Running() {
+		select {
+		case err := <-ended:
+			return false, err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	fmt.Println("at work")
+	err = <-ended
+	if config.Metrics != "" {
+		answer := httptest.NewRecorder()
+		w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		err = errors.Join(err, os.WriteFile(config.Metrics+fmt.Sprint(os.Getpid()), answer.Body.Bytes(), 0o600))
+	}
+	return true, err
+}
+
+func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 	w := &fleet.Worker{
 		Database: db, Every: config.Every, Slice: config.Slice, Pause: config.Pause, Tries: 100, Hosts: config.Hosts,
 		Client: &feedhistory.Client{
@@ -110,14 +142,7 @@ func runProcess(text string) error {
 	if config.Proxy != "" {
 		w.Client.HTTP = &http.Client{Transport: proxyTransport(config.Proxy)}
 	}
-	fmt.Println("at work")
-	err = w.Run(ctx)
-	if config.Metrics != "" {
-		answer := httptest.NewRecorder()
-		w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		err = errors.Join(err, os.WriteFile(config.Metrics+fmt.Sprint(os.Getpid()), answer.Body.Bytes(), 0o600))
-	}
-	return err
+	return w
 }
 
 // proxyTransport sends all requests to a proxy.
@@ -127,16 +152,6 @@ func proxyTransport(proxy string) *http.Transport {
 		Proxy:               func(*http.Request) (*url.URL, error) { return u, err },
 		MaxIdleConnsPerHost: 1000,
 	}
-}
-
-// patiently opens a database that may be down at the moment.
-func patiently(ctx context.Context, dsn string) (db *fleet.Database, err error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if db, err = fleet.Open(ctx, dsn); err == nil {
-			return db, nil
-		}
-	}
-	return nil, err
 }
 
 // A noting store records each commit that it has acknowledged.

@@ -22,9 +22,9 @@ type Status struct {
 
 	Verdicts map[string]int64 `json:"verdicts"` // the numbers of feeds that have been read, by the verdict on their mirror
 
-	ByHost  []HostStatus `json:"by_host,omitempty"`
-	Letters []DeadLetter `json:"dead_letters,omitempty"`
-	Errors  []FeedError  `json:"errors,omitempty"`
+	ByHost  []HostStatus  `json:"by_host,omitempty"`      // up to StatusQuery.Hosts
+	Letters []DeadLetter  `json:"dead_letters,omitempty"` // up to StatusQuery.Letters
+	Errors  []FailingFeed `json:"errors,omitempty"`       // up to StatusQuery.Errors
 }
 
 // A HostStatus is an overview of the feeds of a host; its fields mean the same
@@ -44,14 +44,14 @@ type HostStatus struct {
 // properly. Subscribe to it again to have it polled again.
 type DeadLetter struct {
 	URL    string    `json:"url"`
-	Reason string    `json:"reason"`
-	Died   time.Time `json:"died"`
+	Reason string    `json:"reason"` // why its polls do not end properly
+	Died   time.Time `json:"died"`   // when it became a dead letter
 }
 
-// A FeedError is a feed whose last poll has failed.
-type FeedError struct {
+// A FailingFeed is a feed whose last poll has failed.
+type FailingFeed struct {
 	URL      string    `json:"url"`
-	Error    string    `json:"error"`
+	Error    string    `json:"error"`    // why the poll has failed
 	Failures int       `json:"failures"` // number of failures in a row
 	Next     time.Time `json:"next"`     // when the next try is due
 }
@@ -93,7 +93,7 @@ func (d *Database) Status(ctx context.Context, q StatusQuery) (*Status, error) {
 		if s.Letters, err = list[DeadLetter](ctx, tx, statusLetters, q.Letters); err != nil {
 			return err
 		}
-		s.Errors, err = list[FeedError](ctx, tx, statusErrors, q.Errors)
+		s.Errors, err = list[FailingFeed](ctx, tx, statusErrors, q.Errors)
 		return err
 	})
 	if err != nil {

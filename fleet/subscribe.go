@@ -16,7 +16,7 @@ import (
 func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err error) {
 	rows := make([][]any, 0, len(urls))
 	for _, address := range urls {
-		feed, host, err := name(address)
+		feed, host, err := subscribable(address)
 		if err != nil {
 			return 0, err
 		}
@@ -37,9 +37,9 @@ func (d *Database) Subscribe(ctx context.Context, urls []string) (added int, err
 	return added, err
 }
 
-// The hosts come first, in order: all who lock several hosts do so, and a job
-// that ends sees the feeds that have been added, or is seen by the one who adds
-// them.
+// Subscribe locks the hosts first, and in order, as does everything that locks
+// several hosts. So a job that ends meanwhile either sees the added feeds, or has
+// released its host before they are added.
 const wakeHosts = `
 	INSERT INTO fleet_hosts AS h (host, due)
 	SELECT DISTINCT coalesce(f.host, w.host), now()
@@ -49,7 +49,8 @@ const wakeHosts = `
 	ON CONFLICT (host) DO UPDATE SET due = least(h.due, excluded.due)
 	WHERE h.until IS NULL OR h.until <= now()`
 
-// Feeds that stay as they are are not locked: who polls them locks only their host.
+// Feeds that do not change are not locked: a worker that polls them locks only
+// their host.
 const addFeeds = `
 	WITH put AS (
 		INSERT INTO fleet_feeds AS f (url, host, due)

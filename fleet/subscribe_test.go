@@ -57,9 +57,15 @@ func TestSubscribeRefused(t *testing.T) {
 			require.Error(t, refused.Err)
 		}
 	}
+	_, err := db.Subscribe(t.Context(), []string{"https://user:secret@example.org/feed"})
+	feedtest.ErrorAs[*fleet.URLError](t, err, "a password")
+	require.NotContains(t, err.Error(), "secret")
+	removed, err := db.Unsubscribe(t.Context(), []string{"https://user:secret@example.org/feed"})
+	require.NoError(t, err, "of an earlier version")
+	require.Zero(t, removed)
 	require.Zero(t, status(t, db).Feeds)
 
-	_, err := db.Subscribe(t.Context(), []string{"https://example.org/100%/feed"}) // in the form that servers know
+	_, err = db.Subscribe(t.Context(), []string{"https://example.org/100%/feed"}) // in the form that servers know
 	require.NoError(t, err)
 	require.EqualValues(t, 1, status(t, db).Feeds)
 }

@@ -163,9 +163,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// The intervals at which a worker looks for hosts that are due; if some are
-// left, as often as River looks for jobs. If hosts have one feed each, a worker
-// polls at most Hosts of them in that time.
+// The intervals at which a worker looks for hosts that are due. If more may be due
+// than it has room for, it looks as often as River looks for jobs. If hosts have one
+// feed each, a worker polls at most Hosts of them in that time.
 const (
 	planOften  = 20 * time.Millisecond
 	planSeldom = time.Second

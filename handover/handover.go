@@ -81,8 +81,8 @@ func (r *Report) count(o Outcome) {
 	}
 }
 
-// mostFailures is the number of entries in succession that may fail with a
-// server error before it is considered the server's fault.
+// mostFailures is the number of entries in succession that must fail with a
+// server error for the run to end.
 const mostFailures = 3
 
 // Run hands over the entries of one feed, which the reader knows as to. The

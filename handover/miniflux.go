@@ -41,9 +41,9 @@ func (m *Miniflux) GoString() string { return m.String() }
 
 // A ReaderFeed is a feed that the user is subscribed to.
 type ReaderFeed struct {
-	ID      int64  `json:"id"`
-	FeedURL string `json:"feed_url"`
-	SiteURL string `json:"site_url"`
+	ID      int64  `json:"id"`       // the reader's number of the feed
+	FeedURL string `json:"feed_url"` // the URL that the reader polls
+	SiteURL string `json:"site_url"` // the URL of the website
 	Title   string `json:"title"`
 }
 

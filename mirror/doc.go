@@ -10,7 +10,7 @@
 //
 // # What is never lost
 //
-// A poll commits each document as it comes, entries and links together. So at
+// A poll commits documents as they come, entries and links together. So at
 // any time, every archive document that the mirror ever saw a link to is either
 // processed or pending (5005#19). An error, a budget or a kill may cut a poll
 // short anywhere; a later poll finishes it, even if newer archives have come in

@@ -20,8 +20,8 @@ const (
 	// the walk to count as under way.
 	underWay = time.Minute
 
-	// clockError is how much clocks may disagree. A time further in the future
-	// than it can have been set to was set by a clock that was wrong.
+	// clockError is how much clocks may disagree. If a stored time is further in
+	// the future than that allows, a wrong clock has set it.
 	clockError = time.Hour
 	longestAsk = 24 * time.Hour // the maximum Retry-After
 )
@@ -123,8 +123,8 @@ func (p *poll) begun() { p.notEnded(feedtime.Later(time.Now(), p.feed.Wait)) }
 // feed.
 func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
 
-// notEnded leaves a feed alone that was never polled: its other source decides
-// when it is due.
+// notEnded does not change a feed that was never polled: its other source
+// decides when it is due.
 func (p *poll) notEnded(next time.Time) {
 	if p.polls || p.feed.Known.URL != "" {
 		p.feed.Unfinished, p.feed.Next = true, next

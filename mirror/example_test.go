@@ -62,14 +62,16 @@ func ExampleQuery_changes() {
 
 	seen := int64(0) // the program stores it together with what it does with the entries
 	look := func() {
+		last := seen
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: url, Changes: &seen, Deleted: true}) {
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
 			fmt.Println(r.ID, r.State)
-			seen = r.Change
+			last = r.Change
 		}
+		seen = last // not before: several entries may have the same Change
 	}
 	look()
 	merge(&feedhistory.Document{Complete: true}) // the document lacks the entry

@@ -33,7 +33,7 @@ type Feed struct {
 	Alias string `json:"alias,omitempty"`
 
 	// Private says whether only those who have its credentials may read the feed.
-	// A Mirror keeps what the Store has: whoever subscribes sets it.
+	// A Mirror does not change it; set it in the Store when you subscribe.
 	Private bool `json:"private,omitempty"`
 
 	Title   string              `json:"title,omitempty"`
@@ -48,7 +48,7 @@ type Feed struct {
 	Known feedhistory.Known `json:"known,omitzero"`
 
 	Entries   int64 `json:"entries"`   // the number of live entries
-	Deleted   int64 `json:"deleted"`   // the number of entries that were live, and are not
+	Deleted   int64 `json:"deleted"`   // the number of entries that were live, but no longer are
 	Documents int64 `json:"documents"` // the number of archive documents that have been processed
 
 	Usage Usage `json:"usage,omitzero"` // how much of the Quota is used
@@ -56,7 +56,7 @@ type Feed struct {
 
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 
-	Polls    int64     `json:"polls"`              // the number of polls that have begun
+	Polls    int64     `json:"polls"`              // the number of polls that have begun, a Merge included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
@@ -105,6 +105,11 @@ type Feed struct {
 	Counted int64     `json:"counted,omitempty"`
 }
 
+// NewFeed returns the state of a feed that was never polled. To subscribe to it,
+// commit that state: the feed is then due. If the Store has the feed already, the
+// error of Commit matches ErrConflict.
+func NewFeed(url string) *Feed { return &Feed{URL: url, Verdict: feedhistory.Partial} }
+
 // Document returns the head section of the feed's subscription document,
 // without entries. The error matches ErrNotFound if none was ever read.
 func (f *Feed) Document() (*feedhistory.Document, error) {
@@ -143,8 +148,8 @@ func (f *Feed) Missing() (gaps []*feedhistory.Gap) {
 	return gaps
 }
 
-// A Pending document is a document that a link was seen to, but that has not
-// been processed yet (5005#19).
+// A Pending document is one that the mirror has seen a link to, but has not
+// processed yet (5005#19).
 type Pending struct {
 	Gap
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
@@ -223,7 +228,7 @@ const (
 func (f *Feed) Host() string { return fetch.HostOf(cmp.Or(f.Address, f.URL)) }
 
 // addGap adds a gap, which replaces an earlier one at the same place. Each
-// missed window is a gap of its own.
+// missed window is a separate gap.
 func (f *Feed) addGap(g Gap) {
 	g.Poll = f.Polls
 	same := func(old Gap) bool { return old.URL == g.URL && old.From == g.From && old.Reason == g.Reason }

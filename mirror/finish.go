@@ -75,8 +75,8 @@ func (p *poll) finish() (*Changes, error) {
 	return p.report(), nil
 }
 
-// verdict returns the verdict on the mirror as long as the chain has not been
-// checked.
+// verdict returns the verdict on the mirror. An archived feed is Partial as long
+// as a chain that may have changed has not been checked.
 func (p *poll) verdict() feedhistory.Verdict {
 	f := p.feed
 	switch {

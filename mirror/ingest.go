@@ -48,15 +48,18 @@ type Source struct {
 }
 
 // Merge merges the documents of a source into a feed, and adds the feed to the
-// Store if it is not there yet. Each document is committed as it comes. Until
-// the last one is committed, a gap says that there may be more, so the verdict
-// is Partial if anything cuts the source short.
+// Store if it is not there yet. It commits documents as they come. Until the
+// last one is committed, a gap says that there may be more, so the verdict is
+// Partial if anything cuts the source short.
 //
-// A *Gap among the errors is noted. Any other error ends Merge and is returned;
-// the feed's Mark is then the one of the last document. After a Merge without
-// gaps, windows that polls have missed no longer count as gaps.
+// Merge records each *Gap among the errors, and continues. Any other error ends
+// Merge, which returns it; the feed's Mark is then the one of the last document.
+// After a Merge without gaps, windows that polls have missed no longer count as
+// gaps.
 //
-// Merge does not affect the feed's own polls, nor what they know.
+// Merge changes neither what polls know of the feed nor when the next one is
+// welcome, unless it is cut short: then the feed is due. It counts as a poll in
+// Feed.Polls and Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, error) {
 	p, err := m.begin(ctx, url)
 	if err != nil {

@@ -120,6 +120,10 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 
 // Entries implements Store.
 func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+	if q.Changes != nil {
+		after := *q.Changes // which the caller may change during the range
+		q.Changes = &after
+	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
 		if q.Changes != nil && q.Feed == "" {
 			return nil, errors.New("mirror: a Query for Changes needs a Feed")

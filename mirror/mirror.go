@@ -19,7 +19,7 @@ import (
 // Do not copy or change a Mirror after its first use. Many goroutines may use it
 // at the same time.
 type Mirror struct {
-	Store  Store
+	Store  Store               // Store keeps the feeds.
 	Client *feedhistory.Client // Client makes the requests; nil means a client with default settings.
 
 	// ClientFor returns the client for a feed that needs its own, such as a
@@ -128,7 +128,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	url = iri.WithoutFragment(strings.TrimSpace(url))
 	feed, err := m.Store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
-		feed, err = &Feed{URL: url, Verdict: feedhistory.Partial}, nil
+		feed, err = NewFeed(url), nil
 	}
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (p *poll) walk(address string) error {
 }
 
 // walks requests the feed at its current address and, if that fails for good,
-// at its previous one.
+// at the one that was subscribed to.
 func (p *poll) walks() error {
 	f := p.feed
 	if f.Address != "" {
@@ -165,7 +165,7 @@ func (p *poll) aliasOf(address string) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case !other.CanStandFor(f):
+	case !other.canStandFor(f):
 		return false, nil
 	}
 	f.Alias, p.changes.Alias = address, address
@@ -174,8 +174,8 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	return true, nil
 }
 
-// CanStandFor reports whether the other feed can be an Alias of this one: this
+// canStandFor reports whether the other feed can be an Alias of this one: this
 // one must be polled, and not have failed recently.
-func (f *Feed) CanStandFor(other *Feed) bool {
+func (f *Feed) canStandFor(other *Feed) bool {
 	return f.URL != other.URL && f.Alias == "" && !f.Gone && f.Failures < triesElsewhere
 }

@@ -10,12 +10,13 @@ import (
 // A Poller polls the feeds of a Mirror: those that are added to its queue, and
 // those of the Store as they fall due. It polls the feeds of one host one at a
 // time. A host that asks to be left alone is left alone, for all its feeds. A
-// feed that another mirror is at work on waits. Only Mirror must be set.
+// feed that another mirror is at work on waits. It polls only feeds that the Store
+// has; see NewFeed. Only Mirror must be set.
 //
 // Do not copy or change a Poller after its first use. Many goroutines may use its
 // methods at the same time, but only one may be in Run or Drain.
 type Poller struct {
-	Mirror *Mirror
+	Mirror *Mirror // Mirror polls the feeds.
 
 	// Parallel is the maximum number of feeds to poll at the same time, each on
 	// a different host. Zero means 8.
@@ -32,8 +33,9 @@ type Poller struct {
 	// Polled, if not nil, is called after each poll, one call at a time.
 	Polled func(Polled)
 
-	// Trouble, if not nil, is called with each error of the Store during Run.
-	// Run then starts no poll for a minute, and goes on.
+	// Trouble, if not nil, is called with the errors of the Store that no poll
+	// has caused, if Run cannot read or index it. If it cannot be read, Run
+	// starts no poll for a minute.
 	Trouble func(error)
 
 	once    sync.Once
@@ -118,7 +120,7 @@ func (p *Poller) AddAll(ctx context.Context, accept func(f *Feed, due bool) bool
 	return p.queue.waiting, nil
 }
 
-// Hurry polls a feed at once: ahead of all that wait, and without a pause.
+// Hurry polls a feed next: ahead of all that wait, and without a pause.
 func (p *Poller) Hurry(f *Feed) {
 	p.lock()
 	defer p.mu.Unlock()

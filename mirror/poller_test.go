@@ -150,7 +150,7 @@ func ExamplePoller() {
 		},
 	}
 	ctx := context.Background()
-	feed := &mirror.Feed{URL: aURL, Verdict: feedhistory.Partial}
+	feed := mirror.NewFeed(aURL)
 	if err := p.Mirror.Store.Commit(ctx, &mirror.Change{Feed: feed}); err != nil {
 		fmt.Println(err)
 	}

@@ -224,7 +224,7 @@ func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 		return false
 	}
 	other, err := p.Mirror.Store.Feed(ctx, f.Alias)
-	return errors.Is(err, ErrNotFound) || err == nil && !other.CanStandFor(f)
+	return errors.Is(err, ErrNotFound) || err == nil && !other.canStandFor(f)
 }
 
 // wakeFor makes the next look happen in time for a feed that is due then, but

@@ -7,13 +7,13 @@ import (
 	"iter"
 )
 
-// Public returns a view of a Store without the feeds whose Private is set: for
-// what shows feeds to everybody. It has neither them nor their entries, and
-// refuses to store them: Commit returns an error that matches ErrConflict. A
-// feed whose state cannot be read is left out, too.
+// Public returns a view of a Store for programs that show feeds to everybody. The
+// view has neither the feeds whose Private is set nor their entries, and refuses
+// to store them: Commit returns an error that matches ErrConflict. It also leaves
+// out a feed whose state cannot be read.
 //
-// The result is an Indexer and a Calendar. What the Store cannot do itself, it
-// does by reading, or leaves.
+// The view is an Indexer and a Calendar. If the Store is not an Indexer, Index
+// does nothing; if it is not a Calendar, Months reads the entries.
 func Public(s Store) interface {
 	Indexer
 	Calendar
@@ -23,9 +23,8 @@ func Public(s Store) interface {
 
 type publicStore struct{ Store }
 
-// version returns the present version of a feed that is not private. It is asked
-// after something was read, never before: a feed that is public now was public
-// then, while the next commit may make it private.
+// version returns the present version of a feed that is not private. Call it after
+// reading from the feed, never before: the next commit may make the feed private.
 func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool) {
 	f, err := s.Store.Feed(ctx, feed)
 	if errors.Is(err, ErrNotFound) {
@@ -37,7 +36,7 @@ func (s publicStore) version(ctx context.Context, feed string) (version int64, i
 	return f.Version, true
 }
 
-// hides reports whether a feed is private. If that cannot be found out, it is.
+// hides reports whether a feed is private, or may be.
 func (s publicStore) hides(ctx context.Context, feed string) bool {
 	_, isPublic := s.version(ctx, feed)
 	return !isPublic
@@ -97,15 +96,18 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 		version  int64
 		isPublic bool
 	}
-	known := map[string]seen{}
-	return visible(s.Store.Entries(ctx, q), limit, func(r *Record) bool {
-		f, ok := known[r.Feed]
-		if !ok || f.isPublic && r.Change > f.version { // it was committed since
-			f.version, f.isPublic = s.version(ctx, r.Feed)
-			known[r.Feed] = f
-		}
-		return f.isPublic
-	})
+	entries := s.Store.Entries(ctx, q)
+	return func(yield func(*Record, error) bool) {
+		known := map[string]seen{} // of one range: a feed may become private before the next
+		visible(entries, limit, func(r *Record) bool {
+			f, ok := known[r.Feed]
+			if !ok || f.isPublic && r.Change > f.version { // it was committed since
+				f.version, f.isPublic = s.version(ctx, r.Feed)
+				known[r.Feed] = f
+			}
+			return f.isPublic
+		})(yield)
+	}
 }
 
 // Months implements Calendar.

@@ -225,3 +225,17 @@ func TestPublicTurns(t *testing.T) {
 		})
 	}
 }
+
+// A feed that has become private since a sequence was made is hidden when somebody ranges over
+// it again.
+func TestPublicAgain(t *testing.T) {
+	store := &mirror.Memory{}
+	put(t, store, "urn:feed", false, 3)
+	entries := mirror.Public(store).Entries(t.Context(), mirror.Query{})
+	require.Len(t, all(t, entries), 3)
+	feed, err := store.Feed(t.Context(), "urn:feed")
+	require.NoError(t, err)
+	feed.Private = true
+	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+	require.Empty(t, all(t, entries))
+}

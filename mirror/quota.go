@@ -21,9 +21,9 @@ type Quota struct {
 	// number no limit.
 	Bytes int64 `json:"bytes"`
 
-	// Entries is the maximum number of entries (deleted ones included), of
-	// tombstones of entries that never came, and of archive documents. Zero
-	// means five million, a negative number no limit.
+	// Entries is the maximum number of entries (deleted ones included),
+	// tombstones of entries that never came, and archive documents, all
+	// together. Zero means five million, a negative number no limit.
 	Entries int64 `json:"entries"`
 }
 

@@ -76,7 +76,8 @@ type Store interface {
 
 	// Entries yields the records that a query selects, with their contents. If
 	// the query's Search has no words that can be searched for, the error
-	// matches errors.ErrUnsupported.
+	// matches errors.ErrUnsupported. What the query points to may change
+	// afterwards: Entries copies it.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions of an entry that are kept, newest
@@ -88,9 +89,9 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
-// An Indexer is a Store that can index committed entries for searching later,
-// so that commits need not wait for it. A search also indexes what is missing;
-// calling Index first saves it that time.
+// An Indexer is a Store that indexes committed entries for searching later, so
+// that commits need not wait for that. A search indexes what is not indexed yet;
+// calling Index before saves the search that time.
 type Indexer interface {
 	Store
 
@@ -208,7 +209,9 @@ type Query struct {
 
 	// Changes, if not nil, selects the entries that changed after this Version
 	// of the feed, ordered by Record.Change, then ID, both ascending. Feed must
-	// be set.
+	// be set. Several entries may have changed at the same Version, so only
+	// after the last entry is its Change a place to continue from; in between,
+	// add Beyond.
 	Changes *int64
 
 	// Beyond, if not nil, selects only entries that follow this place in the

@@ -171,7 +171,7 @@ const (
 )
 
 // cut cuts a log into archives to be closed and the items that stay open. The
-// archives so far are needed to number those that are split by size.
+// number of archives so far decides the numbers of those that are split by size.
 func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
 	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
 	for _, chunk := range chunks {

@@ -105,7 +105,8 @@ func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (string
 	}
 	d := feedhistory.NewSubscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
-	// for now (5005#2), so that readers can tell that nothing is missing
+	// The document is complete for now (5005#2), so that readers can tell that
+	// nothing is missing.
 	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.Whole
 	d.Complete = b.ledger.prev == "" && hasAll && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)

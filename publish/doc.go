@@ -15,7 +15,7 @@
 //	feed/1-0f4c….atom                archives, by size; the digest is of their content
 //	feed/2003/11-93ab….atom          archives, by period
 //	.lock, .feed.atom.next,
-//	.feed.atom.new, .*.tmp           nothing for readers
+//	.feed.atom.new, .*.tmp           not for readers
 //
 // All state is in the output: another Publisher continues where the last one
 // ended, on any machine. State that the documents do not express is in a

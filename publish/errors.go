@@ -24,7 +24,7 @@ var (
 	// ErrUnpublishable says that readers would not read the entry as it was
 	// given, for instance because its id contains characters that XML does not
 	// allow.
-	ErrUnpublishable = errors.New("the entry cannot be written so that it is read as it was meant")
+	ErrUnpublishable = errors.New("readers would not read the entry as it was given")
 )
 
 // ErrForeign says that the file with the name of the subscription document was

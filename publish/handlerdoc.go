@@ -150,7 +150,7 @@ func (d *described) classify(name, text string, maxAge time.Duration) {
 	d.links = linkFields(doc.Links)
 }
 
-// A Served says how to serve a document, in the same words that Handler uses.
+// A Served says how to serve a document, with the header values that Handler sends.
 type Served struct {
 	Type         string // the media type
 	CacheControl string // the Cache-Control header; an archive that has its successor's link is immutable (5005#12)
@@ -181,7 +181,7 @@ func serve(name string, doc *feedhistory.Document, err error, maxAge time.Durati
 	return s
 }
 
-// typeByName guesses the media type of a file that is no feed, or of a feed
+// typeByName guesses the media type of a file that is not a feed, or of a feed
 // that cannot be read. The types of feeds do not depend on the system's tables.
 func typeByName(name string) string {
 	switch ext := path.Ext(name); ext {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -39,7 +40,7 @@ func getPath(h http.Handler, path string, header ...string) *httptest.ResponseRe
 // file system's clock, gets a different ETag. It has no Last-Modified yet,
 // because a resolution of seconds could not tell the two apart.
 func TestHandlerSeesEveryChange(t *testing.T) {
-	testEveryChange(t, time.Now())
+	synctest.Test(t, func(t *testing.T) { testEveryChange(t, time.Now()) })
 	testEveryChange(t, time.Time{}) // an output without times
 }
 

@@ -22,13 +22,14 @@ func (p *Publisher) listName() string {
 // A file is an archive that is still to be written.
 type file struct{ name, text string }
 
-// The maximum that waits to be written, so that one list serves many archives.
+// The maximum number of archives, and of their bytes, that wait to be written, so
+// that one list serves many archives.
 const (
 	mostWaiting = 16
 	mostHeld    = 8 << 20
 )
 
-// flush makes the archive whose successor is now known wait to be written.
+// flush queues the archive whose successor is now known for writing.
 func (b *builder) flush() error {
 	if b.name == "" {
 		return nil

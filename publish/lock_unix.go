@@ -28,7 +28,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		if isAt(f, path) {
 			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil // Close releases the lock
 		}
-		if err := f.Close(); err != nil { // the file was another writer's, who has just removed it
+		if err := f.Close(); err != nil { // the file belonged to another writer, who has just removed it
 			return nil, err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/openfile"
 )
 
-// A Memory is an Output in memory, which ends with the process. It is for
-// tests, and for feeds that are generated from data stored elsewhere. The zero
-// value is empty and ready to use. Do not copy a Memory.
+// A Memory is an Output in memory, whose documents are lost when the process
+// ends. It is for tests, and for feeds that are generated from data stored
+// elsewhere. The zero value is empty and ready to use. Do not copy a Memory.
 type Memory struct {
 	mu     sync.RWMutex
 	files  map[string][]byte

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// NewJSONEntry returns the Record of an entry. JSONEntry.Entry turns it back into an
+// NewJSONEntry returns an entry as a JSONEntry. JSONEntry.Entry turns it back into an
 // equal entry. Times are in UTC, with the fraction of a second that the entry
 // gives.
 func NewJSONEntry(e *feedhistory.Entry) *JSONEntry {

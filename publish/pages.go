@@ -55,7 +55,7 @@ type Pages struct {
 	Size   int                // Size is the number of entries of a page; zero means 50.
 	URL    string             // URL is the URL of the first page; "" means the path of the request, as a relative reference.
 	Format feedhistory.Format // Format is Atom or RSS; zero means the one that the request's Accept prefers, or else Atom.
-	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute, a negative value not at all.
+	MaxAge time.Duration      // MaxAge is how long caches may keep a page; zero means a minute; with a negative value caches ask each time.
 	Logger *slog.Logger       // Logger logs queries that fail; nil means no logging.
 }
 

@@ -205,7 +205,7 @@ func TestPagesRefuse(t *testing.T) {
 	} {
 		w := getPath(h, "/log?"+query)
 		assert.Equal(t, http.StatusBadRequest, w.Code, query)
-		assert.Equal(t, "this is not the address of a page; begin with the first one: /log\n", w.Body.String())
+		assert.Equal(t, "this is not the address of a page; begin with the first page: /log\n", w.Body.String())
 	}
 	r := httptest.NewRequest(http.MethodPost, "/log", nil)
 	w := httptest.NewRecorder()

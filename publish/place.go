@@ -23,7 +23,7 @@ type Place struct {
 func (c Place) IsZero() bool { return c.ID == "" && c.Updated.IsZero() }
 
 // errToken is the answer to a request with an invalid token.
-var errToken = errors.New("this is not the address of a page; begin with the first one")
+var errToken = errors.New("this is not the address of a page; begin with the first page")
 
 const tokenVersion = 1
 

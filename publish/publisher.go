@@ -99,8 +99,8 @@ func (p *Publisher) Append(entries ...*feedhistory.Entry) error {
 }
 
 // AppendHistory publishes the history of another feed, as Client.Fetch returns
-// it, its deletions included. It leaves out entries of which this version or a
-// later one is published, however many archives it must read to know that.
+// it, its deletions included. It leaves out an entry if this version or a later
+// one is published, however many archives it must read to know that.
 func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
@@ -120,13 +120,13 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	return p.publish(change{entries: entries, deleted: deleted, lenient: true})
 }
 
-// Delete publishes that an entry is no longer part of the feed (RFC 6721). Its
-// archived copies remain, and readers that support deletions ignore them; see
-// Erase. A later version may bring the entry back. Delete does not check
-// whether the entry exists, but returns an *EntryError if what is published is
-// newer.
+// Delete publishes that an entry has not been part of the feed since the given
+// time (RFC 6721); the zero time means now. Its archived copies remain, and
+// readers that support deletions ignore them; see Erase. A later version may
+// bring the entry back. Delete does not check whether the entry exists, but
+// returns an *EntryError if what is published is newer.
 func (p *Publisher) Delete(id string, when time.Time) error {
-	return p.publish(change{deleted: []feedhistory.Tombstone{{Ref: id, When: when}}})
+	return p.publish(change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
 }
 
 // Correct publishes a new version of an entry (5005#17). It does what Append
@@ -172,7 +172,7 @@ func (p *Publisher) check() error {
 	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
-		return fmt.Errorf("publish: an Output is needed")
+		return fmt.Errorf("publish: Output must be set")
 	case err != nil:
 		return fmt.Errorf("publish: the base: %w", err)
 	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":

@@ -14,7 +14,7 @@ import (
 type lost struct {
 	name  string
 	newer *archive // the archive that links to it; nil if the subscription document does
-	older *archive // the archive that it linked to, found by its next-archive; nil if there is none
+	older *archive // the archive that it linked to, whose next-archive names the lost one; nil if there is none
 }
 
 // walk calls f with each archive, newest first, and returns the lost ones. It
@@ -63,9 +63,9 @@ func (p *Publisher) before(name string) (found *archive, err error) {
 	return found, err
 }
 
-// restore writes a lost archive again if the given entries were its content,
-// which the digest in its name proves. It returns that content, or nil if they
-// were not.
+// restore writes a lost archive again if the oldest of the given entries were its
+// content, which the digest in its name proves. It returns that content, or nil if
+// they were not.
 func (p *Publisher) restore(s *state, l lost, given []item) ([]item, error) {
 	m := archiveName.FindStringSubmatch(l.name)
 	if m == nil || m[2] != p.extension() {
@@ -116,7 +116,7 @@ func lastChange(t time.Time, items []item) time.Time {
 }
 
 // restoreAll writes lost archives again, as far as possible, from those entries
-// of a source that are in no other place.
+// of a source that are not published elsewhere.
 func (p *Publisher) restoreAll(s *state, all *publishedSet, u Update, report *Updated) error {
 	if len(all.lost) == 0 {
 		return nil

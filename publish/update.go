@@ -29,21 +29,22 @@ type Update struct {
 	// the present, in whole seconds.
 	Now time.Time
 
-	// Check, if not nil, is called with the result, except for archives, before
-	// anything is published. If it returns an error, nothing is published and
-	// Update returns the error.
+	// Check, if not nil, is called with the result, except for Archives, before
+	// anything new is published: only lost archives have been restored by then.
+	// If it returns an error, nothing else is published and Update returns the
+	// error.
 	Check func(Updated) error
 }
 
 // Updated is the result of an Update.
 type Updated struct {
-	New       int
-	Changed   int
+	New       int // entries that were published for the first time, or again after their deletion
+	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
 	Renamed   int // how many of the new ones have the address of a published entry that is no longer in the source: they have a new id
-	Unchanged int
-	Deleted   int
-	Missing   int // published, but not in the source, and kept
+	Unchanged int // entries that are published as they are in the source
+	Deleted   int // deletions that were published
+	Missing   int // entries that are published, but not in the source, and kept
 	Archives  int // archives that were closed
 
 	// Restored are the names of archives that were missing and have been

@@ -13,7 +13,7 @@ import (
 const cookieName = "feedhistory"
 
 // mayChange reports whether a request may change something: it shows the token, or
-// there is none.
+// the server has none and is not Private.
 func (s *Server) mayChange(r *http.Request) bool {
 	return s.Token == "" && !s.Private || s.hasToken(r)
 }

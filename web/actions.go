@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -110,7 +109,7 @@ func (s *Server) add(ctx context.Context, address string) (added bool, err error
 	if err := s.feeds.add(ctx, address); err != nil {
 		return false, err
 	}
-	feed := &mirror.Feed{URL: address, Verdict: feedhistory.Partial}
+	feed := mirror.NewFeed(address)
 	switch err := s.store.Commit(ctx, &mirror.Change{Feed: feed}); {
 	case errors.Is(err, mirror.ErrConflict):
 		return false, nil // it is there already

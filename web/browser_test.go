@@ -12,6 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// slowly is the time between two documents of a walk that a browser watches. The walk of
+// the blog takes longer than the tests wait for a page.
+const slowly = 3 * time.Second
+
+// walked is whether a page does not watch a walk.
+const walked = `!document.querySelector("[data-progress-text]")?.innerText`
+
 // A newcomer goes from the empty server to an entry.
 func TestBrowser(t *testing.T) {
 	b := newTab(t)
@@ -27,12 +34,17 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS("#url"), w.feedURL("/blog/feed.atom")))
 	b.click(".add button.main")
 	seen := map[string]bool{}
+	var let time.Time
 	require.Eventually(t, func() bool {
 		s := b.text("[data-progress-text]")
+		fresh := !seen[s]
 		if seen[s] = true; strings.HasPrefix(s, "Reading:") && len(seen) == 3 {
 			b.shoot("progress", "light")
 		}
-		w.gate.let()
+		if fresh || time.Since(let) > slowly { // the walk does not end before a slow browser has shown it
+			w.gate.let()
+			let = time.Now()
+		}
 		return len(seen) > 3
 	}, patience, 100*time.Millisecond, "the page tells how far the walk is")
 	require.NotContains(t, seen, "", "the walk has not ended")
@@ -40,7 +52,7 @@ func TestBrowser(t *testing.T) {
 
 	// The page reloads, with the timeline. Pointing at its parts, or moving
 	// through them with the Tab key, describes them.
-	b.loads(func() bool { return b.text("[data-progress-text]") == "" })
+	b.loads(walked)
 	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".timeline rect.bar").length`), 50)
 	require.Equal(t, 1, evaluate[int](b, `document.querySelectorAll(".timeline .block.gap").length`))
 	const says = "[data-says]"
@@ -100,7 +112,7 @@ func TestBrowser(t *testing.T) {
 	b.click("a[href$='/remove']")
 	require.Contains(t, b.text("h1"), "Remove Harbour news?")
 	b.click("button.danger")
-	require.Contains(t, b.text("[role=status]"), "The feed is removed")
+	require.Contains(t, b.text("[role=status]"), "The feed has been removed")
 }
 
 // contrasts lists texts that are too faint on their background.
@@ -176,22 +188,26 @@ func TestBrowserManyTabs(t *testing.T) {
 	for _, b := range tabs {
 		first[b] = b.text("[data-progress-text]")
 	}
+	var let time.Time
 	require.Eventually(t, func() bool {
-		w.gate.let()
+		if time.Since(let) > slowly {
+			w.gate.let()
+			let = time.Now()
+		}
 		for _, b := range tabs { // the timeline grows meanwhile
 			if b.text("[data-progress-text]") == first[b] || !evaluate[bool](b, `!!document.querySelector(".timeline svg")`) {
 				return false
 			}
 		}
 		return true
-	}, patience, 500*time.Millisecond, "every page goes on")
+	}, patience, 100*time.Millisecond, "every page goes on")
 	for _, b := range tabs {
 		require.Zero(t, evaluate[int](b, `document.querySelector("[data-results]") ? 0 : document.querySelectorAll(".here, .here-key").length`), "no entries are shown below it")
 	}
 	require.NotEmpty(t, b.text("[data-progress-text]"))
 	w.gate.free()
 	for _, b := range tabs { // every page is loaded again at the end
-		b.loads(func() bool { return b.text("[data-progress-text]") == "" })
+		b.loads(walked)
 	}
 }
 
@@ -279,7 +295,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	const reloads = "This page reloads every two seconds"
 	require.Contains(t, b.source(), reloads)
 	w.gate.free()
-	b.loads(func() bool { return !strings.Contains(b.source(), reloads) })
+	b.loads("!document.documentElement.outerHTML.includes(`" + reloads + "`)")
 	require.Contains(t, b.source(), `class="timeline"`)
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
 	b.click(".search button")

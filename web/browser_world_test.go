@@ -98,11 +98,12 @@ func (b *tab) open(url string) {
 	b.do(chromedp.Navigate(url))
 }
 
-// loads waits until a page that comes by itself is complete, with its scripts.
-func (b *tab) loads(isIt func() bool) {
+// loads waits until a page that comes by itself is complete, with its scripts. It is the
+// one for which the expression isIt is true.
+func (b *tab) loads(isIt string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		return evaluate[string](b, "document.readyState") == "complete" && isIt() && evaluate[string](b, "document.readyState") == "complete"
+	require.Eventually(b.t, func() bool { // in one expression, because the page may change between two
+		return evaluate[bool](b, `document.readyState == "complete" && (`+isIt+")")
 	}, patience, 50*time.Millisecond)
 }
 

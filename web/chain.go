@@ -22,8 +22,8 @@ type link struct {
 	kind     string
 	open     bool // how much it covers is unknown
 	href     string
-	what     string // what it is
-	why      string // why it is there, or why it is not
+	what     string // a few words that name it
+	why      string // a sentence about it, or why the gap is there
 	from, to time.Time
 	entries  int
 }
@@ -194,7 +194,7 @@ func (l link) says() string {
 	if l.kind == "gap" {
 		text += ": " + l.why
 		if l.open {
-			text = strings.TrimSuffix(text, ".") + ". How much is missing is not known."
+			text = strings.TrimSuffix(text, ".") + ". Nobody knows how much is missing."
 		}
 		return text
 	}

@@ -71,8 +71,8 @@ func has(r *http.Request, tag string) bool {
 	return false
 }
 
-// acceptsGzip reports whether the client accepts gzip, and does not prefer an
-// uncompressed answer (RFC 9110 §12.5.3).
+// acceptsGzip reports whether the client accepts gzip, with whatever weight above
+// zero (RFC 9110 §12.5.3).
 func acceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		name, weight, _ := strings.Cut(coding, ";")
@@ -243,7 +243,8 @@ func (m *remade) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop stops making the stream. That no more of it was wanted is not an error.
+// stop stops making the stream. If the rest of it was not wanted, that is not an
+// error.
 func (m *remade) stop() {
 	if m.read == nil {
 		return
@@ -256,7 +257,7 @@ func (m *remade) stop() {
 	}
 }
 
-var errEnough = errors.New("no more is wanted")
+var errEnough = errors.New("the rest is not wanted")
 
 // A skipper drops the beginning of what is written.
 type skipper struct {

@@ -176,7 +176,7 @@ var errNameTaken = &problem{
 	"The names of feeds are derived from their addresses, and these two happen to be the same. Add the feed by a different address.",
 }
 
-// A figures is what pages show of a feed's entries as a whole.
+// A figures has the numbers that pages show about all entries of a feed.
 type figures struct {
 	version int64          // the version of the feed
 	months  []mirror.Month // the months that have entries, oldest first

@@ -85,7 +85,7 @@ func TestAddRedirecting(t *testing.T) {
 	page := w.add("/tides.atom")
 	_, _, location := w.post(url.Values{"url": {w.feedURL("/old-tides")}})
 	require.Equal(t, page+"?said=leads", w.ends(location))
-	require.Contains(t, w.page(page+"?said=leads", http.StatusOK), "The address that was added leads to this feed.")
+	require.Contains(t, w.page(page+"?said=leads", http.StatusOK), "The address that you added leads to this feed.")
 	require.Equal(t, []string{"/tides.atom"}, w.feeds())
 
 	// A feed that has moved is known by both its addresses.

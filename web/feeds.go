@@ -65,7 +65,7 @@ type feedsView struct {
 	Known   *feedView // the feed that it probably leads to; nil for none
 }
 
-// Many reports whether there are so many feeds that one needs a search.
+// Many reports whether there are so many feeds that the page needs a search.
 func (v *feedsView) Many() bool { return v.Asked() || v.After != "" || len(v.Feeds) > 5 }
 
 // First and More return the queries of the first and of the next page.
@@ -80,9 +80,9 @@ func (v *feedsView) refresh() bool {
 
 // said are the messages after an action.
 var said = map[string]string{
-	"removed": "The feed is removed, with everything that belonged to it.",
-	"opml":    "The feeds of the OPML file are here. Each is read for the first time as its turn comes.",
-	"leads":   "The address that was added leads to this feed.",
+	"removed": "The feed has been removed, with everything that belonged to it.",
+	"opml":    "The feeds of the OPML file have been added. The server reads each of them as its turn comes.",
+	"leads":   "The address that you added leads to this feed.",
 	"none":    "All feeds of the OPML file were here already.",
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 // Forget removes from an Output what Servers have published of feeds, whatever their
-// Base was, and returns the feeds of which there was something. A Server that has such
-// a feed publishes it again when somebody requests it: without what the Store no longer
-// has. If somebody is publishing, the error matches publish.ErrLocked, and nothing is
-// removed.
+// Base was, and returns the feeds that it has removed something of. A Server that still
+// has such a feed publishes it again when somebody requests it, without what the Store
+// no longer has. If somebody is publishing, the error matches publish.ErrLocked, and
+// nothing is removed.
 func Forget(out publish.Output, feeds ...string) (forgotten []string, err error) {
 	unlock, err := out.Lock()
 	if err != nil {

@@ -74,6 +74,10 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "5", header.Get("Retry-After"))
 	requireSound(t, body)
+	require.Eventually(t, func() bool {
+		_, runs := w.polls.State(w.feedURL("/news.rss"))
+		return runs
+	}, patience, 10*time.Millisecond)
 	status, body, header = w.get(path + "?now")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "application/json", header.Get("Content-Type"))

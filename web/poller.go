@@ -26,7 +26,7 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			return changes, err
 		},
 		Polled:  s.logPoll,
-		Trouble: func(err error) { s.Logger.Error("the feeds that are due cannot be read", "err", err) },
+		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 // How a server protects reading, if Private is set, and private feeds in any case.
 
 // isOpen reports whether a request is for what everybody may read on any server:
-// the form for the token, and what that is shown with.
+// the form for the token, and the files that its page loads.
 func isOpen(r *http.Request) bool {
 	return r.URL.Path == "/token" || strings.HasPrefix(r.URL.Path, "/static/")
 }
 
-// refuse asks for the token: feed readers by the way that they know, people by a
-// form. It does not tell whether there is what was asked for.
+// refuse asks for the token: it sends feed readers a challenge for a password (RFC
+// 7617), and people a form. It does not reveal whether the requested page exists.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Add("WWW-Authenticate", "Bearer")
@@ -77,7 +77,7 @@ func (w *privateWriter) begin() {
 	h.Add("Vary", "Authorization, Cookie")
 }
 
-// isPrivate reports whether a private feed has a name.
+// isPrivate reports whether the feed with a name is private.
 func (s *Server) isPrivate(name string) (bool, error) {
 	feed, err := s.all.feed(context.Background(), name)
 	if errors.Is(err, mirror.ErrNotFound) {

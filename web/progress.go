@@ -60,7 +60,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	}
 	leave, ok := s.streams.enter(r)
 	if !ok {
-		return &problem{http.StatusServiceUnavailable, "Too many pages are watching", "Load the page again to see how far it is."}
+		return &problem{http.StatusServiceUnavailable, "Too many pages are watching", "Load the page again to see how far the poll is."}
 	}
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -58,7 +58,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 		all += m.Entries
 	}
 	if all == 0 {
-		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed was read."}
+		return &problem{http.StatusNotFound, "There is no entry yet", "Come back when the feed has been read."}
 	}
 	n := rand.Int64N(all)
 	query := mirror.Query{Feed: feed.URL, Oldest: true}

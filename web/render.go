@@ -219,7 +219,7 @@ func verdictText(v feedhistory.Verdict) string {
 	case feedhistory.Window:
 		return "The feed shows its latest entries, and does not say what came before. Here is what was seen."
 	case feedhistory.Lossy:
-		return "All pages of a paged feed, which cannot promise to have everything."
+		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}
 	return "Something is known to be missing."
 }

@@ -11,8 +11,9 @@ import (
 	_ "time/tzdata" // the server may run where no zones are installed
 )
 
-// A replay is a feed from its beginning, or from any entry, at a chosen pace.
-// Its address says everything, so the server need not store anything about it.
+// A replay is a feed from its beginning, or from any entry, at a chosen pace. Its
+// address says everything except the order of the entries, which the server stores
+// (see replayorder.go).
 type replay struct {
 	start    time.Time      // when the first entry is released
 	zone     *time.Location // the time zone of days

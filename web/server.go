@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// DefaultBase is the default of Server.Base.
-const DefaultBase = "http://127.0.0.1:8005/"
+// defaultBase is the default of Server.Base.
+const defaultBase = "http://127.0.0.1:8005/"
 
 // A Server shows the feeds of a Store, and publishes them again. Only Store
 // must be set. Do not copy or change a Server after its first use.
@@ -26,9 +26,10 @@ type Server struct {
 	// settings, which leaves private feeds alone unless Private is set.
 	Mirror *mirror.Mirror
 
-	// Base is the server's own URL, the root of a host. The published documents
+	// Base is the server's own URL, the root of a host: the server cannot be
+	// below a path, because its pages link to the root. The published documents
 	// contain it, and their URIs do not change; with a different Base, the
-	// server publishes everything again. "" means DefaultBase.
+	// server publishes everything again. "" means http://127.0.0.1:8005/.
 	Base string
 
 	// Token is the secret that a person or program must show to change
@@ -136,7 +137,7 @@ func (s *Server) setUp() {
 }
 
 // base returns the Base with a final slash.
-func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, DefaultBase), "/") + "/" }
+func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, defaultBase), "/") + "/" }
 
 // Pages may load only the server's own script, style and icon; links replace
 // what an entry would load.

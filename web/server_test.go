@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("rapid.checks", "25") // the flag exists
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
@@ -203,7 +203,7 @@ func TestAdd(t *testing.T) {
 
 	status, _, header = w.do(http.MethodPost, failed+"/remove", url.Values{})
 	require.Equal(t, http.StatusSeeOther, status)
-	require.Contains(t, w.page(header.Get("Location"), http.StatusOK), "The feed is removed")
+	require.Contains(t, w.page(header.Get("Location"), http.StatusOK), "The feed has been removed")
 	w.page(failed, http.StatusNotFound)
 }
 
@@ -215,7 +215,7 @@ func TestAddOPML(t *testing.T) {
 		file, want string
 		status     int
 	}{
-		{file, "The feeds of the OPML file are here", http.StatusSeeOther},
+		{file, "The feeds of the OPML file have been added", http.StatusSeeOther},
 		{file, "were here already", http.StatusSeeOther},
 		{"<html></html>", "not OPML: its root element is html", http.StatusUnprocessableEntity},
 		{"<opml><outline", "This OPML file cannot be read", http.StatusUnprocessableEntity},
@@ -414,15 +414,22 @@ func TestSanitise(t *testing.T) {
 // time.
 func TestDue(t *testing.T) {
 	w := newWorld(t, nil)
-	w.page("/", http.StatusOK)
+	store := &mirror.Memory{}
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
 		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
-		require.NoError(t, w.Store.Commit(t.Context(), &mirror.Change{Feed: feed}))
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: feed}))
 	}
-	waiting, err := w.polls.AddAll(t.Context(), nil)
+	later := &world{t: t, Server: &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.Mirror.Client}, Logger: w.Logger}}
+	later.once.Do(later.setUp)
+	waiting, err := later.polls.AddAll(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, 2, waiting)
-	first := w.settle(w.feedURL("/news.rss"), 0)
-	second := w.settle(w.feedURL("/tides.atom"), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- later.Run(ctx) }()
+	first := later.settle(w.feedURL("/news.rss"), 0)
+	second := later.settle(w.feedURL("/tides.atom"), 0)
+	cancel()
+	require.NoError(t, <-ended)
 	require.NotEqual(t, first.Polled, second.Polled)
 }

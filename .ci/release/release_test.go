@@ -76,7 +76,9 @@ func TestDist(t *testing.T) {
 	require.NoError(t, err)
 	home, err := os.UserHomeDir()
 	require.NoError(t, err)
-	require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
+	if home = filepath.Clean(home); home != "/" {
+		require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
+	}
 	known, _ := exec.Command("git", "-C", "../..", "ls-files", "dist", "*.1", "*/_feedhistory").Output() // without git: none
 	require.Empty(t, string(known), "made at release, and not checked in")
 }

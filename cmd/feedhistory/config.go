@@ -106,23 +106,44 @@ func (c *config) check(key string, flags []*kong.Flag) error {
 	return nil
 }
 
-// exclusive are flags of verbs that exclude each other. If one is on the command line,
-// settings of the others do not count.
+// exclusive are flags and arguments of verbs that exclude each other. If one is on the
+// command line, settings of the others do not count.
 var exclusive = map[string][][]string{
 	"check":    {{"digests", "save"}, {"digests", "against"}},
-	"entries":  {{"json", "enclosures"}},
+	"entries":  {{"json", "enclosures", "long"}},
+	"export":   {{"deleted", "raw"}},
 	"fetch":    {{"json", "format"}},
 	"handover": {{"user", "token-env", "token-file"}},
 	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
+	"list":     {{"<URL>", "due"}, {"<URL>", "partial"}},
 	"publish":  {{"size", "by"}},
-	"sync":     {{"all", "every"}},
+	"serve":    {{"<DIR>", "base"}, {"<DIR>", "name"}, {"<DIR>", "private"}, {"<DIR>", "published"}},
+	"sync":     {{"all", "every"}, {"all", "<URL>"}, {"all", "opml"}},
 }
 
-// yields reports whether a setting yields to another flag on the command line.
+// formats are the formats with which flags of verbs have an effect. If another one is on
+// the command line, settings of those flags do not count.
+var formats = map[string]map[string][]string{
+	"export": {"raw": {"jsonl"}, "deleted": {"jsonl", "csv"}, "status": readerFormats, "starred": readerFormats},
+	"fetch":  {"raw": {"jsonl"}},
+}
+
+var readerFormats = []string{"greader", "nextcloud"}
+
+// yields reports whether a setting yields to what is on the command line.
 func yields(call *kong.Context, verb string, flag *kong.Flag) bool {
-	return slices.ContainsFunc(exclusive[verb], func(group []string) bool {
-		return slices.Contains(group, flag.Name) && slices.ContainsFunc(call.Path, func(p *kong.Path) bool {
-			return p.Flag != nil && slices.Contains(group, p.Flag.Name)
+	return slices.ContainsFunc(call.Path, func(p *kong.Path) bool {
+		name := ""
+		switch {
+		case p.Positional != nil:
+			name = "<" + p.Positional.Name + ">"
+		case p.Flag != nil && p.Flag.Name == "format" && formats[verb][flag.Name] != nil:
+			return !slices.Contains(formats[verb][flag.Name], call.FlagValue(p.Flag).(string))
+		case p.Flag != nil:
+			name = p.Flag.Name
+		}
+		return slices.ContainsFunc(exclusive[verb], func(group []string) bool {
+			return slices.Contains(group, flag.Name) && slices.Contains(group, name)
 		})
 	})
 }

@@ -47,7 +47,7 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--deleted is for jsonl and csv: a feed lists deletions anyway, a list of feeds has no entries, and readers import no deletions")
 	case c.Format != "jsonl" && c.Raw:
 		return errors.New("--raw is for jsonl")
-	case c.Format != "greader" && c.Format != "nextcloud" && (c.Starred || c.Status != "read"):
+	case !slices.Contains(readerFormats, c.Format) && (c.Starred || c.Status != "read"):
 		return errors.New("--status and --starred are for greader and nextcloud")
 	case c.Deleted && c.Raw:
 		return errors.New("--raw includes deletions anyway")

@@ -184,8 +184,8 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
 		return nil, err
 	}
-	f.restrict(h)
 	result := walk.result(h) // err is among its gaps
+	f.restrict(h)
 	result.Proven = result.Proven && !f.limited
 	return result, nil
 }

@@ -167,6 +167,7 @@ func (f *fetching) restrict(h *feedhistory.History) {
 	if !f.limited || h.Head == nil {
 		return
 	}
+	h.Gaps = slices.DeleteFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) })
 	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
 }
 

@@ -176,7 +176,7 @@ func TestInterruptedPager(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		_, err := p.pty.WriteString("\x03")
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return strings.Count(p.screen(), "interrupted") >= n }, 20*time.Second, 5*time.Millisecond, p)
+		require.Eventually(t, func() bool { return strings.Count(p.screen(), "interrupted") >= n }, patience, 5*time.Millisecond, p)
 	}
 	require.NoError(t, os.WriteFile(program+".go", nil, 0o600))
 	require.Zero(t, p.wait(), p.screen())

@@ -35,6 +35,7 @@ func newStranger(t *testing.T, dir string) stranger {
 	_, err = io.Copy(to, self)
 	require.NoError(t, err)
 	require.NoError(t, to.Close())
+	require.NoError(t, os.Chmod(program, 0o755)) // whatever the umask is
 	return stranger{program}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -103,7 +102,7 @@ func (s *syncing) subscribe(ctx context.Context, given []string) error {
 
 // subscribe adds a feed to the store, and reports whether it is new.
 func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool, err error) {
-	err = store.Commit(ctx, &mirror.Change{Feed: &mirror.Feed{URL: url, Verdict: feedhistory.Partial}})
+	err = store.Commit(ctx, &mirror.Change{Feed: mirror.NewFeed(url)})
 	if errors.Is(err, mirror.ErrConflict) { // the store has it
 		return false, nil
 	}

@@ -290,7 +290,16 @@ func TestExclusive(t *testing.T) {
 	for verb, groups := range exclusive {
 		require.NotNil(t, verbs[verb], verb)
 		for _, name := range slices.Concat(groups...) {
+			isArgument := slices.ContainsFunc(verbs[verb].Positional, func(p *kong.Positional) bool { return name == "<"+p.Name+">" })
+			require.True(t, isArgument || hasFlag(verbs[verb], name) != nil, "%s %s", verb, name)
+		}
+	}
+	for verb, flags := range formats {
+		for name, of := range flags {
 			require.NotNil(t, hasFlag(verbs[verb], name), "%s --%s", verb, name)
+			for _, format := range of {
+				require.Contains(t, hasFlag(verbs[verb], "format").Enum, format)
+			}
 		}
 	}
 }

@@ -31,7 +31,7 @@ func main() {
 
 // A result is the outcome for one feed.
 type result struct {
-	history *feedhistory.History // nil if there is no answer
+	history *feedhistory.History // nil if nothing could be read
 	err     error
 }
 

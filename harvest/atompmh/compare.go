@@ -16,8 +16,8 @@ import (
 // what comes out of order: records from the future, which would make everything
 // after them late, and records that are late.
 
-// slack is how much clocks may differ, and how late changes may be to be found
-// at each update.
+// slack is how much clocks may differ, and how late a change may be for each
+// update to find it.
 const slack = time.Minute
 
 // since returns the time from which to ask the pool for changes. Usually that

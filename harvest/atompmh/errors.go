@@ -19,7 +19,7 @@ type FormatError struct {
 // Error is Detail with the URL.
 func (e *FormatError) Error() string { return e.URL + ": " + e.Detail() }
 
-// Detail names the document and its format.
+// Detail names the format, without the URL.
 func (e *FormatError) Detail() string {
 	return fmt.Sprintf("this is %s, not Atom (%s)", e.Format, e.Clause)
 }

@@ -95,8 +95,9 @@ type outcome struct {
 // then the *feedhistory.Gap with a zero Change. These changes may include
 // records that have been deleted since; the next harvest, which begins where
 // this one did, corrects that. An error on the first document is yielded as it
-// is, as is the context's, without any change. Ranging again starts the harvest
-// again.
+// is, as is the context's, without any change: the errors of
+// feedhistory.Client.Get, a *FormatError, or an *AcceptError if Accept is
+// invalid. Ranging again starts the harvest again.
 //
 // It does no harm to apply a change twice. Ignore a change that is older than
 // what is stored of its record.

@@ -37,9 +37,9 @@ type Mark struct {
 
 // A Seen is what a Mark remembers about a record.
 type Seen struct {
-	Time    time.Time `json:"time"`
-	Deleted bool      `json:"deleted,omitempty"`
-	Digest  string    `json:"digest,omitempty"` // a digest of its representations
+	Time    time.Time `json:"time"`              // its last modified time
+	Deleted bool      `json:"deleted,omitempty"` // whether it was deleted
+	Digest  string    `json:"digest,omitempty"`  // a digest of its representations
 }
 
 func (s Seen) is(other Seen) bool {

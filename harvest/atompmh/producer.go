@@ -30,7 +30,7 @@ type Item struct {
 	ID       string    // the identifier, an IRI that never changes (atom-pmh#10)
 	Modified time.Time // when it was created, last modified, or deleted (atom-pmh#11, atom-pmh#22)
 	Title    string    // for people who look at the feed; may be empty
-	Deleted  bool
+	Deleted  bool      // whether the record was deleted
 
 	// Representations are where the record can be retrieved: at least one, each
 	// with an absolute URL and its media type (atom-pmh#15, atom-pmh#16). They
@@ -129,7 +129,7 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
-		return errors.New("atompmh: an Output and a Pool are needed")
+		return errors.New("atompmh: Output and Pool must be set")
 	}
 	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
 		return fmt.Errorf("atompmh: the base is not an absolute URL: %q", p.Base)

@@ -75,7 +75,7 @@ func TestRecordErrors(t *testing.T) {
 	}
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon), item("urn:a", noon.Add(1)))}
 	require.ErrorContains(t, p.Update(t.Context()), "the pool returned it twice (atom-pmh#8)")
-	require.ErrorContains(t, new(Producer).Update(t.Context()), "are needed")
+	require.ErrorContains(t, new(Producer).Update(t.Context()), "must be set")
 	for _, mode := range []Deletions{ByEntry, ByAbsence} {
 		p := Producer{Output: newMemory(), Base: "/records", Pool: items(), Deletions: mode}
 		require.ErrorContains(t, p.Update(t.Context()), "not an absolute URL")

@@ -17,9 +17,9 @@ type Queue map[string]Pending
 
 // A Pending is a record that is still to be fetched.
 type Pending struct {
-	Time   time.Time `json:"time"` // its last modified time
-	URL    string    `json:"url"`  // the URL of the chosen representation
-	Type   string    `json:"type,omitempty"`
+	Time   time.Time `json:"time"`             // its last modified time
+	URL    string    `json:"url"`              // the URL of the chosen representation
+	Type   string    `json:"type,omitempty"`   // its media type in the link; "" if it has none
 	Failed int       `json:"failed,omitempty"` // the number of failed tries
 }
 

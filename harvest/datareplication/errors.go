@@ -91,7 +91,7 @@ type LinkError struct {
 // Error is Detail with the URL.
 func (e *LinkError) Error() string { return e.URL + ": " + e.Detail() }
 
-// Detail names both pages.
+// Detail names the link, and the URL that should be there.
 func (e *LinkError) Detail() string {
 	if e.Link == "" {
 		return fmt.Sprintf("there is no link with rel=%s; it should lead to %s (%s)", e.Rel, e.Want, e.Clause)
@@ -181,12 +181,14 @@ func (e *MalformedError) Detail() string {
 // Unwrap returns Err.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// The faults of entities. A MalformedError matches one of them.
+// The faults of entities. A MalformedError about what an entity says, and each
+// EntityError, match one of them.
 var (
 	ErrNoID       = errors.New("an entity without Content-ID: a harvest could not continue exactly after it")
 	ErrRepeatedID = errors.New("an entity with the Content-ID of an earlier one: a cursor could mean either")
 	ErrOperation  = errors.New("an Operation-Type other than PUT, DELETE and PATCH")
 	ErrNoStamp    = errors.New("an entity without Last-Modified")
+	ErrField      = errors.New("a header field cannot contain it")
 	ErrLength     = replication.ErrLength // the length of the body differs from Content-Length
 )
 

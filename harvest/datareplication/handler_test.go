@@ -83,13 +83,17 @@ func bodyOf(t *testing.T, w *wire, name string) string {
 func TestAppendRefuses(t *testing.T) {
 	out := newMemory()
 	p := newProducer(out)
-	for _, bad := range []Entity{
-		{ContentID: "a\r\nX: y"}, {ContentID: " a"}, {Type: "text/plain\n"}, {Operation: "POST"}, {ContentID: "e0"},
-		{Header: map[string][]string{"X Y": {"z"}}}, {Header: map[string][]string{"X": {"\x00"}}},
+	for _, test := range []struct {
+		bad Entity
+		why error
+	}{
+		{Entity{ContentID: "a\r\nX: y"}, ErrField}, {Entity{ContentID: " a"}, ErrField}, {Entity{Type: "text/plain\n"}, ErrField},
+		{Entity{Operation: "POST"}, ErrOperation}, {Entity{ContentID: "e0"}, ErrRepeatedID},
+		{Entity{Header: map[string][]string{"X Y": {"z"}}}, ErrField}, {Entity{Header: map[string][]string{"X": {"\x00"}}}, ErrField},
 	} {
-		refused := feedtest.ErrorAs[*EntityError](t, p.Append(append(entities(0, 2), bad)...), "%+v", bad)
+		refused := feedtest.ErrorAs[*EntityError](t, p.Append(append(entities(0, 2), test.bad)...), "%+v", test.bad)
 		require.Equal(t, 2, refused.Index)
-		require.Error(t, refused.Unwrap())
+		require.ErrorIs(t, refused, test.why)
 	}
 	require.Empty(t, out.Names())
 	require.Error(t, new(Producer).Append(entities(0, 1)...))

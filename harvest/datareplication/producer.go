@@ -41,10 +41,11 @@ type Producer struct {
 // before if the clock is behind that (datareplication#producer-2). An
 // *EntityError says which entity was refused.
 //
-// Entities without a ContentID get one. If the last entity has the ContentID of
-// the feed's newest entity, the call repeats one that has succeeded, and does
-// nothing. So if you set the ContentIDs, it is always safe to repeat a call
-// that failed.
+// Entities without a ContentID get one. A ContentID must not be that of an earlier
+// entity: Append checks only those of the call, and consumers stop at a repeated
+// one. If the last entity has the ContentID of the feed's newest entity, the call
+// repeats one that has succeeded, and does nothing. So if you set the ContentIDs,
+// it is always safe to repeat a call that failed.
 //
 // Append makes two writes: of the entities, and of the feed's state, some 500
 // bytes. If entities come one at a time, each is written again about ten times

@@ -57,8 +57,8 @@ func (r *run) run() error {
 	return again(r.feed, func() bool { return true })
 }
 
-// again calls do again if a page is missing, as pages are when they are cleaned
-// up meanwhile; but not if the same page is missing again.
+// again calls do, and calls it again if a page is missing, because it may have
+// been cleaned up meanwhile; but not if the same page is missing again.
 func again(do func() error, may func() bool) error {
 	const tries = 10
 	missing := ""

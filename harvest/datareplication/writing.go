@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -25,7 +24,7 @@ import (
 type EntityError struct {
 	Index     int // the index of the entity in the call, from 0
 	ContentID string
-	Err       error
+	Err       error // matches ErrOperation, ErrRepeatedID or ErrField
 }
 
 // Error names the entity.
@@ -35,12 +34,6 @@ func (e *EntityError) Error() string {
 
 // Unwrap returns Err.
 func (e *EntityError) Unwrap() error { return e.Err }
-
-var (
-	errOperation = errors.New("the operation is not PUT, DELETE or PATCH")
-	errRepeated  = errors.New("an earlier entity has the same ContentID")
-	errField     = errors.New("a header field cannot contain it")
-)
 
 // A writer writes the pages of a feed or of a snapshot, one after another.
 type writer struct {
@@ -198,13 +191,13 @@ func (e *Entity) check() error {
 	values := []string{e.Type, e.ContentID}
 	for name, more := range e.Header {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%q: %w", clip(name), errField)
+			return fmt.Errorf("%q: %w", clip(name), ErrField)
 		}
 		values = append(values, more...)
 	}
 	for _, v := range values {
 		if !httpguts.ValidHeaderFieldValue(v) || strings.TrimSpace(v) != v {
-			return fmt.Errorf("%q: %w", clip(v), errField)
+			return fmt.Errorf("%q: %w", clip(v), ErrField)
 		}
 	}
 	return nil
@@ -221,7 +214,7 @@ func ready(entities []Entity, stamp time.Time) ([]Entity, error) {
 		switch e.Operation {
 		case Put, Delete, Patch:
 		default:
-			return refused(errOperation)
+			return refused(ErrOperation)
 		}
 		if e.ContentID == "" {
 			e.ContentID = rand.Text()
@@ -230,7 +223,7 @@ func ready(entities []Entity, stamp time.Time) ([]Entity, error) {
 			return refused(err)
 		}
 		if seen[e.ContentID] {
-			return refused(errRepeated)
+			return refused(ErrRepeatedID)
 		}
 		seen[e.ContentID] = true
 	}

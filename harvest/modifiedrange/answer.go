@@ -69,7 +69,7 @@ func (r *run) ask() (*answer, error) {
 		return nil, r.damaged(doc, header, missing[0].Err)
 	}
 	a := &answer{asked: r.span, sent: sent, status: status}
-	if covered, err := ParseRange(header.Get(fieldModifiedRange)); err == nil {
+	if covered, err := parseRange(header.Get(fieldModifiedRange)); err == nil {
 		a.covered = &covered
 	}
 	if err := r.read(a, doc, header); err != nil {

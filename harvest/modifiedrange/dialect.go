@@ -81,10 +81,10 @@ func gdataQuery(q url.Values, r Range) string {
 // which is safe, because it gives a superset (modified-range#1).
 func asked(r *http.Request) (Range, error) {
 	if values := r.Header.Values(fieldModifiedRange); len(values) > 0 {
-		return ParseRange(strings.Join(values, ", "))
+		return parseRange(strings.Join(values, ", "))
 	}
 	if value, ok := strings.CutPrefix(r.Header.Get(fieldRange), unitUpdated); ok {
-		closed, err := ParseRange(value)
+		closed, err := parseRange(value)
 		if err == nil && !closed.End.IsZero() {
 			closed.End = closed.End.Add(tick)
 		}

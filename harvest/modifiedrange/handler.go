@@ -78,8 +78,7 @@ func (h *Handler) now() time.Time {
 	return h.Now()
 }
 
-// A part is the content of an answer: items, and the range of which they are
-// all.
+// A part is the content of an answer: a range, and all items in it.
 type part struct {
 	items   []Item
 	covered Range

@@ -42,8 +42,8 @@ func (r Range) above(t time.Time, margin time.Duration) bool {
 
 var errRange = errors.New("a range is two RFC 3339 times with a slash between them, either of which may be left out")
 
-// ParseRange parses "start/end"; either side may be missing (modified-range#1).
-func ParseRange(s string) (r Range, err error) {
+// parseRange parses "start/end"; either side may be missing (modified-range#1).
+func parseRange(s string) (r Range, err error) {
 	start, end, ok := strings.Cut(s, "/")
 	if !ok {
 		return Range{}, fmt.Errorf("%q: %w", clip(s), errRange)

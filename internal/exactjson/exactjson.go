@@ -1,5 +1,5 @@
 // Package exactjson unmarshals JSON by the exact names of its members:
-// encoding/json takes "ID" for "id" where both are there.
+// encoding/json takes "ID" for "id" if both are present.
 package exactjson
 
 import (

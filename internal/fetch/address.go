@@ -49,6 +49,8 @@ func (c *Client) parse(base *url.URL, ref string) (*url.URL, error) {
 // forbidden returns the rule that a URL breaks; "" if it breaks none.
 func (c *Client) forbidden(u *url.URL) string {
 	switch {
+	case u.Scheme == "":
+		return RuleURL
 	case u.Scheme != "http" && u.Scheme != "https":
 		return RuleScheme
 	case u.User != nil:

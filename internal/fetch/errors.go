@@ -28,6 +28,7 @@ const (
 	RuleLoop      = "loop"      // a redirect to a URL that was requested before it
 	RuleRedirects = "redirects" // more redirects than MaxRedirects
 	RuleAddress   = "address"   // a loopback, private or special-purpose address
+	RuleOrigin    = "origin"    // another origin than the feed's; callers check this
 )
 
 // A RefusedError reports a request that was not made, because a rule of this package
@@ -69,6 +70,7 @@ var refusals = map[string]string{
 	RuleLoop:      "it redirects in a circle",
 	RuleRedirects: "it redirects too often",
 	RuleAddress:   "a loopback, private or special-purpose address",
+	RuleOrigin:    "its origin is not the feed's",
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -99,10 +101,10 @@ func (e *StatusError) Error() string { return text(e.URL, "status ", e) }
 func (e *StatusError) Detail() string {
 	s := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
 	if !e.At.IsZero() {
-		s += ", to be asked again after " + e.At.UTC().Format(time.RFC3339)
+		s += "; the host asks to be left alone until " + e.At.UTC().Format(time.RFC3339)
 	}
 	if e.Remembered {
-		s += " (remembered)"
+		s += " (from an earlier answer)"
 	}
 	return s
 }
@@ -174,7 +176,7 @@ func (e *EncodingError) Detail() string {
 	if e.Err != nil {
 		return fmt.Sprintf("corrupt %s: %v", e.Encoding, e.Err)
 	}
-	return fmt.Sprintf("content encoding %q is not understood", e.Encoding)
+	return fmt.Sprintf("unsupported content encoding %q", e.Encoding)
 }
 
 func (e *EncodingError) Unwrap() error { return e.Err }

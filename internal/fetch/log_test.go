@@ -53,7 +53,7 @@ msg=answer url=http://a/ status=301 duration=0s
 msg=redirect url=http://a/ to=http://a/b status=301
 msg=request url=http://a/b method=GET conditional=false
 msg=answer url=http://a/b status=503 duration=0s
-msg=retry url=http://a/ try=1 wait=5s error="fetch \"http://a/b\": status 503 Service Unavailable, to be asked again after 2000-01-01T00:00:05Z"
+msg=retry url=http://a/ try=1 wait=5s error="fetch \"http://a/b\": status 503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:05Z"
 msg=request url=http://a/ method=GET conditional=false
 msg=answer url=http://a/ status=301 duration=0s
 msg=redirect url=http://a/ to=http://a/b status=301
@@ -99,11 +99,11 @@ func TestErrors(t *testing.T) {
 		{&RefusedError{URL: "u", Rule: RuleScheme}, `fetch "u": refused: unsupported scheme`},
 		{&RefusedError{URL: "u", Rule: RuleURL, Err: assert.AnError}, `fetch "u": refused: not an absolute URL with a host: ` + assert.AnError.Error()},
 		{&StatusError{URL: "u", Status: 410, Gone: true}, `fetch "u": status 410 Gone`},
-		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests, to be asked again after 1970-01-01T00:00:00Z (remembered)`},
+		{&StatusError{URL: "u", Status: 429, At: time.Unix(0, 0), Remembered: true}, `fetch "u": status 429 Too Many Requests; the host asks to be left alone until 1970-01-01T00:00:00Z (from an earlier answer)`},
 		{&LimitError{URL: "u", Limit: "ratio", Max: 200}, `fetch "u": it decompresses to more than 200 times its size`},
 		{&TimeoutError{URL: "u", Step: "idle", Max: time.Second}, `fetch "u": timeout: idle took longer than 1s`},
 		{&TruncatedError{URL: "u", Err: assert.AnError}, `fetch "u": the body was cut short: ` + assert.AnError.Error()},
-		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": content encoding "br" is not understood`},
+		{&EncodingError{URL: "u", Encoding: "br"}, `fetch "u": unsupported content encoding "br"`},
 		{&EncodingError{URL: "u", Encoding: "gzip", Err: assert.AnError}, `fetch "u": corrupt gzip: ` + assert.AnError.Error()},
 	} {
 		assert.EqualError(t, test.err, test.want)

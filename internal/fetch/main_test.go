@@ -3,7 +3,7 @@ package fetch
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }

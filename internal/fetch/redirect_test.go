@@ -198,9 +198,9 @@ func TestRefused(t *testing.T) {
 		req  Request
 		want string
 	}{
-		{Request{}, "scheme"},
-		{Request{URL: "example.org/feed"}, "scheme"},
-		{Request{URL: "//example.org/feed"}, "scheme"},
+		{Request{}, "url"},
+		{Request{URL: "example.org/feed"}, "url"},
+		{Request{URL: "//example.org/feed"}, "url"},
 		{Request{URL: "ftp://example.org/"}, "scheme"},
 		{Request{URL: "file:///etc/passwd"}, "scheme"},
 		{Request{URL: "unix:///var/run/docker.sock"}, "scheme"},

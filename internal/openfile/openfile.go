@@ -1,5 +1,5 @@
-// Package openfile has what a file system without files opens: documents and
-// directories whose contents are in memory.
+// Package openfile has the open documents and directories of a file system whose
+// contents are in memory.
 package openfile
 
 import (

@@ -1,10 +1,10 @@
-// Package plain makes clients for packages that are given one, or none.
+// Package plain makes Clients for packages whose callers need not set one.
 package plain
 
 import "github.com/feedhistory/feedhistory"
 
-// Or returns a Client, or one with default settings if it is nil. Call done when it is
-// no longer needed: it closes the connections of the latter.
+// Or returns c or, if c is nil, a new Client with default settings. Call done when the
+// Client is no longer needed: it closes the connections of a new one.
 func Or(c *feedhistory.Client) (client *feedhistory.Client, done func()) {
 	if c != nil {
 		return c, func() {}
@@ -13,8 +13,7 @@ func Or(c *feedhistory.Client) (client *feedhistory.Client, done func()) {
 	return c, c.CloseIdle
 }
 
-// Client is Or, but it clones a Client that is given, so that the settings may be
-// changed.
+// Client does what Or does, but clones c, so that you may change the settings.
 func Client(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
 	if c != nil {
 		c = c.Clone()

@@ -31,7 +31,7 @@ func Problem(code, message string) string {
 	case "3D000":
 		return "there is no such database on the server; createdb makes one"
 	case "42501":
-		return "the user has no right to do this: " + message
+		return "the user may not do this: " + message
 	}
 	return message
 }
@@ -39,7 +39,7 @@ func Problem(code, message string) string {
 // Malformed says what is wrong with the URL of a database. The error's own text
 // contains the URL, so only its cause is given.
 func Malformed(err error) string {
-	what := "this is no URL of a PostgreSQL database"
+	what := "this is not the URL of a PostgreSQL database"
 	if why := errors.Unwrap(err); why != nil {
 		what += ": " + why.Error()
 	}

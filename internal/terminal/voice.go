@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// A Voice says what a command has to say to people, on standard error.
+// A Voice prints a command's messages to people on standard error.
 type Voice struct {
 	Command string
 	Stderr  io.Writer
-	Silent  *bool // Silent is whether only errors, and what is missing, are said.
+	Silent  *bool // Silent is whether to print only errors, and what is missing.
 }
 
-// Asides is where information goes: nowhere with Silent. Errors, and what is missing,
-// go to Stderr in any case.
+// Asides returns where information goes: nowhere if Silent is set. Errors, and what is
+// missing, always go to Stderr.
 func (v *Voice) Asides() io.Writer {
 	if *v.Silent {
 		return io.Discard
@@ -21,14 +21,14 @@ func (v *Voice) Asides() io.Writer {
 	return v.Stderr
 }
 
-// Tell says information, but not with Silent.
+// Tell prints information, unless Silent is set.
 func (v *Voice) Tell(message string) {
 	if !*v.Silent {
 		v.Say(message)
 	}
 }
 
-// Say says a message in any case.
+// Say prints a message, even if Silent is set.
 func (v *Voice) Say(message string) {
 	fmt.Fprintln(v.Stderr, v.Command+":", Clean(message))
 }

@@ -127,7 +127,7 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 		return append(notes, Note{"unknown-charset", fmt.Sprintf("%s: unknown charset %q", s.name, clip(s.label)), 0})
 	default:
 		return append(notes, Note{"charset-mismatch",
-			fmt.Sprintf("%s: %s, but the document is taken for %s", s.name, name, found), 0})
+			fmt.Sprintf("%s: %s, but the document is read as %s", s.name, name, found), 0})
 	}
 }
 

@@ -148,7 +148,7 @@ func TestDecodeNotes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Note{
 		{"unknown-charset", `Content-Type: unknown charset "nonsense"`, 0},
-		{"charset-mismatch", "XML declaration: utf-16le, but the document is taken for utf-8", 0},
+		{"charset-mismatch", "XML declaration: utf-16le, but the document is read as utf-8", 0},
 		{"invalid-bytes", "2 invalid bytes or characters", 28},
 	}, notes)
 	_, notes, err = Decode("<a>é\xFF\xFE\uFFFD</a>", "")

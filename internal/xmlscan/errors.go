@@ -106,7 +106,7 @@ func (s *Scanner) exceeded(limit string, max, at int) Token {
 	return Stop
 }
 
-// clip shortens what is the document's for a message.
+// clip shortens text of the document for a message.
 func clip(s string) string { return quote.Clip(s, 60) }
 
 // Line returns the 1-based line and column, counted in characters, of an offset in doc.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Standalone returns an element, given as its part of a scanned document, as a well-formed
-// element of its own.
+// Standalone returns an element, given as its part of a scanned document, as a separate,
+// well-formed element.
 //
 // It inserts the text attrs, such as ` xmlns:dc="…" xml:base="…"`, after the name in the start
 // tag. That text should declare the bindings of outer, which are those in scope outside the

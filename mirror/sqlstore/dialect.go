@@ -75,8 +75,8 @@ var dialects = map[Dialect]dialect{
 // parameter, and whose feed is the result of a query.
 func (d *dialect) of(feed string) string { return d.known[0] + feed + d.known[1] }
 
-// every returns a condition that is true of all rows. An index of PostgreSQL's
-// has it, so that nothing else uses that index; SQLite has none.
+// every returns a condition that is true for all rows. PostgreSQL uses a partial
+// index with this condition only for queries that have it; SQLite needs none.
 func (d *dialect) every(condition string) string {
 	if !d.dollars {
 		return ""

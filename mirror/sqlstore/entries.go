@@ -35,6 +35,10 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
+	if q.Changes != nil {
+		after := *q.Changes // which the caller may change during the range
+		q.Changes = &after
+	}
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
 		beyond := q.Beyond

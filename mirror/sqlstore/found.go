@@ -33,12 +33,12 @@ type search struct {
 // A reach says how far a search goes before it changes its method. It does not
 // affect the results.
 type reach struct {
-	few int // so many results are always looked up in the index
+	few int // up to this many results are always looked up in the index
 
 	// A walk reads entries in portions, with a statement for each. The first
 	// portion has this many entries, each later one four times as many as the
 	// one before. The walk ends after the portion with the last size, or with
-	// four times the maximum of a page, and after so many bytes. Looking up
+	// four times the maximum of a page, or after this many bytes. Looking up
 	// each entry in SQLite's index would cost up to a millisecond; reading an
 	// entry of a kilobyte costs a twentieth of that.
 	first, last, bytes int

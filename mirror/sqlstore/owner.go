@@ -13,7 +13,7 @@ import (
 var (
 	// ErrForeign says that a SQLite database belongs to another program.
 	// Nothing was written to it.
-	ErrForeign = errors.New("the database is another program's")
+	ErrForeign = errors.New("the database belongs to another program")
 	// ErrNone says that a database opened for reading contains no mirror.
 	ErrNone = errors.New("there is no mirror in the database")
 	// ErrOutdated says that a database opened for reading has an earlier
@@ -43,7 +43,7 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// ownerOf returns whose a SQLite database is, and writes nothing.
+// ownerOf returns the owner of a SQLite database. It writes nothing.
 func ownerOf(ctx context.Context, q queryer) (owner, error) {
 	var id, version int64
 	err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)

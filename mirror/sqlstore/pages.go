@@ -98,6 +98,7 @@ func readPage[T any](
 	return page, true, cmp.Or(rows.Err(), rows.Close())
 }
 
-// limitOf returns the limit for a number of rows. It is not a parameter, for
-// each value of which SQLite would plan again; so there are few different ones.
+// limitOf returns the limit for a number of rows, rounded up to a power of two.
+// It is not a parameter, because SQLite plans again for each value of a limit;
+// rounding leaves few different statements.
 func limitOf(rows int) string { return strconv.Itoa(1 << bits.Len(uint(rows-1))) }

@@ -68,7 +68,7 @@ func (d database) bury(t *testing.T) {
 		var alive int
 		err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'victim'").Scan(&alive)
 		return err == nil && alive == 0
-	}, time.Minute, time.Millisecond)
+	}, patience, time.Millisecond)
 }
 
 // child does the work of a child process, and returns its exit code.

@@ -18,10 +18,9 @@ var scrubbing = map[bool][]string{
 
 // Scrub indexes everything that waits, and rewrites the database without the
 // bytes of what was removed or replaced: a SQLite file and its log, or
-// PostgreSQL's tables. It takes as long as a copy of the database, and
-// meanwhile as much space; nobody else can write. If the log of a SQLite file
-// could not be emptied because another process reads it, Scrub returns an
-// error.
+// PostgreSQL's tables. It takes as long as copying the database, and temporarily
+// as much space; nobody else can write meanwhile. If it cannot empty the log of
+// a SQLite file because another process reads it, Scrub returns an error.
 //
 // Scrub does not reach PostgreSQL's own write-ahead log, nor backups.
 func (s *Store) Scrub(ctx context.Context) (err error) {

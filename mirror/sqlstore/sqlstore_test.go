@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,9 @@ import (
 )
 
 var server *pgtest.Server
+
+// patience is the maximum time to wait for PostgreSQL, on however busy a machine.
+const patience = 5 * time.Minute
 
 // TestMain starts a server, except in processes that tests start.
 func TestMain(m *testing.M) {

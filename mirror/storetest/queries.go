@@ -171,6 +171,24 @@ func testChanges(t *testing.T, w world) {
 	failure(t, w.Entries(w.ctx, mirror.Query{Changes: &all}))
 }
 
+// testChangesMoving follows a long change, and remembers how far it has come
+// where the query points.
+func testChangesMoving(t *testing.T, w world) {
+	var records []*mirror.Record
+	for i := range 1000 {
+		records = append(records, live(fmt.Sprintf("%04d", i), at(i)))
+	}
+	w.put(feedURL, records...)
+	seen, n := int64(0), 0
+	for r, err := range w.Entries(w.ctx, mirror.Query{Feed: feedURL, Changes: &seen}) {
+		require.NoError(t, err)
+		require.Equal(t, records[n].ID, r.ID)
+		seen = r.Change
+		n++
+	}
+	require.Len(t, records, n)
+}
+
 func testDeleted(t *testing.T, w world) {
 	var want []*mirror.Record
 	for i, state := range []mirror.State{mirror.Live, mirror.Deleted, mirror.Absent, mirror.Live} {

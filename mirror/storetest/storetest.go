@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 		{"OrderOfPlaces", testOrderOfPlaces},
 		{"Interval", testInterval},
 		{"Changes", testChanges},
+		{"ChangesMoving", testChangesMoving},
 		{"Deleted", testDeleted},
 		{"Search", testSearch},
 		{"Versions", testVersions},

@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Run tests the outputs that open returns: two over the same documents, of
-// which there are none at first. They may be the same output, if there is no
-// way to open two. Open registers what it must close with t.Cleanup.
+// Run tests the outputs that open returns: two over the same documents, at first
+// none. They may be the same output, if there is no way to open two. Open
+// registers what it must close with t.Cleanup.
 func Run(t *testing.T, open func(t testing.TB) (out, other publish.Output)) {
 	for _, test := range []struct {
 		name string

@@ -34,7 +34,7 @@ var (
 )
 
 // errCondition says that the condition of a request was not met.
-var errCondition = errors.New("the object is not as it was")
+var errCondition = errors.New("the object is not as expected")
 
 // An Error says which request to the store failed, and why.
 type Error struct {

@@ -138,7 +138,7 @@ func TestTimeout(t *testing.T) {
 	s := newStore(t)
 	transport, err := minio.DefaultTransport(false)
 	require.NoError(t, err)
-	transport.ResponseHeaderTimeout = 300 * time.Millisecond
+	transport.ResponseHeaderTimeout = time.Second
 	t.Cleanup(transport.CloseIdleConnections)
 	out := &s3.Output{Bucket: bucket, Prefix: prefix, Client: newClient(t, s.URL, &minio.Options{
 		Creds: credentials.NewStaticV4("key", "secret", ""), MaxRetries: 5, Transport: transport,

@@ -36,20 +36,22 @@ func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	out := s.output(t)
-	out.Lease = 3 * time.Second
-	renewed := make(chan bool, 100)
+	out.Lease = 6 * time.Second
+	const leases = 3
+	renewals, renewed := 0, make(chan bool)
 	unlock, err := out.Lock()
 	require.NoError(t, err)
 	s.setFault(func(r *http.Request) fault {
 		if r.Method == http.MethodPut && nameOf(r) == ".lock" {
-			s.ahead += out.Lease
-			renewed <- true
+			if renewals++; renewals <= leases {
+				s.ahead += out.Lease
+			} else if renewals == leases+1 {
+				close(renewed) // the one before has been stored
+			}
 		}
 		return none
 	})
-	for range 3 {
-		<-renewed
-	}
+	<-renewed
 	_, err = s.output(t).Lock()
 	require.ErrorIs(t, err, publish.ErrLocked)
 	require.NoError(t, out.Put("x", nil))

@@ -49,7 +49,7 @@ type Output struct {
 func (o *Output) check() error {
 	switch {
 	case o.Client == nil || o.Bucket == "":
-		return errors.New("s3: a Client and a Bucket are needed")
+		return errors.New("s3: Client and Bucket must be set")
 	case strings.Trim(o.Prefix, "/") != "" && !fs.ValidPath(strings.Trim(o.Prefix, "/")):
 		return fmt.Errorf("s3: not a path: %q", o.Prefix)
 	case o.Lease < 0 || o.Lease > 0 && o.Lease < time.Second:

@@ -23,9 +23,9 @@ type record struct {
 	// included.
 	notes map[string][]byte
 
-	// writes are changes that are recorded but perhaps not done: whoever takes
-	// the lock from a crashed holder does them first. A write that is done is
-	// removed with the next change.
+	// writes are changes that are recorded but perhaps not done: a writer that
+	// takes the lock from a crashed holder does them first. A write that is done
+	// is removed with the next change.
 	writes map[string]write
 }
 

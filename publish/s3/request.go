@@ -55,7 +55,8 @@ func (o *Output) get(ctx context.Context, key string) (*object, error) {
 	return nil, o.failure("get", key, err)
 }
 
-// dateOf returns when a response was made, by the store's clock.
+// dateOf returns when a response was made, by the store's clock; by ours if the
+// response does not say.
 func dateOf(header http.Header) time.Time {
 	if t, err := http.ParseTime(header.Get("Date")); err == nil {
 		return t

@@ -1,9 +1,9 @@
-// This script shows progress while a feed is polled, and searches while one types.
+// This script shows progress while a feed is polled, and searches while you type.
 // Without it, forms and links do the same.
 "use strict";
 
-// Browsers have few connections to a server, so only a page that is seen holds
-// one; where no events come, the page asks.
+// Browsers have few connections to a server, so only a visible page holds one; if
+// no events come, the page asks.
 function watchProgress(panel) {
   const text = panel.querySelector("[data-progress-text]");
   let events = null;

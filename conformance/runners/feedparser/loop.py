@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Python's feedparser with the loop that one writes first: from document to
+"""Python's feedparser with the loop that people write first: from document to
 document until there is no link.
 
     loop.py URL

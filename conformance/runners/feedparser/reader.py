@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Python's feedparser as it comes: what it makes of the one document at a URL.
+"""Python's feedparser by itself: what it reads from the one document at a URL.
 
     reader.py URL
 """

@@ -1,4 +1,4 @@
-// TypeScript's feedsmith with the loop that one writes first: from document to
+// TypeScript's feedsmith with the loop that people write first: from document to
 // document until there is no link, each id once.
 //
 //     npx tsx loop.ts URL

@@ -1,4 +1,4 @@
-// Command gofeed is Go's gofeed with the loop that one writes first: from
+// Command gofeed is Go's gofeed with the loop that people write first: from
 // document to document until there is no link, each id once.
 //
 //	gofeed URL

@@ -34,7 +34,7 @@ feedhistory list, entries, export and serve read the same database.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.`
 
-// The command line.
+// A commandLine is the whole command line.
 type commandLine struct {
 	globals
 
@@ -44,7 +44,7 @@ type commandLine struct {
 	Status      statusCommand      `cmd:"" help:"Show the state of the workers' feeds."`
 }
 
-// The flags that every verb has.
+// The globals are the flags that every verb has, except for the database.
 type globals struct {
 	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
 	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`

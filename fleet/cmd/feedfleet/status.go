@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// The verb status.
+// A statusCommand is the verb status.
 type statusCommand struct {
 	database
 	Late time.Duration `default:"5m" placeholder:"TIME" help:"How long a feed may be due before it counts as late (default: ${default})."`

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// The verb subscribe.
+// A subscribeCommand is the verb subscribe.
 type subscribeCommand struct {
 	database
 	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds for the workers to mirror, or web pages that name one."`
@@ -21,8 +21,8 @@ type subscribeCommand struct {
 
 // Help is what --help says beyond the flags.
 func (c *subscribeCommand) Help() string {
-	return "Each address is requested once. If it is a web page, the feed that it names is subscribed to; if it does not answer now, it is " +
-		"subscribed to as it is. Existing subscriptions do not change, except that feeds which are gone, or dead letters, " +
+	return "The command requests each address once. If there is a web page, it subscribes to the feed that the page names; if there is no answer now, " +
+		"it subscribes to the address itself. Existing subscriptions do not change, except that feeds which are gone, or dead letters, " +
 		"are polled again."
 }
 
@@ -93,11 +93,11 @@ func (w *world) feedAt(url string) (string, error) {
 	case err != nil:
 		return url, nil
 	case len(feeds) == 0:
-		return "", fmt.Errorf("%s: this is no feed, and it names none", url)
+		return "", fmt.Errorf("%s: this is not a feed, and it names none", url)
 	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
 		return url, nil
 	case fleet.CheckURL(feeds[0].Href) != nil:
-		return "", fmt.Errorf("%s: this is no feed, and the one that it names cannot be subscribed to: %s", url, feeds[0].Href)
+		return "", fmt.Errorf("%s: this is not a feed, and you cannot subscribe to the one that it names: %s", url, feeds[0].Href)
 	}
 	w.Tell(url + ": a web page; its feed is " + feeds[0].Href)
 	return feeds[0].Href, nil

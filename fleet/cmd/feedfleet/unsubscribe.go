@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// The verb unsubscribe.
+// An unsubscribeCommand is the verb unsubscribe.
 type unsubscribeCommand struct {
 	database
 	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds that the workers should no longer poll."`
@@ -19,8 +19,7 @@ func (c *unsubscribeCommand) Help() string {
 	return "This removes the feeds with everything that is known of them; feedhistory export makes a copy first."
 }
 
-// Run unsubscribes from the feeds. It counts those that are not subscribed to, and goes
-// on.
+// Run unsubscribes from the feeds, and says how many were not subscribed to.
 func (c *unsubscribeCommand) Run(w *world) error {
 	db, err := c.open(w)
 	if err != nil {

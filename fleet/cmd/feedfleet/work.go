@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/httpserver"
 )
 
-// The verb work.
+// A workCommand is the verb work.
 type workCommand struct {
 	database
 	Listen   string        `placeholder:"ADDRESS" help:"Answer at /healthz and, for Prometheus, at /metrics, such as on :8006 (default: do not listen)."`
@@ -29,7 +29,7 @@ func (c *workCommand) Help() string {
 		"SIGTERM ends it: polls have 10 seconds to end, and the rest is handed back."
 }
 
-// Validate refuses limits that allow for nothing.
+// Validate refuses limits with which nothing could be polled.
 func (c *workCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:

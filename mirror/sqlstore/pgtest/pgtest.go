@@ -82,9 +82,11 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 3 { // another program may take the port first
+	// Another program may take the port first, and the server's user may be unable to
+	// enter TMPDIR.
+	for _, parent := range []string{"", "/tmp", "/var/tmp"} {
 		s := &Server{}
-		if s.directory, err = os.MkdirTemp("", "pgtest"); err != nil {
+		if s.directory, err = os.MkdirTemp(parent, "pgtest"); err != nil {
 			return nil, err
 		}
 		if err = s.start(initdb, postgres); err == nil {
@@ -159,7 +161,7 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 	}
 	defer log.Close()
 	command := exec.Command("sh", "-c", watched, "sh", postgres, "-D", data, "-p", strconv.Itoa(s.port),
-		"-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200")
+		"-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=1000")
 	command.Dir, command.Stdout, command.Stderr = s.directory, log, log
 	user.run(command)
 	if s.input, err = command.StdinPipe(); err != nil {
@@ -196,13 +198,15 @@ const patience = 2 * time.Minute
 
 // answers returns nil if the server answers, and not another one at its port.
 func (s *Server) answers(data string) error {
-	conn, err := pgx.Connect(context.Background(), s.url("postgres"))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // what listens there may be mute
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.Background())
 	var directory string
-	err = conn.QueryRow(context.Background(), "SHOW data_directory").Scan(&directory)
+	err = conn.QueryRow(ctx, "SHOW data_directory").Scan(&directory)
 	if err == nil && directory != data {
 		err = fmt.Errorf("the server at port %d has its data in %s", s.port, directory)
 	}
