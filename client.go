@@ -130,8 +130,9 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
 // Clone returns a Client with the settings of c, which you may change before its
-// first use: for feeds that need a User-Agent or Credentials of their own. c and
-// all its clones share connections and what they know of hosts, so that they are
+// first use: for feeds that need a User-Agent or Credentials of their own, or an
+// HTTP client with their own proxy or certificate authority. c and all its clones
+// share what they know of hosts, and connections unless HTTP differs. So they are
 // polite together: the slowest of their Paces applies, and at each host the
 // Policy.PerHost of the Client that made the first request there.
 func (c *Client) Clone() *Client {

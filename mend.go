@@ -58,7 +58,7 @@ func (p Parser) mend(r *reader) *reader {
 	again.s = xmlscan.Mend(scanned, p.scanLimits())
 	again.s.Around(r.doc.URL)
 	again.document()
-	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && again.isLimited() {
+	if again.doc.Format == 0 || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.s.Err()) {
 		return r
 	}
 	return again
@@ -79,8 +79,6 @@ func (r *reader) isTruncated() bool {
 	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.s.Err())
 	return ok && syntax.Truncated
 }
-
-func (r *reader) isLimited() bool { return is[*xmlscan.LimitError](r.s.Err()) }
 
 // mostBefore is the maximum length of what comes before a feed.
 const mostBefore = 64 << 10

@@ -234,7 +234,8 @@ func (r *reader) textConstruct() Text {
 	kind, _ := r.s.Attr("", "type")
 	mode, _ := r.s.Attr("", "mode")
 	if !vocab.IsAtom(space) && (r.doc.Format != Atom || space != r.native) {
-		if t.Type = TextHTML; (isTitle(local) || space == vocab.Media) && !strings.EqualFold(trim(kind), TextHTML) {
+		// a title has text rather than HTML
+		if t.Type = TextHTML; (strings.EqualFold(local, "title") || space == vocab.Media) && !strings.EqualFold(trim(kind), TextHTML) {
 			t.Type = TextPlain
 		}
 		return r.textOrMarkup(t)
@@ -260,9 +261,6 @@ func (r *reader) textConstruct() Text {
 	}
 	return t
 }
-
-// isTitle reports whether an element of RSS has text rather than HTML.
-func isTitle(local string) bool { return strings.EqualFold(local, "title") }
 
 // textOrMarkup reads the current element's characters. If there are elements among
 // them, the publisher did not escape the markup; then it reads the markup.

@@ -97,10 +97,6 @@ func (w *Worker) slice() time.Duration { return cmp.Or(w.Slice, 2*time.Minute) }
 func (w *Worker) tries() int           { return cmp.Or(w.Tries, 5) }
 func (w *Worker) documents() int64     { return cmp.Or(w.Documents, 100_000) }
 
-// timeout returns the maximum time of a job: a poll may begin at the end of its
-// slice.
-func (w *Worker) timeout() time.Duration { return 2 * w.slice() }
-
 // lease returns how long a host is held, and how long an unfinished job stays
 // with its worker: longer than it may take.
 func (w *Worker) lease() time.Duration { return 3 * w.slice() }
@@ -128,7 +124,7 @@ func (w *Worker) setUp() error {
 			Workers:                     workers,
 			PeriodicJobs:                []*river.PeriodicJob{sweeping},
 			FetchCooldown:               planOften,
-			JobTimeout:                  w.timeout(),
+			JobTimeout:                  2 * w.slice(), // a poll may begin at the end of its slice
 			RescueStuckJobsAfter:        w.lease(),
 			SoftStopTimeout:             cmp.Or(w.Grace, 10*time.Second),
 			CompletedJobRetentionPeriod: time.Minute,

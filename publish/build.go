@@ -182,10 +182,10 @@ func (p *Publisher) cut(log []item, archives int, now time.Time) (closed []part,
 	if last := len(closed) - 1; p.Chronological && len(rest) == 0 && last >= 0 {
 		return p.number(closed[:last], archives), closed[last].items // the last part stays open, because the subscription document would be empty otherwise
 	}
-	if open = log; len(rest) == 0 || !isLarge(open) {
-		return p.number(closed, archives), open
+	if len(rest) == 0 {
+		return p.number(closed, archives), log
 	}
-	portion := portions(part{p.periodOf(open, now), open}) // the period is too large to wait for its end
+	portion := portions(part{p.periodOf(log, now), log}) // more than one if the period is too large to wait for its end
 	last := len(portion) - 1
 	return p.number(append(closed, portion[:last]...), archives), portion[last].items
 }
@@ -245,8 +245,6 @@ func portions(whole part) (parts []part) {
 	}
 	return append(parts, part{whole.name, whole.items[from:]})
 }
-
-func isLarge(items []item) bool { return len(portions(part{items: items})) > 1 }
 
 // size returns the approximate size of an item in bytes.
 func (it item) size() int {

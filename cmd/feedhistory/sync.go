@@ -202,20 +202,14 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	if c.Every {
 		return nil
 	}
+	named := map[string]bool{}
 	for _, url := range given {
-		f, err := s.poller.Mirror.Store.Feed(ctx, url)
-		switch {
-		case errors.Is(err, mirror.ErrNotFound): // it has just been removed
-			continue
-		case err != nil:
-			return err
+		named[url] = true
+	}
+	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // of the others, it notes which hosts are to be left alone
+		if len(given) > 0 {
+			return named[f.URL]
 		}
-		s.poller.Add(f)
-	}
-	if len(given) > 0 || len(c.OPML) > 0 {
-		return nil
-	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool {
 		return due || c.All && !f.Gone && f.Alias == "" && !isHarvested(f)
 	})
 	return err

@@ -291,8 +291,6 @@ func reversed(list []string) []string {
 	return list
 }
 
-func unique(list []string) []string { return slices.Compact(sorted(list)) }
-
 // none turns an empty list into nil.
 func none(list []string) []string {
 	if len(list) == 0 {

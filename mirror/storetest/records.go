@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func oddIDs() []string {
 }
 
 func testRecordIDs(t *testing.T, w world) {
-	ids := unique(oddIDs())
+	ids := slices.Compact(sorted(oddIDs()))
 	for range 2 {
 		var records []*mirror.Record
 		for i, id := range ids {
