@@ -115,7 +115,7 @@ func TestServeHistory(t *testing.T) {
 	require.Len(t, published, 1)
 }
 
-// Where others can reach it there is a token.
+// A history server that other machines can reach has a token.
 func TestServeHistoryToken(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "feeds.db")
@@ -168,8 +168,8 @@ func TestServeUsage(t *testing.T) {
 	}
 }
 
-// What is erased while the history server runs is on none of its pages and in none of
-// its documents, though it has shown them before.
+// An entry that is erased while the history server runs disappears from its pages and its
+// documents, even if the server has shown it before.
 func TestServeErased(t *testing.T) {
 	t.Setenv("FEEDHISTORY_ALLOW_PRIVATE", "true")
 	defer http.DefaultClient.CloseIdleConnections()

@@ -206,7 +206,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	for _, url := range given {
 		named[url] = true
 	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // of the others, it notes which hosts are to be left alone
+	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {
 			return named[f.URL]
 		}
