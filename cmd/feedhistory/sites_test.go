@@ -130,9 +130,9 @@ func TestSiteGenerators(t *testing.T) {
 			}
 			said := follow(t, dir, commands)
 			if strings.Contains(heading, "Markdown") {
-				require.Contains(t, said, "1 entry has tags of the site generator")
+				require.Contains(t, said, "1 entry has unexpanded tags of the site generator")
 			} else {
-				require.NotContains(t, said, "tags of the site generator")
+				require.NotContains(t, said, "unexpanded tags of the site generator")
 			}
 			require.NotContains(t, said, "left out: without")
 			site.check(t, dir)
