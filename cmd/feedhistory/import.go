@@ -225,40 +225,8 @@ func (in *importing) begin(line []byte) error {
 	return in.commit()
 }
 
-// clear removes a feed from the database, but keeps its credentials. It records the ids of
-// entries that have been erased, because an import must not bring them back.
-func (in *importing) clear(f *importedFeed) error {
-	for r, err := range in.store.Entries(in.ctx, mirror.Query{Feed: f.line.Feed, Bare: true}) {
-		if err != nil {
-			return err
-		}
-		if r.State == mirror.Erased {
-			f.erased[r.ID] = true
-			f.change.Touch = append(f.change.Touch, r)
-		}
-	}
-	return in.store.Store.Remove(in.ctx, f.line.Feed)
-}
-
-// leaveOut removes an erased entry from the state of its feed.
-func (f *importedFeed) leaveOut(r *mirror.Record, versions []rawVersion) {
-	state := f.line.State
-	switch {
-	case r.State == mirror.Live:
-		state.Entries--
-	case r.Content.Format != 0:
-		state.Deleted--
-	}
-	for _, v := range versions {
-		state.Usage.Contents -= v.Content.Size
-	}
-	state.Usage.Contents = max(0, state.Usage.Contents-r.Content.Size)
-	isErased := func(id string) bool { return id == r.ID }
-	state.Shown, state.Sought = slices.DeleteFunc(state.Shown, isErased), slices.DeleteFunc(state.Sought, isErased)
-}
-
-// markPrivate has the history server not show a private feed to others. It is done
-// before anything of the feed is stored.
+// markPrivate records that a feed is private, so that the history server does not show it
+// to others. Call it before anything of the feed is stored.
 func (in *importing) markPrivate(f *importedFeed) error {
 	if !f.line.Private {
 		return nil
