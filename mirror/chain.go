@@ -39,6 +39,9 @@ func (p *poll) checkChain() error {
 	}
 	p.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
+		if p.isCut(g) {
+			return false
+		}
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
 			return false
 		}

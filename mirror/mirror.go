@@ -58,7 +58,8 @@ type Changes struct {
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
 	// Failure says why the poll got no subscription document, or only a damaged
-	// one, whose entries count nevertheless. It is the error of Client.Get, or
+	// one, whose entries count nevertheless; the verdict is then Partial until
+	// the document is read. It is the error of Client.Get, or
 	// a *WaitError if the host has asked to be left alone, in which case
 	// nothing was requested. Nil means that the document was read or has not
 	// changed. Feed.Failures counts failures other than a *WaitError.

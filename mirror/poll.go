@@ -152,7 +152,7 @@ func (p *poll) leavesAlone(pending *Pending) bool {
 func (p *poll) known(url string) feedhistory.Known {
 	if url == iri.WithoutFragment(p.asks) {
 		known := p.feed.Known
-		if p.doubted || !p.full && slices.ContainsFunc(p.feed.Gaps, isShort) {
+		if p.doubted || !p.full && slices.ContainsFunc(p.feed.Gaps, isShort) || slices.ContainsFunc(p.feed.Gaps, p.isCut) {
 			return feedhistory.Known{}
 		}
 		if p.feed.Kind == feedhistory.Paged {
@@ -314,12 +314,23 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	if doc == nil {
 		return nil
 	}
+	url := iri.WithoutFragment(p.asks)
+	gap := feedhistory.NewGap(url, err)
+	gap.From, gap.Found = url, p.now
+	f.addGap(newGap(gap)) // until the document is read: it may have more than the mirror
 	m, err := p.merge(source{doc: doc, rank: p.rankOf(doc, p.rank)})
 	if err == nil {
 		p.held = &m.change
 		p.short(doc, m)
 	}
 	return err
+}
+
+// isCut reports whether a gap says that the subscription document was damaged, and
+// it has not been read since.
+func (p *poll) isCut(g Gap) bool {
+	url := iri.WithoutFragment(p.asks)
+	return p.feed.Failures > 0 && g.URL == url && g.From == url
 }
 
 // later returns when the next poll is welcome, given the time that the feed

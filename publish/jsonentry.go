@@ -181,7 +181,11 @@ func JSONEntries(r io.Reader) iter.Seq2[*JSONEntry, error] {
 				return
 			}
 		}
-		if err := lines.Err(); err != nil {
+		err := lines.Err()
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("it is longer than %d bytes", maxDocument)
+		}
+		if err != nil {
 			yield(nil, fmt.Errorf("line %d: %w", n, err))
 		}
 	}

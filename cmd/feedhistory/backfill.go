@@ -10,13 +10,14 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 )
 
-// The flags of verbs that can recover entries that a feed does not link to.
+// backfillFlags are the flags of verbs that can recover entries to which a feed does
+// not link.
 type backfillFlags struct {
 	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software."`
-	BackfillArchive string `placeholder:"URL" help:"If that does not help, ask a web archive: the beginning of the URLs of its TimeMaps, or \"wayback\"."`
+	BackfillArchive string `placeholder:"URL" help:"Do the same as --backfill, and then ask a web archive: \"wayback\", or the beginning of the URLs of its TimeMaps."`
 }
 
-// Validate refuses an archive that is no URL.
+// Validate refuses an archive that is neither a URL nor "wayback".
 func (f *backfillFlags) Validate() error {
 	if f.BackfillArchive == "" || f.BackfillArchive == "wayback" {
 		return nil
@@ -27,13 +28,14 @@ func (f *backfillFlags) Validate() error {
 	return nil
 }
 
-// A walk may recover more than a feed links to.
+// A walk reads the documents of a feed and, if the flags ask for it, recovers entries
+// to which the feed does not link.
 type walk struct {
 	documents iter.Seq2[*feedhistory.Document, error]
 	result    func(*feedhistory.History) *backfill.Result
 }
 
-// walk walks a feed as the flags ask.
+// walk returns a walk of a feed, with the methods that the flags ask for.
 func (f *backfillFlags) walk(ctx context.Context, client *feedhistory.Client, url string) walk {
 	b := f.backfill(client)
 	if b == nil {
@@ -45,7 +47,7 @@ func (f *backfillFlags) walk(ctx context.Context, client *feedhistory.Client, ur
 	return walk{w.Documents(), w.Result}
 }
 
-// backfill returns what the flags ask for; nil if they ask for nothing.
+// backfill returns the Backfill that the flags ask for; nil if they do not ask for one.
 func (f *backfillFlags) backfill(client *feedhistory.Client) *backfill.Backfill {
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
@@ -65,13 +67,14 @@ func (f *backfillFlags) methods() []backfill.Method {
 	return methods
 }
 
-// verdictText says what a verdict means if something may have been recovered.
+// verdictText says what a verdict means for a history of which a method may have
+// recovered a part.
 func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	v := r.Verdict()
 	by := "Recovered by " + r.RecoveredBy
 	switch {
 	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
-		text := verdictText(v) + " No way to them was found"
+		text := verdictText(v) + " No method found any"
 		if r.Probe.Reason != "" {
 			text += ": " + r.Probe.Reason
 		}
@@ -86,7 +89,7 @@ func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	return by + ". " + verdictText(v)
 }
 
-// documentOf is a history as one document.
+// documentOf returns a history as one document.
 func documentOf(r *backfill.Result) *feedhistory.Document {
 	doc := r.History.Document()
 	doc.Complete = r.Verdict() == feedhistory.Whole
@@ -111,7 +114,7 @@ type jsonInspected struct {
 	Backfill []string `json:"backfill,omitempty"`
 }
 
-// applicable names the methods for the software that a document names.
+// applicable returns the names of the methods for the software that a document names.
 func applicable(doc *feedhistory.Document) (names []string) {
 	sure, _ := new(backfill.Backfill).Candidates(doc)
 	for _, m := range sure {

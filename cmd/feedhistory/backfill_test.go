@@ -58,7 +58,7 @@ func TestFetchBackfill(t *testing.T) {
 		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, exitOK,
 			[]string{`"kind":"plain"`, `"verdict":"lossy"`, `"recovered_by":"wordpress"`}, "verdict: lossy. Recovered by wordpress"},
 		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, exitOK,
-			[]string{`"verdict":"window"`}, "No way to them was found."},
+			[]string{`"verdict":"window"`}, "No method found any."},
 		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, exitOK,
 			[]string{`"verdict":"lossy"`, `"recovered_by":"memento"`}, "Recovered by memento"},
 		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, exitPartial,

@@ -6,13 +6,13 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The flags that limit what one feed may cost.
+// budgetFlags are the flags that limit the requests and the bytes for one feed.
 type budgetFlags struct {
 	MaxDocuments int  `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 }
 
-// check refuses a budget that allows for nothing.
+// check refuses a budget of zero documents or bytes.
 func (f *budgetFlags) check() error {
 	switch {
 	case f.MaxDocuments < 1:

@@ -17,13 +17,13 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// The verb check.
+// A checkCommand is the verb check.
 type checkCommand struct {
 	Sources      []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
-	Chain        bool     `help:"Check the whole chain of documents that begins with each."`
-	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served or, with a slash at the end, that of its directory."`
+	Chain        bool     `help:"Check not only each document, but also the whole chain of documents that it begins."`
+	Base         string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
 	Profile      string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication."`
-	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, which a file records."`
+	Digests      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since the last run, and record them in a file for the next."`
 	Save         string   `placeholder:"FILE" help:"With --chain: record the archives in a file, for --against."`
 	Against      string   `placeholder:"FILE" help:"With --chain: report the archives that have changed since --save recorded them."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"With --chain: read at most N documents (default: ${default})."`
@@ -34,13 +34,14 @@ type checkCommand struct {
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *checkCommand) Help() string {
-	return "The exit status is 1 if there is an error, 0 if there are only warnings and notes. " +
+	return "The exit status is 1 if check finds an error or cannot read a file, and 0 if it finds only warnings and notes. " +
 		"With --chain and --base, check follows the chain of a FILE through the files of its directory, as they will be served, and makes no request."
 }
 
-// Validate refuses flags that do not go together.
+// Validate refuses URLs that cannot be fetched, limits below 1, and flags that do not go
+// together.
 func (c *checkCommand) Validate() error {
 	switch u, err := url.Parse(c.Base); {
 	case c.Base != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
@@ -68,7 +69,7 @@ func (c *checkCommand) Validate() error {
 			return errors.New("--chain: a file needs --base, the URL where it will be served")
 		}
 		if source == "-" && c.Chain {
-			return errors.New("--chain: standard input is no file in a directory, where the chain could be")
+			return errors.New("--chain: standard input has no directory that could contain the chain")
 		}
 	}
 	if files > 1 && c.Base != "" && !strings.HasSuffix(c.Base, "/") {
@@ -81,7 +82,7 @@ func allURLs(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(source string) bool { return !isURL(source) })
 }
 
-// Run checks the sources, and prints what was found.
+// Run checks the sources and prints the findings.
 func (c *checkCommand) Run(w *world) error {
 	run := &checkRun{checkCommand: c, world: w, ofPages: map[string]bool{}}
 	if err := run.remembered(); err != nil {
@@ -116,10 +117,10 @@ type checkRun struct {
 	found     []check.Finding
 	documents int
 	failed    bool            // a file could not be read at all
-	ofPages   map[string]bool // feeds that pages name
+	ofPages   map[string]bool // addresses of feeds that web pages name
 }
 
-// remembered reads what an earlier run has recorded.
+// remembered reads the digests that an earlier run recorded.
 func (r *checkRun) remembered() (err error) {
 	switch file := cmp.Or(r.Digests, r.Against); {
 	case file != "":
@@ -144,7 +145,8 @@ func (c *checkCommand) profile() check.Profile {
 	return check.RFC5005
 }
 
-// source checks what one argument names. The only error is that of the context.
+// source checks the document or the chain that an argument names. It returns an error
+// only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
 	switch {
 	case r.Chain && isURL(arg):
@@ -177,8 +179,9 @@ func (r *checkRun) source(arg string) error {
 	return nil
 }
 
-// feedAt returns the feed of the page that an argument names, given the error on it;
-// "" if there is none. It does not go on from a feed that turns out to be a page.
+// feedAt returns the address of the feed of the web page that an argument names, given
+// the error of reading the page; "" if there is none. It does not follow a page that
+// another page names as its feed.
 func (r *checkRun) feedAt(arg string, err error) string {
 	if !isURL(arg) || r.ofPages[arg] {
 		return ""
@@ -197,16 +200,16 @@ func (r *checkRun) feedAt(arg string, err error) string {
 	return feeds[0].Href
 }
 
-// feedOfPage does what feedAt does, given a finding on the first document of a chain.
+// feedOfPage does the same as feedAt, given a finding on the first document of a chain.
 func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.Client) string {
-	if f.Code != "not-a-feed" || f.URL != feed || !slices.Contains(r.Sources, feed) { // of a file no request is made
+	if f.Code != "not-a-feed" || f.URL != feed || !slices.Contains(r.Sources, feed) { // a file is never requested
 		return ""
 	}
 	_, err := client.Get(r.ctx, feed)
 	return r.feedAt(feed, err)
 }
 
-// unreadable says that a file cannot be read; the check goes on with the others.
+// unreadable says that a file cannot be read. The check continues with the others.
 func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
 	r.Say(failure(file, err).Error())
@@ -221,7 +224,7 @@ func (r *checkRun) exists(file string) bool {
 	return f.Close() == nil
 }
 
-// add keeps the findings on a document, under the name that the argument has.
+// add keeps the findings on a document, under the name that the argument gives it.
 func (r *checkRun) add(found []check.Finding, arg string, err error) {
 	for _, f := range found {
 		if !isURL(arg) {
@@ -243,8 +246,8 @@ func (r *checkRun) read(arg string) (*feedhistory.Document, error) {
 	return r.document(arg, r.base(arg))
 }
 
-// base returns the URL where a file will be served: the first file's directory
-// is what a base with a slash at its end is.
+// base returns the URL where a file will be served. A base that ends with a slash is the
+// URL of the first file's directory.
 func (r *checkRun) base(arg string) string {
 	if !strings.HasSuffix(r.Base, "/") || arg == "-" {
 		return r.Base
@@ -264,7 +267,8 @@ func (r *checkRun) base(arg string) string {
 	return base.ResolveReference(&url.URL{Path: filepath.ToSlash(rel)}).String()
 }
 
-// chain checks a whole chain. The documents of a directory are named by their files.
+// chain checks a whole chain. Findings name each document by what name returns for its
+// URL.
 func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url string) string) error {
 	defer client.CloseIdle()
 	client.Budget.Documents = r.MaxDocuments
@@ -287,7 +291,7 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	return nil
 }
 
-// print writes what was found.
+// print prints the findings.
 func (r *checkRun) print() error {
 	switch {
 	case r.JSON:

@@ -10,15 +10,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The verb completion.
+// A completionCommand is the verb completion.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *completionCommand) Help() string {
 	return "bash: feedhistory completion bash > ~/.local/share/bash-completion/completions/feedhistory\n\n" +
-		"zsh: feedhistory completion zsh > a file _feedhistory in a directory of $fpath\n\n" +
+		"zsh: feedhistory completion zsh > DIR/_feedhistory, where DIR is a directory of $fpath\n\n" +
 		"fish: feedhistory completion fish > ~/.config/fish/completions/feedhistory.fish"
 }
 
@@ -36,14 +36,14 @@ func (c *completionCommand) Run(w *world, call *kong.Context) error {
 	return s.Flush()
 }
 
-// A verb is what is completed after its name.
+// A verb has what a shell can complete after the verb's name.
 type verb struct {
 	name, help string
-	words      []word       // that can follow it, such as the parts of conformance
+	words      []word       // words that can follow it, such as the parts of conformance
 	flags      []*kong.Flag // its own, those of its parts, and those of all verbs
 }
 
-// A word is one that is completed.
+// A word is a word that a shell can complete.
 type word struct{ name, help string }
 
 func verbsOf(app *kong.Node) (verbs []verb) {
@@ -83,7 +83,7 @@ func verbsOf(app *kong.Node) (verbs []verb) {
 	return verbs
 }
 
-// words are the verbs themselves.
+// words returns the verbs as words.
 func words(verbs []verb) (all []word) {
 	for _, v := range verbs {
 		all = append(all, word{v.name, v.help})
@@ -105,8 +105,8 @@ type completionScript struct {
 
 func (s *completionScript) print(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-// choices yields the flags of verbs that have one of some values: as what comes
-// before the value on the command line, and the values.
+// choices yields the flags whose values are fixed. For each flag, it yields the verb and
+// the flag as they precede the value on the command line, and the possible values.
 func (s *completionScript) choices() iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		for _, v := range s.verbs {
@@ -128,7 +128,7 @@ func names(words []word) string {
 	return strings.Join(all, " ")
 }
 
-// flagWords are flags as words.
+// flagWords returns flags as words.
 func flagWords(flags []*kong.Flag) (words []word) {
 	for _, f := range flags {
 		if !f.Hidden {
@@ -138,7 +138,7 @@ func flagWords(flags []*kong.Flag) (words []word) {
 	return words
 }
 
-// oneLine is a help text for a shell, in single quotes.
+// oneLine returns the first sentence of a help text, fit for single quotes in a script.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(clean(text), ". ")
 	text = strings.NewReplacer("'", "’", "`", "", `\`, "", "[", "(", "]", ")", ":", " -").Replace(strings.TrimSuffix(text, "."))

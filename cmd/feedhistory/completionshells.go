@@ -2,9 +2,10 @@ package main
 
 import "strings"
 
-// The scripts for the shells. Each finds the verb, which flags may stand before, and
-// then offers the values of the flag that is before the cursor, flags for what begins
-// with a hyphen, and otherwise the words that can follow the verb, or files.
+// This file writes the scripts for the shells. Each script finds the verb, which flags
+// may precede. If a flag with fixed values precedes the cursor, the script offers these
+// values; for a word that begins with a hyphen, it offers flags; otherwise it offers the
+// words that can follow the verb, or files.
 
 func (s *completionScript) bash() {
 	s.print(`# bash completion of feedhistory

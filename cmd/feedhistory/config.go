@@ -15,22 +15,25 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const configHelp = "Settings, in TOML: the name of a flag and its value, such as allow-private = true, for all verbs that have the flag; " +
-	"in a table with the name of a verb, for that verb. FEEDHISTORY_CONFIG names another file. " +
+const configHelp = "Settings in TOML. The name of a flag and its value, such as allow-private = true, hold for all verbs that have the flag; " +
+	"in a table with the name of a verb, they hold for that verb. The variable FEEDHISTORY_CONFIG can name another file. " +
 	"An environment variable can also set a flag, such as FEEDHISTORY_ALLOW_PRIVATE=true. " +
+	"Only the command line can set --header, --user and --token-env. " +
 	"The command line has precedence over the environment, and the environment over the file."
 
-// A config has the values that the file of settings and the environment give to flags.
+// A config has the values that the file of settings gives to flags. Resolve also reads
+// the environment.
 type config struct {
 	file string
 	all  map[string]any
 }
 
-// notSettings are flags for one address, which no setting must apply to all.
+// notSettings are the flags that only the command line may set. Credentials are for one
+// address, so no setting may send them to every address.
 var notSettings = []string{"header", "user", "token-env", "help", "version"}
 
-// configFile is the file of the user's settings; "" if the system has no directory for
-// them.
+// configFile returns the name of the user's file of settings; "" if the system has no
+// directory for it.
 func configFile() string {
 	if file, ok := os.LookupEnv("FEEDHISTORY_CONFIG"); ok {
 		return file
@@ -50,7 +53,8 @@ func configFile() string {
 	return filepath.Join(dir, "feedhistory", "config.toml")
 }
 
-// readConfig reads the settings. Without a file there are none.
+// readConfig reads the settings. A default file that does not exist or may not be read
+// has none; a file that FEEDHISTORY_CONFIG names must exist.
 func readConfig() (*config, error) {
 	c := &config{file: configFile()}
 	if c.file == "" {
@@ -67,7 +71,8 @@ func readConfig() (*config, error) {
 	return c, err
 }
 
-// Validate implements kong.Resolver. It refuses names that are not those of flags.
+// Validate implements kong.Resolver. It refuses names that no flag or verb has, and flags
+// that only the command line may set.
 func (c *config) Validate(app *kong.Application) error {
 	verbs := map[string][]*kong.Flag{}
 	var every []*kong.Flag
@@ -106,8 +111,8 @@ func (c *config) check(key string, flags []*kong.Flag) error {
 	return nil
 }
 
-// exclusive are flags and arguments of verbs that exclude each other. If one is on the
-// command line, settings of the others do not count.
+// exclusive has, for each verb, the flags and arguments that exclude each other. If one
+// is on the command line, settings of the others have no effect.
 var exclusive = map[string][][]string{
 	"check":    {{"digests", "save"}, {"digests", "against"}},
 	"entries":  {{"json", "enclosures", "long"}},
@@ -121,8 +126,8 @@ var exclusive = map[string][][]string{
 	"sync":     {{"all", "every"}, {"all", "<URL>"}, {"all", "opml"}},
 }
 
-// formats are the formats with which flags of verbs have an effect. If another one is on
-// the command line, settings of those flags do not count.
+// formats has, for each verb and flag, the formats with which the flag has an effect. If
+// the command line asks for another format, a setting of the flag has no effect.
 var formats = map[string]map[string][]string{
 	"export": {"raw": {"jsonl"}, "deleted": {"jsonl", "csv"}, "status": readerFormats, "starred": readerFormats},
 	"fetch":  {"raw": {"jsonl"}},
@@ -130,7 +135,8 @@ var formats = map[string]map[string][]string{
 
 var readerFormats = []string{"greader", "nextcloud"}
 
-// yields reports whether a setting yields to what is on the command line.
+// yields reports whether the command line has something that a setting of the flag would
+// contradict, so that the setting has no effect.
 func yields(call *kong.Context, verb string, flag *kong.Flag) bool {
 	return slices.ContainsFunc(call.Path, func(p *kong.Path) bool {
 		name := ""
@@ -172,7 +178,8 @@ func (c *config) Resolve(call *kong.Context, parent *kong.Path, flag *kong.Flag)
 	return nil, nil
 }
 
-// setting is a value, or a list of values, as on the command line.
+// setting returns a value, or a list of values, as text on the command line would give
+// it.
 func setting(value any) any {
 	if list, ok := value.([]any); ok {
 		return slices.Clone(list)

@@ -8,18 +8,18 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// The verb conformance.
+// A conformanceCommand is the verb conformance.
 type conformanceCommand struct {
-	Serve     conformanceServeCommand     `cmd:"" help:"Serve every case on the loopback interface, and judge results over HTTP."`
+	Serve     conformanceServeCommand     `cmd:"" help:"Serve the cases on the loopback interface, and judge results over HTTP."`
 	Run       conformanceRunCommand       `cmd:"" help:"Test a program that reads feeds."`
-	Page      conformancePageCommand      `cmd:"" help:"Make one HTML page from the reports of several runs."`
+	Page      conformancePageCommand      `cmd:"" help:"Make one HTML page from several reports."`
 	Publisher conformancePublisherCommand `cmd:"" help:"Test a program that publishes a feed."`
 }
 
 // caseFlags choose cases.
 type caseFlags struct {
 	Case   []string `sep:"none" placeholder:"PATTERN" help:"Only cases whose names match, such as walk/archive-* (repeatable)."`
-	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents are all of these formats: atom, rss, json."`
+	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents all have one of these formats: atom, rss, json."`
 }
 
 // cases returns the cases that the flags choose.
@@ -42,7 +42,8 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 	return cases, nil
 }
 
-// writeFile makes a file with what a function writes.
+// writeFile creates a file, or truncates it, and calls a function that writes its
+// content.
 func writeFile(name string, write func(*os.File) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// The verb conformance page.
+// A conformancePageCommand is the verb conformance page.
 type conformancePageCommand struct {
 	Reports []string `arg:"" name:"FILE" help:"What conformance run --json printed."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *conformancePageCommand) Help() string {
-	return "The page goes to standard output: a row for each case, a column for each report."
+	return "The page goes to standard output. It has a row for each case and a column for each report."
 }
 
 // Run makes the page.

@@ -8,25 +8,25 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// The verb conformance publisher.
+// A conformancePublisherCommand is the verb conformance publisher.
 type conformancePublisherCommand struct {
 	URL    string        `arg:"" name:"URL" help:"The subscription document's address."`
-	Add    string        `required:"" placeholder:"CMD" help:"Command that adds an entry. Each CMD is a command line for the shell; its environment has CONFORMANCE_STEP, a number that is new each time."`
-	Edit   string        `placeholder:"CMD" help:"Command that changes an entry that has been published."`
+	Add    string        `required:"" placeholder:"CMD" help:"Command that adds an entry. Each CMD is a command line for the shell. The environment variable CONFORMANCE_STEP has a different number each time."`
+	Edit   string        `placeholder:"CMD" help:"Command that changes a published entry."`
 	Delete string        `placeholder:"CMD" help:"Command that deletes an entry."`
 	Adds   int           `default:"200" placeholder:"N" help:"Add at most N entries until an archive is closed (default: ${default})."`
 	Settle time.Duration `default:"5s" placeholder:"TIME" help:"How long the feed may take to show a step (default: ${default})."`
 	JSON   bool          `name:"json" help:"Print JSON Lines (one object a line): the report."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *conformancePublisherCommand) Help() string {
-	return "The test adds entries until an archive is closed, and then until another is; it changes an entry, adds one, and deletes one. After each step it reads all documents " +
-		"and reports which duties hold. Use a feed that is for tests: what is added stays there.\n\n" +
-		"The exit status is 1 if a must is not met."
+	return "The test adds entries until the publisher closes an archive, and then until it closes another; it changes an entry, adds one, and deletes one. After each step it reads all documents " +
+		"and reports which duties the publisher fulfils. Use a feed that is for tests only: the added entries stay there.\n\n" +
+		"The exit status is 1 if the publisher breaks a \"must\"."
 }
 
-// Validate refuses limits that allow for nothing.
+// Validate refuses limits of zero, and a URL that cannot be fetched.
 func (c *conformancePublisherCommand) Validate() error {
 	switch {
 	case c.Adds < 1:

@@ -12,32 +12,32 @@ import (
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
-// The verb conformance run.
+// A conformanceRunCommand is the verb conformance run.
 type conformanceRunCommand struct {
-	Command []string `arg:"" passthrough:"" name:"COMMAND" help:"The program and its arguments, after --. {url} is replaced by the feed's address, {state} by a directory that lasts from poll to poll."`
+	Command []string `arg:"" passthrough:"" name:"COMMAND" help:"The program and its arguments, after --. In the arguments, {url} becomes the feed's address, and {state} a directory that persists from poll to poll."`
 
-	Name     string        `placeholder:"NAME" help:"What the report calls the program, such as its name and version (default: the command's)."`
+	Name     string        `placeholder:"NAME" help:"Name of the program in the report, such as its name and version (default: the name of its file)."`
 	Parallel int           `default:"2" placeholder:"N" help:"Test N cases at the same time (default: ${default})."`
-	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Time for one run of the program (default: ${default})."`
-	Warnings bool          `help:"Also show which shoulds are not met."`
+	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
+	Warnings bool          `help:"Also show each \"should\" that the program breaks."`
 	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
-	Verbose  bool          `short:"v" help:"Show what the program says on standard error."`
+	Verbose  bool          `short:"v" help:"Show what the program writes to standard error."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
 
 	caseFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *conformanceRunCommand) Help() string {
-	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and ends. ` +
-		`Where it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), these are judged too. ` +
-		"JSON Lines, with an entry on each line, will do as well. " +
-		"If {state} is among its arguments, the program runs once for each poll of a case, and prints all entries that it has of the feed; " +
-		"otherwise, cases with several polls are left out.\n\n" +
-		"The exit status is 1 if a must is not met."
+	return `The program reads the feed at {url}, prints {"entries":[{"id":"…","title":"…"}]} and exits. ` +
+		`If it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), the suite judges these too. ` +
+		"The program may also print JSON Lines, with an entry on each line. " +
+		"If its arguments contain {state}, the program runs once for each poll of a case, and prints all entries of the feed that it knows; " +
+		"otherwise, the suite leaves out cases with several polls.\n\n" +
+		"The exit status is 1 if the program breaks a \"must\"."
 }
 
-// Validate refuses limits that allow for nothing.
+// Validate refuses limits of zero.
 func (c *conformanceRunCommand) Validate() error {
 	switch {
 	case c.Parallel < 1:
@@ -58,7 +58,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 		return usageError("unknown flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
-		return usageError("a program is needed, after --")
+		return usageError("give the program and its arguments after --")
 	}
 	cases, err := c.cases()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/feedhistory/feedhistory/internal/httpserver"
 )
 
-// The verb conformance serve.
+// A conformanceServeCommand is the verb conformance serve.
 type conformanceServeCommand struct {
 	Listen string `default:"127.0.0.1:5005" placeholder:"ADDRESS" help:"Where to listen (default: ${default}); port 0 means any free port."`
 
 	caseFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *conformanceServeCommand) Help() string {
-	return "Each case is a website on its own port, always on the loopback interface. The first page lists their addresses; " +
-		"/cases/NAME/requests lists the requests that a case has received, and /cases/NAME/judge judges the JSON that is sent to it."
+	return "Each case is a website on its own port, always on the loopback interface. The first page lists the addresses of the cases; " +
+		"/cases/NAME/requests lists the requests that a case has received, and /cases/NAME/judge judges the JSON that you send to it."
 }
 
 // Run serves until the context ends.

@@ -11,13 +11,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
-// passwordVariable has the password of --user, which others could see on a command
-// line.
+// passwordVariable is the environment variable with the password for --user. On the
+// command line, other users of the machine could see the password.
 const passwordVariable = "FEEDHISTORY_PASSWORD"
 
-const noToken = "--token-env: there is nothing in the environment variable that it names; give the name of a variable, not the token"
+const noToken = "--token-env: the environment variable that it names is empty or not set; give the name of a variable, not the token"
 
-// The flags for logging in. What they have goes only to the origin of the address.
+// credentials are the flags for logging in. The command sends the credentials only to the
+// origin of the address.
 type credentials struct {
 	Header   []string `sep:"none" placeholder:"FIELD" help:"Header field to send to the address's origin, such as 'X-Key: abc' (repeatable)."`
 	User     string   `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
@@ -26,13 +27,13 @@ type credentials struct {
 	fields http.Header // nil: none
 }
 
-// check refuses what contradicts itself.
+// check refuses flags that exclude each other, and a user name with a colon.
 func (c *credentials) check() error {
 	switch {
 	case c.User != "" && c.TokenEnv != "":
 		return errors.New("--user and --token-env exclude each other")
 	case strings.Contains(c.User, ":"):
-		return errors.New("--user: a name without a colon; the password is in " + passwordVariable)
+		return errors.New("--user: a name has no colon; set the password in " + passwordVariable)
 	}
 	return nil
 }
@@ -43,13 +44,16 @@ func (c *credentials) read() error {
 	for _, field := range c.Header {
 		name, value, ok := strings.Cut(field, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return usageError("--header: a name and a value with a colon between them") // the field may be a secret
+			return usageError("--header: give a name and a value with a colon between them") // the message does not quote the field: it may be a secret
 		}
 		value = strings.TrimSpace(value)
 		if err := fetch.CheckSecrets(http.Header{name: {value}}); err != nil {
 			return usageError("--header: " + err.Error())
 		}
 		fields.Add(name, value)
+	}
+	if fields["Authorization"] != nil && (c.User != "" || c.TokenEnv != "") {
+		return usageError("--header Authorization excludes --user and --token-env")
 	}
 	switch {
 	case c.User != "":
@@ -61,7 +65,7 @@ func (c *credentials) read() error {
 	case c.TokenEnv != "":
 		token := strings.TrimSpace(os.Getenv(c.TokenEnv))
 		if token == "" {
-			return usageError(noToken) // the name may be the token itself
+			return usageError(noToken) // the message does not quote the name: it may be the token itself
 		}
 		fields.Set("Authorization", "Bearer "+token)
 	}
@@ -74,7 +78,8 @@ func (c *credentials) read() error {
 	return nil
 }
 
-// header returns the function by which the clients of the protocols get the fields.
+// header returns the function from which the clients of the harvest protocols get the
+// header fields; nil if there are none.
 func (c *credentials) header() func(context.Context, string) (http.Header, error) {
 	if c.fields == nil {
 		return nil

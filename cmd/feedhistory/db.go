@@ -21,15 +21,15 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// The flag of the verbs that work on mirrored feeds.
+// database is the flag of the verbs that work on mirrored feeds.
 type database struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
 
-	reading bool // nothing is to be written
+	reading bool // the verb only reads
 }
 
-// defaultDB is where feeds are mirrored by default: in the system's directory for
-// the user's data; "" if there is none.
+// defaultDB returns the name of the default database, in the system's directory for the
+// user's data; "" if there is no such directory.
 func defaultDB() string {
 	dir := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(dir) {
@@ -46,7 +46,7 @@ func dataDir() string {
 	var err error
 	switch runtime.GOOS {
 	case "windows":
-		dir, err = os.UserCacheDir() // what is not to roam
+		dir, err = os.UserCacheDir() // %LocalAppData%, whose files do not roam
 	case "darwin", "ios":
 		dir, err = os.UserConfigDir() // Application Support
 	default:
@@ -59,7 +59,7 @@ func dataDir() string {
 	return dir
 }
 
-// name is what messages call the database: its URL has no password.
+// name returns the name of the database for messages: a URL is without its password.
 func (d *database) name() string {
 	if !d.isPostgres() {
 		return d.DB
@@ -69,17 +69,17 @@ func (d *database) name() string {
 
 func (d *database) isPostgres() bool { return postgres.IsURL(d.DB) }
 
-// An openStore is a store with the database that it is in.
+// An openStore is a store with its open database.
 type openStore struct {
 	*sqlstore.Store
 	db   *sql.DB
 	keys *keyring    // the private feeds; nil if the store is only read
-	file string      // that was opened on the assumption that nobody writes to it; "" if none was
-	info os.FileInfo // of that file
+	file string      // a file that was opened on the assumption that nobody writes to it; "" if none was
+	info os.FileInfo // about that file, when it was opened
 }
 
-// Commit implements mirror.Store. It marks private feeds, so that history servers on
-// other machines, which do not have the credentials, do not show them.
+// Commit implements mirror.Store. It marks private feeds in the database, so that history
+// servers on other machines, which do not have the credentials, do not show these feeds.
 func (s *openStore) Commit(ctx context.Context, c *mirror.Change) error {
 	if s.keys != nil {
 		private, err := s.keys.private()
@@ -91,7 +91,7 @@ func (s *openStore) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Store.Commit(ctx, c)
 }
 
-// Remove implements mirror.Store. The feed's credentials go with it.
+// Remove implements mirror.Store. It also removes the feed's credentials.
 func (s *openStore) Remove(ctx context.Context, url string) error {
 	err := s.Store.Remove(ctx, url)
 	if err == nil && s.keys != nil {
@@ -100,8 +100,8 @@ func (s *openStore) Remove(ctx context.Context, url string) error {
 	return err
 }
 
-// Close closes the database. It returns an error if somebody wrote to a file that
-// was opened on the assumption that nobody does.
+// Close closes the database. It returns an error if another process wrote to a file that
+// was opened on the assumption that nobody writes to it.
 func (s *openStore) Close() error {
 	err := s.db.Close()
 	if s.file == "" {
@@ -109,12 +109,12 @@ func (s *openStore) Close() error {
 	}
 	info, failed := os.Stat(s.file)
 	if failed == nil && (!info.ModTime().Equal(s.info.ModTime()) || info.Size() != s.info.Size()) || hasLog(s.file) {
-		failed = errors.New(s.file + ": another process wrote to it meanwhile, so what was read may be wrong; run the command again")
+		failed = errors.New(s.file + ": another process wrote to it meanwhile, so the output may be wrong; run the command again")
 	}
 	return errors.Join(err, failed)
 }
 
-// create opens the database, and makes it if there is none.
+// create opens the database. It creates one that does not exist.
 func (d *database) create(w *world) (*openStore, error) {
 	if err := d.locate(); err != nil {
 		return nil, err
@@ -135,19 +135,20 @@ func (d *database) open(w *world) (*openStore, error) {
 	return d.connect(w.ctx)
 }
 
-// find locates a database that must exist.
+// find fills in the default place of the database, and returns an error if it does not
+// exist.
 func (d *database) find() error {
 	if err := d.locate(); err != nil || d.isPostgres() {
 		return err
 	}
 	if _, err := os.Stat(d.DB); errors.Is(err, fs.ErrNotExist) {
-		return errors.New(d.DB + ": there is no such database yet: feedhistory sync URL makes it")
+		return errors.New(d.DB + ": there is no such database yet: feedhistory sync URL creates it")
 	}
 	return nil
 }
 
-// read opens a database that must exist for reading. It writes to it only to bring
-// the schema of an earlier version up to date.
+// read opens a database, which must exist, for reading. It writes to the database only to
+// bring the schema of an earlier version up to date.
 func (d *database) read(w *world) (store *openStore, err error) {
 	if err := d.find(); err != nil {
 		return nil, err
@@ -167,10 +168,11 @@ func (d *database) read(w *world) (store *openStore, err error) {
 	return store, d.failure(err)
 }
 
-// readFile opens a file for reading. At first it makes no other file, because this
-// one may be another program's. Then it lets SQLite make the file that it needs to
-// read a log, and removes later, so that others can write meanwhile. In a read-only
-// directory, where SQLite cannot make one, the first way has to do.
+// readFile opens a file for reading. It opens the file twice. The first time, SQLite
+// creates no other file, because this one may belong to another program. The second
+// time, SQLite may create the shared memory of the log, which it removes later, so that
+// other processes can write meanwhile. If this fails, as in a read-only directory,
+// readFile returns the store that it opened the first time.
 func (d *database) readFile(ctx context.Context) (*openStore, error) {
 	info, err := os.Stat(d.DB)
 	if err == nil && info.IsDir() {
@@ -196,7 +198,7 @@ func (d *database) readFile(ctx context.Context) (*openStore, error) {
 
 var errDirectory = errors.New("a directory")
 
-// hasLog reports whether a file has a write-ahead log, with something in it.
+// hasLog reports whether a file has a write-ahead log that is not empty.
 func hasLog(file string) bool {
 	info, err := os.Stat(file + "-wal")
 	return err == nil && info.Size() > 0
@@ -223,7 +225,7 @@ func (d *database) openStore(
 		return nil, err
 	}
 	if !d.isPostgres() {
-		db.SetMaxOpenConns(4) // each has a cache of its own
+		db.SetMaxOpenConns(4) // each connection has its own cache
 	}
 	store, err := open(ctx, db, dialect)
 	if err != nil {
@@ -243,8 +245,8 @@ func (d *database) locate() error {
 	return nil
 }
 
-// connect opens the database for reading and writing. It reads a file first, so as
-// not to touch one that is another program's.
+// connect opens the database for reading and writing. It reads a file first, so that it
+// does not change a file of another program.
 func (d *database) connect(ctx context.Context) (*openStore, error) {
 	driver, dialect := d.driver()
 	source := d.DB
@@ -266,7 +268,7 @@ func (d *database) connect(ctx context.Context) (*openStore, error) {
 	return store, nil
 }
 
-// checkFile refuses a file of another program.
+// checkFile refuses a file of another program, and a directory.
 func (d *database) checkFile(ctx context.Context) error {
 	switch info, err := os.Stat(d.DB); {
 	case err != nil || info.Size() == 0:
@@ -284,7 +286,7 @@ func (d *database) checkFile(ctx context.Context) error {
 	return err
 }
 
-// An unknownError is a feed that is not in the database.
+// An unknownError says that a feed is not in the database.
 type unknownError struct{ feed, db string }
 
 // Error names the feed and the database.
@@ -297,8 +299,8 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-// unknown turns an error into a message: that the database does not have the feed
-// that an argument names, or what else is wrong.
+// unknown turns an error of looking up the feed that an argument names into a message,
+// which may be that the database does not have the feed.
 func (d *database) unknown(arg string, err error) error {
 	if errors.Is(err, mirror.ErrNotFound) {
 		return &unknownError{withoutUser(arg), d.name()}
@@ -306,12 +308,12 @@ func (d *database) unknown(arg string, err error) error {
 	return d.failure(err)
 }
 
-// failure turns an error of the database into a message; it returns others as they
-// are.
+// failure turns an error of the database into a message, and the end of the context into
+// errInterrupted. It returns other errors unchanged.
 func (d *database) failure(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && d.reading && e.Code()&0xff == sqlite3.SQLITE_READONLY {
 		return errors.New(d.name() + ": the file cannot be read, because its log (-wal) has to be merged first, which needs " +
-			"the right to write; copy both files to a directory of your own")
+			"permission to write; copy both files to a directory of your own")
 	}
 	if what := storeProblem(err); what != "" {
 		return errors.New(d.name() + ": " + what)
@@ -322,8 +324,8 @@ func (d *database) failure(err error) error {
 	return err
 }
 
-// storeProblem says what is wrong with a database, and what to do; "" if the
-// error is not one of a database.
+// storeProblem says what is wrong with a database, and what to do; "" if a database did
+// not cause the error.
 func storeProblem(err error) string {
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
@@ -331,7 +333,7 @@ func storeProblem(err error) string {
 	case errors.Is(err, errDirectory):
 		return "the file cannot be opened: it is a directory"
 	case errors.Is(err, sqlstore.ErrNone):
-		return "there is no mirror in it yet: feedhistory sync URL makes one"
+		return "there is no mirror in it yet: feedhistory sync URL creates one"
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return sqliteProblem(e)

@@ -9,9 +9,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
-// feedsOf returns the feeds of the page at an address, given the error of reading it:
-// those that it names, else those at the well-known places; nil if the error is
-// another one, or there are none.
+// feedsOf returns the feeds of the web page at an address, given the error of reading the
+// address: the feeds that the page names or, if it names none, the feeds at well-known
+// places. It returns nil if the error does not say that there is a page, or if there are
+// no feeds.
 func feedsOf(ctx context.Context, client *feedhistory.Client, address string, err error) feedhistory.Links {
 	page, ok := errors.AsType[*feedhistory.NotFeedError](err)
 	if !ok || !page.Page {
@@ -33,7 +34,7 @@ func feedsOf(ctx context.Context, client *feedhistory.Client, address string, er
 	return others
 }
 
-// tellFeeds says which feed of a page is read, and which others it has.
+// tellFeeds says which feed of a page the command reads, and which others the page has.
 func (w *world) tellFeeds(page string, feeds feedhistory.Links) {
 	w.Tell(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href)
 	for _, other := range feeds[1:] {
@@ -54,8 +55,9 @@ func otherFeed(feed feedhistory.Link) string {
 	return text
 }
 
-// resolve returns the address of the feed that an argument names: of the page at
-// it, if there is one. The document is read by read, which returns the error.
+// resolve calls read with an address. If there is a web page, it calls read again with
+// the address of the page's feed. It returns the last address, and the last error of
+// read.
 func (w *world) resolve(client *feedhistory.Client, address string, read func(address string) error) (string, error) {
 	err := read(address)
 	feeds := feedsOf(w.ctx, client, address, err)

@@ -10,13 +10,13 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A dryRun is an Output in which what is published goes nowhere. Readers find it in
-// front of what is there.
+// A dryRun is an Output that keeps changes in memory. Reading finds the changed files,
+// and the other files of the Output below.
 type dryRun struct {
 	publish.Output
 	put     map[string][]byte
 	removed map[string]bool
-	written []string // in the order in which they were
+	written []string // in the order of writing, without hidden files
 }
 
 func newDryRun(over publish.Output) *dryRun {
@@ -52,10 +52,11 @@ func (d *dryRun) Remove(name string) error {
 	return nil
 }
 
-// Lock implements publish.Output: nothing is written, so nobody need wait.
+// Lock implements publish.Output. It does nothing: a dry run writes nothing, so nobody
+// has to wait.
 func (d *dryRun) Lock() (func() error, error) { return func() error { return nil }, nil }
 
-// A dryFile is a file that is not there.
+// A dryFile is a file that exists only in the memory of a dryRun.
 type dryFile struct {
 	*bytes.Reader
 	name string

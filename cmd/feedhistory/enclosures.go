@@ -8,12 +8,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// What entries --enclosures prints, for programs that download.
-
-// enclosures prints a line for each file that comes with an entry: its address,
-// type, length in bytes, duration and episode, with tabs between them. What is not
-// known is empty. It prints only files on the web, and escapes each address so that
-// xargs and shells take it for one word.
+// enclosures prints a line for each file that comes with an entry, for programs that
+// download: the file's address, type, length in bytes, duration and episode, with tabs
+// between them. An unknown value is empty. It prints only files on the web, and escapes
+// each address so that xargs and shells take it for one word.
 func (p *page) enclosures(e *feedhistory.Entry) error {
 	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
@@ -34,7 +32,7 @@ func (p *page) enclosures(e *feedhistory.Entry) error {
 // oneWord escapes the characters that split words in xargs and shells.
 var oneWord = strings.NewReplacer(" ", "%20", "'", "%27", `"`, "%22", `\`, "%5C", "`", "%60", "$", "%24", ";", "%3B", "(", "%28", ")", "%29")
 
-// extensionOf is the value of the first extension with a name; "" if there is none.
+// extensionOf returns the value of the first extension with a name; "" if there is none.
 func extensionOf(r *publish.JSONEntry, name string) string {
 	for _, x := range r.Extensions {
 		if x.Name == name {

@@ -16,14 +16,14 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb entries.
+// An entriesCommand is the verb entries.
 type entriesCommand struct {
 	database
-	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
+	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
 	Feed    []string `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
-	Since   moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   moment   `placeholder:"TIME" help:"Only entries from before this time."`
-	Search  string   `placeholder:"WORDS" help:"Only entries with all of the words in their title or content."`
+	Since   moment   `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   moment   `placeholder:"TIME" help:"Show only entries from before this time."`
+	Search  string   `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
 	Deleted bool     `help:"Also show entries that are no longer part of their feed."`
 	Limit   int      `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool     `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
@@ -34,17 +34,17 @@ type entriesCommand struct {
 	pagerFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *entriesCommand) Help() string {
-	return "The newest entries come first, by the time when they were updated, else published, else mirrored. " +
-		"Each is on a line with its day, its title and its id, with which feedhistory entry shows it as text. feedhistory export prints them with their content."
+	return "The newest entries come first. An entry's time is when it was updated, else when it was published, else when it was mirrored. " +
+		"Each line has the day, the title and the id of an entry. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
 }
 
-// Validate refuses flags that exclude each other.
+// Validate refuses flags that exclude each other, and a negative limit.
 func (c *entriesCommand) Validate() error {
 	switch {
 	case c.Limit < 0:
-		return errors.New("--limit: not a negative number")
+		return errors.New("--limit: a number cannot be negative")
 	case !c.Until.IsZero() && !c.Since.Before(c.Until.Time):
 		return errors.New("--since must be before --until")
 	case c.JSON && c.Enclosures:
@@ -81,7 +81,8 @@ func (c *entriesCommand) Run(w *world) (err error) {
 	return unlessLeft(cmp.Or(c.failure(err), out.Flush(), pager.Close()))
 }
 
-// feeds returns the feeds that are asked for, each once. The mirror must have them.
+// feeds returns the names of the feeds that the arguments ask for, each once. The mirror
+// must have these feeds.
 func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
 	for _, url := range slices.Concat(c.URLs, c.Feed) {
 		name := feedName(url)
@@ -138,8 +139,9 @@ func (c *entriesCommand) add(p *page, r *mirror.Record, e *feedhistory.Entry, se
 	return p.Err
 }
 
-// deletionOf says since when an entry is no longer part of its feed: the time of its
-// tombstone, else the time when the mirror noticed.
+// deletionOf returns the deletion of an entry that is no longer part of its feed, with the
+// time of its tombstone, else the time when the mirror noticed; the zero value for an
+// entry that is part of its feed.
 func deletionOf(r *mirror.Record) publish.JSONDeletion {
 	switch {
 	case r.State == mirror.Live:

@@ -8,8 +8,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// entriesOfFeeds yields the entries of some feeds, or of all if none is named, in
-// the order that the store has for those of all: the newest first.
+// entriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
+// As in the store, the newest entries come first.
 func entriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
 	var lists []iter.Seq2[*mirror.Record, error]
 	for _, feed := range feeds {
@@ -40,7 +40,8 @@ func entriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, fee
 	}
 }
 
-// A head is what a list begins with; its record and err are nil at the end.
+// A head is the first element of what remains of a list; at the end of the list, record
+// and err are nil.
 type head struct {
 	next   func() (*mirror.Record, error, bool)
 	record *mirror.Record
@@ -49,8 +50,8 @@ type head struct {
 
 func (h *head) advance() { h.record, h.err, _ = h.next() }
 
-// firstHead returns the list whose entry comes first, or that has failed; nil if all
-// have ended.
+// firstHead returns the head whose entry comes first, or the head of a list that has
+// failed; nil if all lists have ended.
 func firstHead(heads []head) (first *head) {
 	for i := range heads {
 		switch h := &heads[i]; {
@@ -63,7 +64,8 @@ func firstHead(heads []head) (first *head) {
 	return first
 }
 
-// isBefore reports whether an entry comes before another, newest first.
+// isBefore reports whether an entry precedes another in a list that begins with the
+// newest.
 func isBefore(a, b *mirror.Record) bool {
 	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb entry.
+// An entryCommand is the verb entry.
 type entryCommand struct {
 	database
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
@@ -50,7 +50,7 @@ func (c *entryCommand) Run(w *world) (err error) {
 	return unlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
 
-// find looks for the entry in the feeds.
+// find returns the entry, which must be in one feed only.
 func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
 	var feeds []string
 	if c.Feed != "" {
@@ -85,8 +85,8 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 	return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + strings.Join(with, ", "))
 }
 
-// recordWith returns an entry with its content; nil if the feed has none with the
-// id, or knows only that it was deleted.
+// recordWith returns the entry of a feed with an id, with its content; nil if the feed has
+// no such entry, or if the mirror only knows that it was deleted.
 func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirror.Record, error) {
 	known, err := store.Records(ctx, feed, []string{id})
 	if err != nil || known[id] == nil {
@@ -135,7 +135,7 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	if strings.TrimSpace(text) == "" {
 		text = e.Summary().Plain()
 	}
-	empty := true // whether the last line was
+	empty := true // whether the last line was empty
 	p.Line("")
 	for line := range strings.Lines(text) {
 		blank := clean(line) == ""
@@ -146,7 +146,8 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	}
 }
 
-// entryLine shows an entry on one line: its id comes last and whole, to be copied.
+// entryLine shows an entry on one line. The id comes last and is never shortened, so that
+// people can copy it.
 func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
 	title := clean(e.Title().Plain())
 	if title == "" {
@@ -159,5 +160,5 @@ func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
 	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
 }
 
-// entryTitle is how many columns a title has.
+// entryTitle is the width of a title, in columns.
 const entryTitle = 44

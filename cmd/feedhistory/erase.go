@@ -17,25 +17,25 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb erase.
+// An eraseCommand is the verb erase.
 type eraseCommand struct {
 	database
-	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries."`
+	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
-	Out  string   `placeholder:"DIR" help:"Erase them from what is published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
+	Out  string   `placeholder:"DIR" help:"Erase the entries from the feeds that are published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
 	Name string   `placeholder:"FILE" help:"The subscription document in that directory (default: feed.atom and feed.rss)."`
 
 	republishedFlag
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *eraseCommand) Help() string {
-	return "This is for legal reasons. It removes the entries with all their versions, for good. " +
-		"The mirror keeps their ids, so that it never stores them again; the database is rewritten without their bytes.\n\n" +
-		"Published archives that have one of them get new addresses, and so do all later ones. Readers are not told: " +
-		"if they keep copies, publish the deletion first. Backups are not changed.\n\n" +
-		"What the history server keeps of the feeds on this machine is removed; it republishes them when somebody asks for them. " +
-		"If it runs on another machine, run the same command there."
+	return "Use this if the law requires it. It removes the entries with all their versions, for good. " +
+		"The mirror keeps only the ids, so that it never stores the entries again unless you remove the feed; the database is rewritten without their bytes.\n\n" +
+		"Published archives that contain one of the entries get new addresses, and so do all later archives. Readers do not notice: " +
+		"if they keep copies, publish the deletion first. Backups do not change.\n\n" +
+		"This also removes the feeds' documents that the history server keeps on this machine; the server republishes a feed when somebody asks for it. " +
+		"If the history server runs on another machine, run the same command there."
 }
 
 // Validate refuses flags that do not go together.
@@ -49,7 +49,7 @@ func (c *eraseCommand) Validate() error {
 	return nil
 }
 
-// Run erases the entries, first where they are published.
+// Run erases the entries, first from the published feeds and then from the mirror.
 func (c *eraseCommand) Run(w *world) error {
 	p := newPage(w.Asides())
 	if c.Out != "" {
@@ -63,14 +63,14 @@ func (c *eraseCommand) Run(w *world) error {
 	return errors.Join(c.mirrored(w, p), p.Err)
 }
 
-// mirrored erases them from the mirror.
+// mirrored erases the entries from the mirror.
 func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	store, err := c.open(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	of := map[string][]string{} // ids by feed
+	of := map[string][]string{} // the ids by their feed
 	for _, id := range c.IDs {
 		feed, err := c.feedOf(w, store, id)
 		if err != nil {
@@ -97,12 +97,12 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	}
 	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
 	for _, feed := range removed {
-		p.Para("  - ", "    ", "what the history server republished of "+withoutUser(feed)+" is removed; remove it from caches, too")
+		p.Para("  - ", "    ", "the documents that the history server republished of "+withoutUser(feed)+" are removed; remove them from caches, too")
 	}
 	return nil
 }
 
-// feedOf is the mirrored feed that has an entry.
+// feedOf returns the mirrored feed that has an entry.
 func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed string, err error) {
 	has := func(url string) (bool, error) {
 		records, err := store.Records(w.ctx, url, []string{id})
@@ -132,14 +132,14 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no entry with the id %s; feedhistory entries --json shows the ids", id)
+		return "", fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name())
 	case 1:
 		return found[0], nil
 	}
 	return "", usageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
 }
 
-// published erases them from what is published.
+// published erases the entries from the published feeds.
 func (c *eraseCommand) published(p *page) error {
 	feeds, err := c.publishers()
 	if err != nil {
@@ -180,8 +180,9 @@ func (c *eraseCommand) published(p *page) error {
 	return c.remaining(p, after, erased)
 }
 
-// remaining says which of the entries were not published, and returns an error if a
-// document still has one: it belongs to another feed in the directory, or to none.
+// remaining says which of the entries were not published. It returns an error if a
+// document still has one of the entries: then the document belongs to another feed in the
+// directory, or to none.
 func (c *eraseCommand) remaining(p *page, documents []string, erased map[string]bool) error {
 	for _, name := range documents {
 		f, err := os.Open(filepath.Join(c.Out, filepath.FromSlash(name)))
@@ -191,7 +192,7 @@ func (c *eraseCommand) remaining(p *page, documents []string, erased map[string]
 		doc, _ := feedhistory.Parse(f, "")
 		_ = f.Close()
 		if doc == nil {
-			continue // it is no feed
+			continue // the file is not a feed
 		}
 		for _, e := range doc.Entries {
 			if slices.Contains(c.IDs, e.ID) {
@@ -211,8 +212,9 @@ func (c *eraseCommand) remaining(p *page, documents []string, erased map[string]
 	return nil
 }
 
-// eraseFrom erases those of the entries that a feed has, and returns their ids. If it is
-// the only place, it must have all. Otherwise an earlier run may have ended after it.
+// eraseFrom erases those of the entries that a published feed has, and returns their ids.
+// With all, the feed must have every entry. Without all, an entry may be missing: another
+// feed has it, or an earlier run has already erased it here.
 func (c *eraseCommand) eraseFrom(to *publish.Publisher, all bool) (ids []string, err error) {
 	ids = slices.Clone(c.IDs)
 	for len(ids) > 0 {
@@ -229,8 +231,8 @@ func (c *eraseCommand) eraseFrom(to *publish.Publisher, all bool) (ids []string,
 	return nil, nil
 }
 
-// publishers returns the Publishers of what is in the directory. The subscription
-// documents say where that is served.
+// publishers returns the Publishers of the feeds in the directory. Each subscription
+// document says where the directory is served.
 func (c *eraseCommand) publishers() (feeds []*publish.Publisher, err error) {
 	out := publish.Dir{Path: c.Out}
 	names := []string{"feed.atom", "feed.rss"}

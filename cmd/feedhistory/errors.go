@@ -16,7 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// detail describes an error without the URL, which messages name elsewhere.
+// detail describes an error without the URL, which the message names elsewhere.
 func detail(err error) string {
 	if e, ok := errors.AsType[*feedhistory.LimitError](err); ok && e.Limit == "bytes" {
 		return "the document is larger than " + sizeText(e.Max)
@@ -33,10 +33,16 @@ func detail(err error) string {
 	return feedhistory.Describe(err)
 }
 
-// advice says what to do about a gap, with the flag to use.
+// advice says what to do about a gap, and which flag to use.
 func advice(g *feedhistory.Gap) string {
 	s := g.Reason.Advice()
+	refused, isRefused := errors.AsType[*feedhistory.RefusedError](g.Err)
+	status, isStatus := errors.AsType[*feedhistory.StatusError](g.Err)
 	switch {
+	case isRefused && refused.Rule != feedhistory.RuleAddress:
+		return "tell the publisher"
+	case isStatus && status.Status == http.StatusUnauthorized:
+		return statusRemedy(status)
 	case errors.Is(g.Err, mirror.ErrQuota):
 		s += " (sync --quota, --quota-entries)"
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
@@ -56,8 +62,8 @@ func isPrivate(err error) bool {
 	return ok && e.Rule == feedhistory.RuleAddress
 }
 
-// failure says why the document that an argument names cannot be read, in one
-// line with what to do.
+// failure says in one line why the document that an argument names cannot be read, and
+// what to do.
 func failure(arg string, err error) error {
 	name := withoutUser(arg)
 	if arg == "-" {
@@ -86,8 +92,8 @@ func failure(arg string, err error) error {
 	return said
 }
 
-// withoutUser removes the user and password from a URL that is to be shown. If what
-// it gets is no URL, and may have a password, it removes all that may be one.
+// withoutUser removes the user and the password from a URL, for messages. From text that
+// is not a URL but may contain a password, it removes everything that may be one.
 func withoutUser(arg string) string {
 	u, err := iri.ParseLeniently(arg)
 	switch {
@@ -108,8 +114,8 @@ func withoutUser(arg string) string {
 	return scheme + "…" + rest[at:]
 }
 
-// remedy says what to do about an error of the first document; "" if the error says
-// it itself.
+// remedy says what to do if the first document cannot be read; "" if there is nothing to
+// add to the error.
 func remedy(err error) string {
 	if isPrivate(err) {
 		return "use --allow-private if you mean it"
@@ -135,7 +141,7 @@ func remedy(err error) string {
 	return networkRemedy(err)
 }
 
-// proxyError returns why a proxy could not be reached; nil if that is not the error.
+// proxyError returns the error of connecting to a proxy; nil for other errors.
 func proxyError(err error) *net.OpError {
 	e, ok := errors.AsType[*net.OpError](err)
 	if !ok || e.Op != "proxyconnect" {
@@ -144,10 +150,10 @@ func proxyError(err error) *net.OpError {
 	return e
 }
 
-// A proxyRefusal is the answer of a proxy that does not connect to the server.
+// A proxyRefusal is the answer of a proxy that refuses to connect to the server.
 type proxyRefusal struct{ status int }
 
-// Error says what the proxy answers.
+// Error returns the message, with the status of the answer.
 func (e *proxyRefusal) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the proxy answers %d %s", e.status, http.StatusText(e.status)))
 }
@@ -196,7 +202,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 
 const tooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
 
-// isTooLarge reports whether a document has more bytes than are allowed.
+// isTooLarge reports whether an error says that a document has more bytes than the limit.
 func isTooLarge(err error) bool {
 	e, ok := errors.AsType[*feedhistory.LimitError](err)
 	return ok && e.Limit == "bytes"
@@ -209,7 +215,7 @@ func statusRemedy(e *feedhistory.StatusError) string {
 	case e.Status == http.StatusNotFound:
 		return "check the address"
 	case e.Status == http.StatusUnauthorized:
-		return "the server requires a login: use --user, --token-env, --header or --netrc"
+		return "the server requires a login that it accepts: use --user, --token-env, --header or --netrc, or check what you gave there"
 	case e.Status == http.StatusProxyAuthRequired:
 		return proxyLogin
 	case e.Status == http.StatusForbidden:

@@ -18,23 +18,23 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb export.
+// An exportCommand is the verb export.
 type exportCommand struct {
 	database
-	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds; without any: all."`
+	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
 	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
-	Raw     bool     `help:"With jsonl: everything that the mirror knows, as import reads it."`
-	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: read (the default) or unread."`
+	Raw     bool     `help:"With jsonl: write everything that the mirror knows, for import."`
+	Status  string   `default:"read" enum:"read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read (the default) or unread."`
 	Starred bool     `help:"With greader and nextcloud: star the entries."`
-	Deleted bool     `help:"With jsonl and csv: also entries that are no longer part of their feed, as deletions."`
+	Deleted bool     `help:"With jsonl and csv: also write a deletion for each entry that is no longer part of its feed."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *exportCommand) Help() string {
 	return "With json, atom and rss, give one URL. If the history is whole, the feed is marked as complete; " +
 		"otherwise, additional entries tell readers what is missing.\n\n" +
-		"The exit status is 3 if a feed is known to lack something. With --raw and opml it is 0: " +
-		"those copy the mirror itself, with --raw also what it lacks.\n\n" +
+		"The exit status is 3 if a feed is known to lack something. With --raw and with opml it is 0: " +
+		"the one copies the mirror together with its gaps, the other lists feeds.\n\n" +
 		"In csv, an apostrophe precedes text that a spreadsheet would take for a formula."
 }
 
@@ -91,7 +91,8 @@ func (c *exportCommand) Run(w *world) (err error) {
 	return c.lacking(w, feeds)
 }
 
-// lacking says which of the feeds are known to lack something.
+// lacking says which of the feeds are known to lack something, and returns the exit
+// status for that.
 func (c *exportCommand) lacking(w *world, feeds iter.Seq2[*mirror.Feed, error]) error {
 	var partial []string
 	for f, err := range feeds {
@@ -113,8 +114,8 @@ func (c *exportCommand) lacking(w *world, feeds iter.Seq2[*mirror.Feed, error]) 
 	return statusError(exitPartial)
 }
 
-// feeds returns the feeds that are asked for. It fails, before anything is printed,
-// if the mirror does not have one that is given.
+// feeds returns the feeds that the arguments ask for. It returns an error, before anything
+// is printed, if the mirror does not have one of them.
 func (c *exportCommand) feeds(w *world, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
 	if len(c.URLs) == 0 {
 		return store.Feeds(w.ctx, mirror.FeedQuery{}), nil
@@ -141,7 +142,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		}
 		feed := opml.Outline{Text: clean(f.Title), URL: f.URL}
 		if f.Address != "" {
-			feed.URL = f.Address // programs that read the list cannot know that it moved
+			feed.URL = f.Address // programs that read the list cannot know that the feed has moved
 		}
 		if head, e := f.Document(); e == nil {
 			site, _ := head.Links.Rel(feedhistory.RelAlternate)
@@ -176,8 +177,8 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	return nil
 }
 
-// records yields the entries, feed by feed; for an entry that is no longer part of
-// its feed, the deletion.
+// records yields the entries, feed by feed. For an entry that is no longer part of its
+// feed, it yields the deletion.
 func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Seq2[*publish.JSONEntry, error] {
 	queries := []mirror.Query{{Deleted: c.Deleted}}
 	if len(c.URLs) > 0 {
@@ -212,7 +213,8 @@ func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 	return record, nil
 }
 
-// exportObject writes the feed as one object, which it builds in memory.
+// exportObject writes the first of the feeds as one JSON object, which it builds in
+// memory.
 func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
 	for f, err := range feeds {
 		if err != nil {

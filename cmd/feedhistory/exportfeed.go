@@ -12,8 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// exportFeed writes the feed as History.Document does, in Atom or RSS. It never has
-// more than one batch of entries in memory.
+// exportFeed writes the first of the feeds as the document that History.Document would
+// return, in Atom or RSS. It never has more than one batch of entries in memory.
 func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err != nil {
@@ -28,15 +28,15 @@ func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter
 	return nil
 }
 
-// A feedExport is one long document, written as many short ones with the same head:
-// the head is left out of each but the first, and the end of each but the last.
+// A feedExport writes one long document as many short ones with the same head. It leaves
+// out the head of each but the first, and the end of each but the last.
 type feedExport struct {
 	w    io.Writer
 	doc  *feedhistory.Document // the head, and a batch of entries
-	head []byte                // the beginning to leave out
+	head []byte                // the beginning of each document but the first, which is left out
 
 	format feedhistory.Format
-	end    string // of the document
+	end    string // the end of each document
 }
 
 const feedBatch = 500
@@ -59,7 +59,7 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	}
 	a.doc.Complete = f.Verdict == feedhistory.Whole
 	if a.doc.Updated.IsZero() {
-		a.doc.Updated = f.Changed.UTC() // or the heads would differ in their times
+		a.doc.Updated = f.Changed.UTC() // otherwise the heads would differ in their times
 	}
 	missing := a.doc.Entries
 	a.doc.Entries = nil
@@ -70,7 +70,7 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	if _, err := w.Write(text); err != nil {
 		return nil, err
 	}
-	a.doc.Deleted = nil // which the first head has
+	a.doc.Deleted = nil // the first head has the deletions
 	if a.head, err = a.render(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	return a, nil
 }
 
-// tombstones returns the deletions that hold.
+// tombstones returns the deletions of the entries that are no longer part of a feed.
 func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (deleted []feedhistory.Tombstone, err error) {
 	if f.Deleted == 0 {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// recordOf is a mirrored entry as all verbs print it. For one that is no longer part
-// of its feed it is the deletion, with what is known of the entry.
+// recordOf returns a mirrored entry as all verbs print it. If the entry is no longer part
+// of its feed, the result also has the deletion.
 func recordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 	e, err := r.Entry()
 	if err != nil {
@@ -19,7 +19,7 @@ func recordOf(r *mirror.Record) (*publish.JSONEntry, error) {
 	return lineOfRecord(r, e), nil
 }
 
-// lineOfRecord is the line of a mirrored entry that has been read.
+// lineOfRecord returns the line for a mirrored entry and its parsed content.
 func lineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
 	record := publish.NewJSONEntry(e)
 	record.Feed, record.Deleted = r.Feed, deletionOf(r)
@@ -35,7 +35,7 @@ func printRecord(w io.Writer, r *mirror.Record) error {
 	return printLine(w, record)
 }
 
-// deletionRecord is the deletion of an entry, as a history has it.
+// deletionRecord returns the line for the deletion of an entry.
 func deletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
 	return &publish.JSONEntry{Feed: feed, ID: t.Ref, Deleted: publish.JSONDeletion{Deleted: true, When: utc(t.When)}}
 }

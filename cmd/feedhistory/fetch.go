@@ -12,15 +12,15 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The verb fetch.
+// A fetchCommand is the verb fetch.
 type fetchCommand struct {
 	URLs         []string `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
-	Since        moment   `placeholder:"TIME" help:"Only entries of this time or later: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Since        moment   `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
 	Limit        int      `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
 	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry, which is the default."`
-	Raw          bool     `help:"With jsonl: also each entry as published, and lines about the feed, as import reads them."`
-	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it appears only when everything has been read."`
+	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry. This is the default."`
+	Raw          bool     `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
+	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
 	MaxDocuments int      `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 
@@ -29,16 +29,16 @@ type fetchCommand struct {
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *fetchCommand) Help() string {
-	return "The entries go to standard output, each once, as their documents arrive; a report with the verdict and each gap goes to standard error. " +
+	return "fetch prints each entry once, as soon as its document arrives. On standard error it reports the verdict and each gap. " +
 		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +
-		"With --since and --limit, reading ends as soon as there are enough entries, or a document has only earlier ones. " +
-		"What was not asked for is no gap, but the verdict is then window at best. " +
+		"With --since and --limit, fetch stops reading as soon as it has enough entries, or a document has only earlier ones. " +
+		"Entries that you did not ask for are not gaps, but without them the verdict is window at best. " +
 		"--since keeps entries without a time."
 }
 
-// Validate refuses a budget that allows for nothing, and flags that do not fit the
+// Validate refuses a budget of zero, a negative limit, and flags that do not fit the
 // format.
 func (c *fetchCommand) Validate() error {
 	switch {
@@ -49,7 +49,7 @@ func (c *fetchCommand) Validate() error {
 	case c.JSON && c.Format != "jsonl":
 		return errors.New("--json and --format " + c.Format + " exclude each other")
 	case c.Limit < 0:
-		return errors.New("--limit: not a negative number")
+		return errors.New("--limit: a number cannot be negative")
 	case len(c.URLs) > 1 && (c.Format == "atom" || c.Format == "rss" || c.Format == "csv"):
 		return errors.New("--format " + c.Format + ": give one URL, because it is one feed")
 	case c.Raw && c.Format != "jsonl":
@@ -121,17 +121,18 @@ type fetching struct {
 	*world
 	client *feedhistory.Client
 	out    *bufio.Writer
-	of     string // the feed's address in its entries; "" before the first document
+	of     string // the feed's address, as the entries give it; "" before the first document
 
 	merger  feedhistory.Merger
 	printed map[string]*feedhistory.Entry // by ID; nil if nothing is printed before the end
-	gone    map[string]time.Time          // when entries were deleted, by the documents so far
-	twice   int                           // entries that a newer copy, or a deletion, followed
-	seen    map[string]bool               // entries that were asked for
-	limited bool                          // there may be others, that were not asked for
+	gone    map[string]time.Time          // the times of the deletions so far, by ID
+	twice   int                           // entries that were printed before a newer copy, or a deletion
+	seen    map[string]bool               // IDs of the entries that the flags ask for
+	limited bool                          // the feed may have entries that the flags do not ask for
 }
 
-// feed fetches a feed. The error is that of its first document or of the output.
+// feed fetches a feed and prints it. It returns the exit status, or an error of the first
+// document or of the output.
 func (f *fetching) feed(url string) (status int, err error) {
 	var result *backfill.Result
 	url, err = f.resolve(f.client, webAddress(url), func(address string) error {
@@ -149,7 +150,7 @@ func (f *fetching) feed(url string) (status int, err error) {
 	}
 	f.report(result.History, result.Verdict(), f.meaning(result))
 	if f.twice > 0 {
-		f.Tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, came: the last line of an id counts")
+		f.Tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
 	if result.Verdict() == feedhistory.Partial {
 		return exitPartial, nil
@@ -157,12 +158,12 @@ func (f *fetching) feed(url string) (status int, err error) {
 	return exitOK, nil
 }
 
-// history walks and merges. If it is interrupted, or the first document is damaged,
-// the history has a gap. If there is no history, the error is that of the first
-// document or of the output.
+// history reads the documents of a feed and merges them. After an interrupt, or if the
+// first document is damaged, the history has a gap. If there is no history, history
+// returns the error of the first document or of the output.
 func (f *fetching) history(url string) (*backfill.Result, error) {
 	f.merger, f.of, f.seen, f.gone = feedhistory.Merger{}, "", map[string]bool{}, map[string]time.Time{}
-	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, which entries are the latest is known at the end
+	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
 	walk := f.walk(f.ctx, f.client, url)
@@ -190,7 +191,7 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	return result, nil
 }
 
-// print writes what has not been written yet.
+// print prints the entries that have not been printed yet.
 func (f *fetching) print(r *backfill.Result) error {
 	switch {
 	case f.printed != nil:
@@ -201,18 +202,17 @@ func (f *fetching) print(r *backfill.Result) error {
 	return printHistory(f.out, r, f.Format)
 }
 
-// isPrivate reports whether a feed was read with credentials.
+// isPrivate reports whether there are credentials for the origin of a feed.
 func (f *fetching) isPrivate(h *feedhistory.History) bool {
 	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
 		return iri.AreSameOrigin(c.Origin, h.Head.URL)
 	})
 }
 
-// An interruptedError ends the command with the status of an interrupt: there is
-// nothing to show.
+// An interruptedError ends the command with the exit status for an interrupt.
 type interruptedError struct{ error }
 
-// Unwrap returns the error that the interrupt came to.
+// Unwrap returns the error that describes what the interrupt ended.
 func (e interruptedError) Unwrap() error { return e.error }
 
 func isOutputError(err error) bool {

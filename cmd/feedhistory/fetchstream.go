@@ -12,13 +12,13 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// How fetch prints entries as their documents arrive, and leaves out those that were
-// not asked for.
+// This file prints entries as their documents arrive, and leaves out those that the flags
+// do not ask for.
 //
-// The documents arrive newest first, and so do the entries of a history: an entry is
-// printed when it is first seen. A feed whose older documents have newer copies
-// breaks a rule (5005#16); such a copy is printed as well, and so is a deletion that
-// comes later.
+// The newest documents arrive first, and a history begins with the newest entries: so
+// fetch prints an entry when it first sees it. A feed whose older documents have newer
+// copies breaks a rule (5005#16); fetch prints such a copy at the end, and so it does with
+// the deletion of an entry that it has printed.
 
 // take prints the entries that a document adds.
 func (f *fetching) take(doc *feedhistory.Document, err error) error {
@@ -47,14 +47,14 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 	return f.out.Flush()
 }
 
-// isGone reports whether a tombstone that has already been seen may delete an entry.
-// If it turns out not to, the entry is printed at the end.
+// isGone reports whether a tombstone that has already arrived may delete an entry. If it
+// turns out not to delete the entry, printRest prints the entry.
 func (f *fetching) isGone(e *feedhistory.Entry) bool {
 	when, ok := f.gone[e.ID]
 	return ok && (when.IsZero() || e.Updated.IsZero() || !when.Before(e.Updated))
 }
 
-// printEntry prints an entry on a line of its own.
+// printEntry prints an entry as one line.
 func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	if f.printed != nil {
 		f.printed[e.ID] = e
@@ -64,8 +64,9 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	return printLine(f.out, record)
 }
 
-// printRest prints what the history has and has not been printed: entries of which a
-// better copy came later, and those that a tombstone did not delete after all.
+// printRest prints what is in the history and has not been printed: entries of which a
+// newer copy arrived later, entries that a tombstone did not delete after all, and
+// deletions of entries that have been printed.
 func (f *fetching) printRest(h *feedhistory.History) error {
 	live := make(map[string]bool, len(h.Entries))
 	for _, e := range h.Entries {
@@ -93,20 +94,21 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 	return nil
 }
 
-// wants reports whether an entry is as recent as asked for. One without a time may
-// be.
+// wants reports whether an entry may be as recent as --since asks for. An entry without a
+// time may be.
 func (f *fetching) wants(e *feedhistory.Entry) bool {
 	t := changed(e)
 	return f.Since.IsZero() || t.IsZero() || !t.Before(f.Since.Time)
 }
 
-// changed is when an entry was updated, else published; zero if it has no time.
+// changed returns the time when an entry was updated, else published; zero if the entry
+// has neither time.
 func changed(e *feedhistory.Entry) time.Time {
 	return feedtime.First(e.Updated, e.Published)
 }
 
-// latest returns the latest n entries by their times, in the given order; if an entry
-// has no time, the first n.
+// latest returns the n entries with the latest times, in the given order. If an entry has
+// no time, it returns the first n entries.
 func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	if len(entries) <= n {
 		return entries
@@ -123,7 +125,7 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return !keep[e] })
 }
 
-// hasAll reports whether a document was the last that is needed.
+// hasAll reports whether no document after this one is needed.
 func (f *fetching) hasAll(doc *feedhistory.Document) bool {
 	if f.Limit == 0 && f.Since.IsZero() {
 		return false
@@ -144,7 +146,7 @@ func (f *fetching) hasAll(doc *feedhistory.Document) bool {
 	return all
 }
 
-// wanted returns the entries of a history that are as recent as asked for.
+// wanted returns the entries of a history that may be as recent as --since asks for.
 func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	entries := make([]*feedhistory.Entry, 0, len(h.Entries))
 	for _, e := range h.Entries {
@@ -155,8 +157,9 @@ func (f *fetching) wanted(h *feedhistory.History) []*feedhistory.Entry {
 	return entries
 }
 
-// restrict removes from a history what was not asked for. If that is anything, the
-// history is a window at best: it is never complete, and neither is a feed made of it.
+// restrict removes from a history the entries that the flags do not ask for. If there may
+// be such entries, the history is a window at best: neither the history nor a feed made of
+// it is complete.
 func (f *fetching) restrict(h *feedhistory.History) {
 	entries := f.wanted(h)
 	if f.Limit > 0 {
@@ -171,24 +174,24 @@ func (f *fetching) restrict(h *feedhistory.History) {
 	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
 }
 
-// meaning says what the verdict means, also if not everything was asked for.
+// meaning says what the verdict means, given the entries that the flags ask for.
 func (f *fetching) meaning(r *backfill.Result) string {
 	if !f.limited {
 		return f.verdictText(r)
 	}
-	what := "those since " + f.Since.UTC().Format(time.RFC3339)
+	what := "the entries since " + f.Since.UTC().Format(time.RFC3339)
 	switch {
 	case f.Limit > 0 && !f.Since.IsZero():
 		what = fmt.Sprintf("the latest %d of %s", f.Limit, what)
 	case f.Limit > 0:
-		what = fmt.Sprintf("the latest %d", f.Limit)
+		what = "the latest " + count(f.Limit, "entry", "entries")
 	}
-	text := "Of the entries, only " + what + " were asked for"
+	text := "You asked only for " + what
 	switch r.Verdict() {
 	case feedhistory.Lossy:
-		return text + "; as pages shift while a feed grows, some of these may have slipped through."
+		return text + "; as pages shift while a feed grows, some of them may have slipped through."
 	case feedhistory.Partial:
-		return text + ", and something of these may be missing:"
+		return text + ", and some of them may be missing:"
 	}
-	return text + ", and these are here."
+	return text + ", and they are all here."
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// A fileTransport answers requests with the files of one file's directory, as a
-// server of that directory will: the target of a link must be a file.
+// A fileTransport answers requests with the files of a feed's directory, as a web server
+// of that directory will. A link works only if its target is a file.
 type fileTransport struct {
-	file string // of the feed
-	url  string // where it will be served
+	file string // the feed's file
+	url  string // the URL where it will be served
 }
 
-// RoundTrip answers with the file at a URL, or 404.
+// RoundTrip implements http.RoundTripper. It answers with the file at the URL, or with
+// status 404.
 func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp := &http.Response{
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req,
@@ -40,7 +41,8 @@ func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// header adds the fields that a server would add, which are not checked.
+// header adds the header fields that a server would add, so that check does not report
+// them as missing.
 func (t *fileTransport) header(h http.Header, info fs.FileInfo) {
 	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
 	h.Set("Cache-Control", "no-cache")
@@ -63,7 +65,7 @@ func (t *fileTransport) path(u *url.URL) (string, bool) {
 	return filepath.Join(filepath.Dir(t.file), rel), true
 }
 
-// name returns the name of the file at a URL; if there is none, the URL.
+// name returns the name of the file at a URL, or the URL if there is no such file.
 func (t *fileTransport) name(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

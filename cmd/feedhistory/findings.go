@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 )
 
-// findings shows the findings of each document, with the lines that they are about,
-// and a summary. The hint on a kind of finding is shown once.
+// findings shows the findings on each document, with the lines that they are about, and a
+// summary. It shows each hint on a kind of finding once.
 func (p *page) findings(found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
@@ -67,7 +67,7 @@ func (p *page) finding(f check.Finding, hint bool) {
 	}
 }
 
-// quote shows a line of a document, with a caret below the place.
+// quote shows a line of a document, with a caret below the place of a finding.
 func (p *page) quote(indent string, q check.Quote) {
 	before, after := strings.TrimLeft(cleanLine(q.Before), " "), strings.TrimRight(cleanLine(q.After), " ")
 	if before == "" && after == "" {
@@ -82,8 +82,8 @@ func (p *page) quote(indent string, q check.Quote) {
 	p.Line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
 }
 
-// cleanLine is clean for text whose spaces count, because the next line marks a place
-// in it.
+// cleanLine does the same as clean, but keeps each space, because the caret on the next
+// line marks a place in the text.
 func cleanLine(s string) string {
 	words := strings.Split(strings.ReplaceAll(s, "\t", " "), " ")
 	return strings.Join(each(words, clean), " ")

@@ -14,8 +14,8 @@ import (
 // A frontMatter is the names and values that precede an article's text.
 type frontMatter map[string]any
 
-// splitFrontMatter reads the front matter of a text: YAML between lines of
-// "---", or TOML between lines of "+++". It is nil if there is none.
+// splitFrontMatter splits a text into its front matter, which is YAML between lines of
+// "---" or TOML between lines of "+++", and its body. Without front matter, front is nil.
 func splitFrontMatter(text []byte) (front frontMatter, body []byte, err error) {
 	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
@@ -25,7 +25,7 @@ func splitFrontMatter(text []byte) (front frontMatter, body []byte, err error) {
 	}
 	matter, body, ok := cutLine(rest, fence)
 	if !ok {
-		return nil, nil, fmt.Errorf("the front matter has no end: there is no further line %q", fence)
+		return nil, nil, fmt.Errorf("the front matter has no end: there is no second line %q", fence)
 	}
 	values := map[string]any{}
 	if fence == "+++" {
@@ -54,7 +54,8 @@ func cutLine(text []byte, line string) (before, after []byte, ok bool) {
 	return nil, nil, false
 }
 
-// text returns the first of the values that is a text or number.
+// text returns the first of the named values that is a text or a number; "" if there is
+// none.
 func (f frontMatter) text(names ...string) string {
 	for _, name := range names {
 		switch v := f[name].(type) {
@@ -69,7 +70,7 @@ func (f frontMatter) text(names ...string) string {
 	return ""
 }
 
-// list returns the items of all the values, which are texts, lists of texts, or
+// list returns the items of all the named values, which are texts, lists of texts, or
 // objects with a name.
 func (f frontMatter) list(names ...string) (list []string) {
 	for _, name := range names {
@@ -90,14 +91,15 @@ func (f frontMatter) list(names ...string) (list []string) {
 	return list
 }
 
-// The layouts of dates in front matter beyond those that YAML and TOML know.
+// dateLayouts are the layouts of dates in front matter, in addition to those that YAML
+// and TOML parse.
 var dateLayouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -07:00", "2006-01-02 15:04:05 MST",
 	"2006-01-02 15:04 -0700", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
 }
 
-// time returns the first of the values that exists. A time without a zone is in the
-// given one, so that the result does not depend on the machine.
+// time returns the first of the named values that exists; zero if there is none. A time
+// without a zone is in the given one, so that the result does not depend on the machine.
 func (f frontMatter) time(zone *time.Location, names ...string) (time.Time, error) {
 	for _, name := range names {
 		switch v := f[name].(type) {

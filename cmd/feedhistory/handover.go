@@ -14,35 +14,35 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb handover.
+// A handoverCommand is the verb handover.
 type handoverCommand struct {
 	database
-	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds; without any, all that the reader is subscribed to."`
-	To   string   `required:"" placeholder:"URL" help:"The address of a Miniflux, 2.2.16 or later."`
+	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds (default: all to which the reader is subscribed)."`
+	To   string   `required:"" placeholder:"URL" help:"The address of the reader: Miniflux 2.2.16 or later."`
 
 	TokenEnv  string `placeholder:"VARIABLE" help:"Environment variable with an API key of the reader (default: MINIFLUX_TOKEN)."`
 	TokenFile string `placeholder:"FILE" help:"File with the API key."`
 	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 
-	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if it has the feed under another address."`
-	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"read (the default) or unread."`
+	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
+	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
-	Gone    bool   `help:"The feed no longer answers: hand over everything that it had."`
+	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
 	DryRun  bool   `help:"Print what would be handed over, and change nothing."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
 	networkFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *handoverCommand) Help() string {
 	return "The reader gets the mirrored entries that the feed no longer shows and that the reader does not have. " +
 		"Another run continues where the last one ended, and adds nothing twice.\n\n" +
-		"Miniflux deletes entries by itself: read ones after 60 days, unread ones after 180, counted from the handover. " +
-		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 where it runs, or give --starred."
+		"By default, Miniflux deletes read entries 60 days, and unread entries 180 days, after the handover. " +
+		"To keep them, set CLEANUP_ARCHIVE_READ_DAYS and CLEANUP_ARCHIVE_UNREAD_DAYS to -1 in Miniflux's environment, or give --starred."
 }
 
-// Validate refuses what contradicts itself.
+// Validate refuses flags that exclude each other, and a user name with a colon.
 func (c *handoverCommand) Validate() error {
 	given := 0
 	for _, flag := range []string{c.TokenEnv, c.TokenFile, c.User} {
@@ -54,7 +54,7 @@ func (c *handoverCommand) Validate() error {
 	case given > 1:
 		return errors.New("--token-env, --token-file and --user exclude each other")
 	case strings.Contains(c.User, ":"):
-		return errors.New("--user: a name without a colon; the password is in " + passwordVariable)
+		return errors.New("--user: a name has no colon; set the password in " + passwordVariable)
 	case c.FeedID != 0 && len(c.URLs) != 1:
 		return errors.New("--feed-id: give one feed's URL")
 	}
@@ -113,7 +113,7 @@ func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
 			return nil, err
 		}
 		if m.Token = strings.TrimSpace(string(text)); m.Token == "" {
-			return nil, usageError("--token-file: there is nothing in " + c.TokenFile)
+			return nil, usageError("--token-file: " + c.TokenFile + " is empty")
 		}
 	default:
 		m.Token = strings.TrimSpace(os.Getenv(cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")))
@@ -121,8 +121,8 @@ func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
 		case m.Token == "" && c.TokenEnv != "":
 			return nil, usageError(noToken)
 		case m.Token == "":
-			return nil, usageError("there is no API key in the environment variable MINIFLUX_TOKEN" +
-				"; Miniflux makes one at Settings, API Keys")
+			return nil, usageError("the environment variable MINIFLUX_TOKEN has no API key" +
+				"; you can create one in Miniflux at Settings, API Keys")
 		}
 	}
 	return m, nil
@@ -134,17 +134,18 @@ type handingOver struct {
 	handover.Handover
 	w          *world
 	page       *page // information
-	missing    *page // what was not handed over
+	missing    *page // what was not handed over, and what the mirror lacks
 	subscribed []handover.ReaderFeed
 
-	bar     *progressbar.ProgressBar // nil: not shown
-	refused []jsonRefusal            // of the current feed
-	toAdd   []jsonEntry
-	worst   int
+	bar     *progressbar.ProgressBar // nil if it is not shown
+	refused []jsonRefusal            // entries of the current feed that the reader refuses
+	toAdd   []jsonEntry              // entries of the current feed that a dry run would add
+	worst   int                      // the exit status so far
 }
 
-// all hands over the feeds that are asked for. It goes on after an error of one feed,
-// and ends with an error of the reader.
+// all hands over the feeds that the arguments ask for. It continues with the next feed if
+// a feed cannot be read or the reader is not subscribed to it, and ends after other
+// errors.
 func (h *handingOver) all(store mirror.Store) error {
 	elsewhere := 0
 	feeds := (&exportCommand{database: h.database, URLs: h.URLs})
@@ -181,7 +182,7 @@ func (h *handingOver) all(store mirror.Store) error {
 	return nil
 }
 
-// trouble says why a feed was not handed over, and what to do.
+// trouble says why a feed was not handed over, and what to do, if err is not nil.
 func (h *handingOver) trouble(f *mirror.Feed, err error) {
 	if err == nil {
 		return
@@ -207,7 +208,7 @@ func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 	return handover.ReaderFeed{}, usageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
 }
 
-// feed hands over one feed, and reports what was done, also after an error.
+// feed hands over one feed. It reports what it has done, even if an error ends it.
 func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
 	h.bar = h.w.newBar(int(f.Entries), "asking the reader what it has")

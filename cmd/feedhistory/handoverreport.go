@@ -10,10 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/handover"
 )
 
-// mostRefused is how many of the entries that the reader refuses are named.
+// mostRefused is the maximum number of refused entries that a report names.
 const mostRefused = 10
 
-// tell reports what was done for one feed.
+// tell reports what the handover of one feed did.
 func (h *handingOver) tell(r *handover.Report) error {
 	if h.worst != exitFailed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
 		h.worst = exitPartial
@@ -76,7 +76,7 @@ func outcomes(r *handover.Report, dry bool) string {
 	return text
 }
 
-// The shapes of the verb's JSON.
+// A jsonHandover is the result for one feed in the verb's JSON.
 type (
 	jsonHandover struct {
 		URL     string        `json:"url"`
@@ -89,7 +89,7 @@ type (
 		Added   int           `json:"added"`
 		Removed int           `json:"removed"`
 		Refused []jsonRefusal `json:"refused"`
-		ToAdd   []jsonEntry   `json:"to_add,omitempty"` // of a dry run
+		ToAdd   []jsonEntry   `json:"to_add,omitempty"` // only in a dry run
 	}
 	jsonRefusal struct {
 		ID    string `json:"id"`

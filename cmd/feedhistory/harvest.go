@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// The verb harvest. Each protocol has its own file.
+// A harvestCommand is the verb harvest. Each protocol has its own file.
 type harvestCommand struct {
 	URL         string         `arg:"" name:"URL" help:"The collection's address."`
 	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where the last harvest ended: begin there, and record where this one ends; also --mark or --cursor."`
-	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: a media type to request records in, the best first (repeatable)."`
-	Snapshot    string         `placeholder:"URL" help:"With datareplication: begin with the snapshot whose index is at this address."`
-	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"With datareplication: the largest size of an entity (default: ${default})."`
-	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with that of another, or with an unknown operation."`
-	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto, the first that the server heeds (the default)."`
+	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where a harvest ended: begin where the last one ended, and record where this one ends; also --mark or --cursor."`
+	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: media type in which to request records (repeatable; the preferred one first)."`
+	Snapshot    string         `placeholder:"URL" help:"With datareplication: address of the index of a snapshot to begin with."`
+	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"With datareplication: maximum size of an entity (default: ${default})."`
+	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with the Content-ID of another entity, or with an unknown operation."`
+	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
 	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
-	Fetch       bool           `help:"With atom-pmh: also print the records themselves. Those that fail are recorded with the state, for the next harvest."`
+	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
 	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
-	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: the header field of an entity that names its resource. Without it, the mirror is a log."`
+	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
 	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default})."`
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
-	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the collection."`
+	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the result for the collection."`
 
 	credentials
 
 	networkFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *harvestCommand) Help() string {
-	return "What was modified or deleted since the last harvest goes to standard output, a report to standard error. " +
-		"The state is recorded after everything has been printed, and only if nothing is missing; otherwise the exit status is 3, " +
-		"and the next harvest begins where this one did. Only datareplication can continue in the middle: " +
-		"its state always says how far everything has been printed.\n\n" +
+	return "harvest prints what was modified or deleted since the last harvest, and reports on standard error. " +
+		"It records the state after it has printed everything, and only if nothing is missing; otherwise the exit status is 3, " +
+		"and the next harvest begins where this one began. Only datareplication can continue in the middle: " +
+		"its state always says up to where everything has been printed.\n\n" +
 		"With --db, entries and deletions go into a mirror instead, which list, entries, export and serve can show; " +
-		"the mirror also records how far the harvest has come."
+		"the mirror also records where the harvest ended."
 }
 
-// Validate refuses limits that allow for nothing, and flags that would be
-// disregarded.
+// Validate refuses limits of zero, flags that exclude each other, and flags that have no
+// effect with the protocol.
 func (c *harvestCommand) Validate() error {
 	switch {
 	case c.MaxRequests < 1:
@@ -77,17 +77,17 @@ func (c *harvestCommand) Validate() error {
 	return c.credentials.check()
 }
 
-// inOne reports whether all that came is to be one object.
+// inOne reports whether to print the whole harvest as one object.
 func (c *harvestCommand) inOne() bool { return c.Format == "json" }
 
-// The protocols, as the flag names them.
+// These are the protocols, as the flag --protocol names them.
 const (
 	atomPMH         = "atom-pmh"
 	dataReplication = "datareplication"
 	modifiedRange   = "modified-range"
 )
 
-// Run harvests the collection, prints what it brought and records the state.
+// Run harvests the collection, prints the changes and records the state.
 func (c *harvestCommand) Run(w *world) error {
 	for _, url := range []*string{&c.URL, &c.Snapshot} {
 		if *url == "" && url == &c.Snapshot {

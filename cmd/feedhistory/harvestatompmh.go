@@ -13,18 +13,18 @@ import (
 type pmhState struct {
 	harvested
 	Mark  atompmh.Mark  `json:"mark"`
-	Queue atompmh.Queue `json:"queue,omitempty"` // what --fetch still has to fetch
+	Queue atompmh.Queue `json:"queue,omitempty"` // records that --fetch still has to fetch
 }
 
-// A pmhHarvest is what a harvest of metadata records brought.
+// A pmhHarvest is a harvest of metadata records, with its results.
 type pmhHarvest struct {
 	*atompmh.Harvest
 	changes []atompmh.Change
 	gaps    []*feedhistory.Gap
 
-	fetched []jsonChange  // of the changes and the queue, with --fetch and --format json
-	queue   atompmh.Queue // what is still to be fetched
-	brought int           // with --fetch
+	fetched []jsonChange  // the changes and the queued records, with --fetch and --format json
+	queue   atompmh.Queue // records that are still to be fetched
+	brought int           // the number of records that --fetch has fetched
 }
 
 // atomPMH harvests metadata records.
@@ -60,7 +60,7 @@ func (c *harvestCommand) atomPMH(w *world) error {
 	return nil
 }
 
-// harvester returns the consumer that the flags ask for.
+// harvester returns the Harvester that the flags ask for.
 func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
 	client := w.client(w.Stderr)
 	client.Budget.Documents = c.MaxRequests
@@ -90,7 +90,7 @@ func (h *pmhHarvest) collect(url string) error {
 	return nil
 }
 
-// printPMH writes what changed: a line for each record, or one object.
+// printPMH prints the changes: a line for each record, or one object.
 func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
@@ -112,7 +112,7 @@ func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
 	return errors.Join(err, out.Flush())
 }
 
-// The shapes of a harvest's JSON.
+// A jsonPMH is a whole harvest in JSON, a jsonChange one change.
 type (
 	jsonPMH struct {
 		URL       string       `json:"url"`
@@ -132,10 +132,10 @@ type (
 		Chosen          *jsonRepresentation  `json:"chosen,omitempty"`
 		Representations []jsonRepresentation `json:"representations,omitempty"`
 
-		// With --fetch.
-		Type   string `json:"type,omitempty"` // as the server has it
+		// The other members are present only with --fetch.
+		Type   string `json:"type,omitempty"` // the media type that the server sent
 		Body   string `json:"body,omitempty"`
-		Base64 []byte `json:"base64,omitempty"` // of a body that is not UTF-8
+		Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
 		Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
 		Error  string `json:"error,omitempty"`
 	}
@@ -160,7 +160,7 @@ func changeJSON(c atompmh.Change) jsonChange {
 	return j
 }
 
-// harvestedPMH says what a harvest brought, and what is missing of it.
+// harvestedPMH says what a harvest brought, and what is missing.
 func (w *world) harvestedPMH(h pmhHarvest) {
 	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	kinds := map[atompmh.Kind]int{}

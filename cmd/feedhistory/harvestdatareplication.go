@@ -23,13 +23,13 @@ type replicationRun struct {
 	*world
 	*datareplication.Harvest
 	out      *bufio.Writer
-	noted    datareplication.Cursor
-	count    int
-	entities []jsonEntity // with --format json
+	noted    datareplication.Cursor // the cursor that the state has
+	count    int                    // the number of entities so far
+	entities []jsonEntity           // with --format json
 }
 
 // dataReplication harvests entities. Unlike the other protocols, it can continue after
-// any entity, so it does not record the state of whole harvests only.
+// any entity, so it also records a state when a harvest ends early.
 func (c *harvestCommand) dataReplication(w *world) error {
 	var from replicationState
 	if err := c.readState(&from); err != nil {
@@ -59,7 +59,7 @@ func (c *harvestCommand) dataReplication(w *world) error {
 	return nil
 }
 
-// replicationClient returns the client that the flags ask for.
+// replicationClient returns the Client that the flags ask for.
 func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
 	return &datareplication.Client{
 		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
@@ -68,8 +68,8 @@ func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
 }
 
 // print prints the entities. It records the cursor after each page, when everything
-// before the cursor has been printed. broken is why the harvest was broken off; err is
-// an error of the command itself.
+// before the cursor has been printed. broken says why the harvest ended early; err is an
+// error of the output or of the state.
 func (r *replicationRun) print() (broken, err error) {
 	last := ""
 	for e, broken := range r.Entities() {
@@ -95,7 +95,7 @@ func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
 	return err
 }
 
-// note records how far everything has been printed.
+// note records the cursor, after everything before it has been printed.
 func (r *replicationRun) note() error {
 	if err := r.out.Flush(); err != nil {
 		return err
@@ -107,14 +107,14 @@ func (r *replicationRun) note() error {
 	return r.writeState(replicationState{r.harvested(), r.noted})
 }
 
-// The shapes of a harvest's JSON.
+// A jsonReplication is a whole harvest in JSON, a jsonEntity one entity.
 type (
 	jsonReplication struct {
 		URL      string                 `json:"url"`
 		Protocol string                 `json:"protocol"`
 		Requests int                    `json:"requests"`
 		Whole    bool                   `json:"whole"`
-		Cursor   datareplication.Cursor `json:"cursor"` // where the next begins
+		Cursor   datareplication.Cursor `json:"cursor"` // where the next harvest begins
 		Entities []jsonEntity           `json:"entities"`
 		Error    string                 `json:"error,omitempty"`
 	}
@@ -124,7 +124,7 @@ type (
 		Operation string `json:"operation,omitempty"`
 		Type      string `json:"type,omitempty"`
 		Body      string `json:"body,omitempty"`
-		Base64    []byte `json:"base64,omitempty"` // of a body that is not UTF-8
+		Base64    []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
 	}
 )
 
@@ -150,14 +150,14 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 	return j
 }
 
-// report says what a harvest brought, and why it was broken off, if it was.
+// report says what a harvest brought and, if it ended early, why.
 func (r *replicationRun) report(broken error) {
 	p, missing := newPage(r.Asides()), newPage(r.Stderr)
 	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
 		p.Para("", "", "This is everything until now.")
 	} else {
-		p.Para("", "", "The harvest was broken off:")
+		p.Para("", "", "The harvest ended early:")
 		name, what := replicationDetail(broken, r.URL)
 		missing.Para("  - ", "    ", name+": "+what)
 		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
@@ -169,7 +169,7 @@ func (r *replicationRun) report(broken error) {
 	}
 }
 
-// replicationFailure says why there is no harvest, in one line with what to do.
+// replicationFailure says in one line why there is no harvest, and what to do.
 func (c *harvestCommand) replicationFailure(err error) error {
 	name, what := replicationDetail(err, c.URL)
 	todo := replicationAdvice(err)
@@ -185,7 +185,7 @@ func (c *harvestCommand) replicationFailure(err error) error {
 	return errors.New(name + ": " + what)
 }
 
-// replicationDetail says which page an error is about, and what.
+// replicationDetail returns the URL of the page that an error is about, and what is wrong.
 func replicationDetail(err error, url string) (name, what string) {
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
 		if what = detail(page.Err); page.From != "" {
@@ -237,9 +237,9 @@ func replicationAdvice(err error) string {
 	case errors.As(err, &page):
 		return pageAdvice(page)
 	case errors.As(err, new(*datareplication.ReachError)):
-		return "begin again without the state, best with --snapshot"
+		return "begin again without the state, preferably with --snapshot"
 	case errors.As(err, new(*datareplication.NotFoundError)):
-		return "remove content_id from the state, to continue by time"
+		return "remove content_id from the state: then the harvest continues by time"
 	case errors.As(err, new(*datareplication.CutShortError)):
 		return "harvest again, to continue from there"
 	case errors.As(err, &limit) && limit.Limit == "requests":
@@ -260,16 +260,17 @@ func pageAdvice(page *datareplication.PageError) string {
 	missing := ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
 	switch {
 	case missing && page.Snapshot && page.From == "":
-		return "check the address that --snapshot has"
+		return "check the address in --snapshot"
 	case missing && page.Snapshot:
-		return "harvest again, to begin with the current snapshot, and discard what came from this one"
+		return "harvest again, which begins with the current snapshot, and discard what came from this one"
 	case missing:
 		return "try again later, or tell the server's operator that a link to it leads nowhere"
 	}
 	return remedy(page.Err)
 }
 
-// breaksRules reports whether the feed breaks the rules of the protocol.
+// breaksRules reports whether an error says that the feed breaks the rules of the
+// protocol.
 func breaksRules(err error) bool {
 	return errors.As(err, new(*datareplication.LinkError)) || errors.As(err, new(*datareplication.LoopError)) ||
 		errors.As(err, new(*datareplication.StampError)) || errors.As(err, new(*datareplication.MalformedError))

@@ -9,8 +9,8 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
-// fetchPMH prints the changes with the records themselves, and records that could not
-// be fetched before. An interrupt leaves the rest in the queue.
+// fetchPMH prints the changes with the records themselves, and the records that earlier
+// harvests could not fetch. An interrupt leaves the other records in the queue.
 func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}

@@ -20,7 +20,7 @@ func (c *harvestCommand) keep(w *world) error {
 		return err
 	}
 	defer store.Close()
-	if c.fields != nil { // the history server is not to show it to others
+	if c.fields != nil { // so the history server does not show the collection to others
 		keys, err := db.keyring()
 		if err != nil {
 			return err
@@ -51,13 +51,13 @@ func (c *harvestCommand) keep(w *world) error {
 	return c.kept(w, changes)
 }
 
-// never is the time of the next poll of a harvested feed: most collections have
-// nothing to poll.
+// never is the time of the next poll of a harvested feed, which sync does not poll: most
+// collections are not feeds that can be polled.
 var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 func isHarvested(f *mirror.Feed) bool { return f.Next.Equal(never) }
 
-// unpolled keeps sync from polling the feed.
+// unpolled marks the feed as one that sync does not poll.
 func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error {
 	f, err := store.Feed(ctx, c.URL)
 	if err != nil || isHarvested(f) {
@@ -67,7 +67,7 @@ func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error
 	return store.Commit(ctx, &mirror.Change{Feed: f})
 }
 
-// keepFailure says why nothing was harvested, or not all.
+// keepFailure says why the harvest failed.
 func (c *harvestCommand) keepFailure(db *database, err error) error {
 	switch {
 	case replicationAdvice(err) != "" || errors.As(err, new(*datareplication.PageError)):
@@ -78,14 +78,14 @@ func (c *harvestCommand) keepFailure(db *database, err error) error {
 	return db.failure(err)
 }
 
-// isOfRequest reports whether an error is that of a request or of a document,
-// rather than the store's.
+// isOfRequest reports whether a request or a document caused an error, rather than the
+// store.
 func isOfRequest(err error) bool {
 	return errors.As(err, new(*feedhistory.StatusError)) || errors.As(err, new(*feedhistory.RefusedError)) ||
 		errors.As(err, new(*feedhistory.ParseError)) || remedy(err) != ""
 }
 
-// resources say which resource an entity is about.
+// resources returns how to find out which resource an entity is about.
 func (c *harvestCommand) resources() (of datareplication.Resources) {
 	if c.Key == "" {
 		return of
@@ -99,8 +99,8 @@ func (c *harvestCommand) resources() (of datareplication.Resources) {
 	return of
 }
 
-// kept reports what the harvest brought, on standard output as JSON and on standard
-// error as text.
+// kept reports what the harvest brought: with --json on standard output, and always as
+// text on standard error.
 func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
 	o := outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll

@@ -73,8 +73,7 @@ func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feed
 	return h, nil
 }
 
-// printRange writes the changes: a line for each entry and each deletion, or one
-// object.
+// printRange prints the changes: a line for each entry and each deletion, or one object.
 func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
 	out := bufio.NewWriterSize(w.stdout, 64<<10)
 	var err error
@@ -91,13 +90,13 @@ func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modi
 	return errors.Join(err, out.Flush())
 }
 
-// jsonRange is what a harvest brought, as one object.
+// A jsonRange is a whole harvest in JSON.
 type jsonRange struct {
 	URL      string               `json:"url"`
 	Protocol string               `json:"protocol"`
 	Dialect  string               `json:"dialect"`
 	Requests int                  `json:"requests"`
-	Since    string               `json:"since,omitempty"` // where the next begins
+	Since    string               `json:"since,omitempty"` // where the next harvest begins
 	Whole    bool                 `json:"whole"`
 	Entries  []*publish.JSONEntry `json:"entries"`
 	Deleted  []jsonTombstone      `json:"deleted"`
@@ -117,7 +116,7 @@ func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
 	return jsonTombstone{t.Ref, timeJSON(t.When.UTC())}
 }
 
-// harvestedRange says what a harvest brought, and what is missing of it.
+// harvestedRange says what a harvest brought, and what is missing.
 func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
 	p, missing := newPage(w.Asides()), newPage(w.Stderr)
 	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),

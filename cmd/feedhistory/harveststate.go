@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A harvested collection is the beginning of the file of --state, because the state of
-// one collection means nothing for another. The state of each protocol embeds it.
+// harvested names the collection of a state, because a state means nothing for another
+// collection. The state of each protocol embeds it.
 type harvested struct {
 	URL      string `json:"url"`
 	Protocol string `json:"protocol"`
@@ -20,7 +20,8 @@ type harvested struct {
 
 func (c *harvestCommand) harvested() harvested { return harvested{c.URL, c.Protocol} }
 
-// readState reads where to begin. It does not change state if there is no file yet.
+// readState reads the state from which to begin. If there is no file yet, it leaves state
+// unchanged.
 func (c *harvestCommand) readState(state any) error {
 	if c.State == "" {
 		return nil
@@ -45,8 +46,8 @@ func (c *harvestCommand) readState(state any) error {
 	return nil
 }
 
-// writeState records where the next harvest begins. It is atomic: a crash leaves the
-// old state or the new one.
+// writeState records the state from which the next harvest begins. It is atomic: after a
+// crash, the file has the old state or the new one.
 func (c *harvestCommand) writeState(state any) error {
 	if c.State == "" {
 		return nil

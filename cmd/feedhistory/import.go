@@ -16,17 +16,17 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb import.
+// An importCommand is the verb import.
 type importCommand struct {
 	database
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *importCommand) Help() string {
-	return "Feeds come back as they were, with earlier versions of entries and everything that was known of them: " +
-		"this moves a mirror from one database to another, such as to PostgreSQL and back.\n\n" +
+	return "import restores feeds as they were, with earlier versions of entries and everything that the mirror knew about them. " +
+		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
 		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
 		"run the same import again: it continues with the feed that it had reached."
 }
@@ -71,14 +71,15 @@ type importing struct {
 	feed                 *importedFeed
 }
 
-// An importedFeed is the feed that the lines are about.
+// An importedFeed is the feed whose lines are being read.
 type importedFeed struct {
 	line    feedLine
-	skipped bool           // the database already has it
-	stored  *mirror.Feed   // as it is stored until its last line has been read
-	change  mirror.Change  // to be committed next
-	size    int            // in bytes
-	lines   map[string]int // the line of each entry, by its id
+	skipped bool            // the database already has the feed
+	stored  *mirror.Feed    // the feed as it is stored until its last line has been read
+	change  mirror.Change   // the change to commit next
+	size    int             // the size of that change, in bytes
+	lines   map[string]int  // the line number of each entry, by its id
+	erased  map[string]bool // the entries that have been erased from the database
 
 	entries, deleted, documents int64 // so far
 }
@@ -88,21 +89,20 @@ const importSource = "import"
 
 func isImporting(f *mirror.Feed) bool { return f.Source == importSource && f.Polls == 0 }
 
-// The limits of a commit, in lines and bytes, and of a line, in bytes.
 const (
-	importBatch = 500
-	importBytes = 4 << 20
-	importLine  = 256 << 20
+	importBatch = 500       // the maximum number of lines in a commit
+	importBytes = 4 << 20   // the maximum size of a commit, in bytes
+	importLine  = 256 << 20 // the maximum size of a line, in bytes
 )
 
-// A lineError is a line that cannot be imported.
+// A lineError says why a line cannot be imported.
 type lineError struct {
 	File string
 	Line int
 	Err  error
 }
 
-// Error gives the file and the line.
+// Error returns the message, with the file and the line.
 func (e *lineError) Error() string {
 	file := e.File
 	if file == "-" {
@@ -114,7 +114,7 @@ func (e *lineError) Error() string {
 // Unwrap returns Err.
 func (e *lineError) Unwrap() error { return e.Err }
 
-// file imports the lines of a file. A feed's lines end with the file.
+// file imports the lines of a file. The lines of a feed are in one file.
 func (in *importing) file(w *world, name string) error {
 	f, err := w.openFile(name)
 	if err != nil {
@@ -133,7 +133,11 @@ func (in *importing) file(w *world, name string) error {
 			return in.failure(&lineError{name, n, err})
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("it is longer than %s", sizeText(importLine))
+	}
+	if err != nil {
 		return in.failure(&lineError{name, n + 1, err})
 	}
 	if err := in.end(); err != nil {
@@ -142,7 +146,8 @@ func (in *importing) file(w *world, name string) error {
 	return nil
 }
 
-// failure says what to do after an error.
+// failure says what to do after an error of the database; it returns other errors
+// unchanged.
 func (in *importing) failure(err *lineError) error {
 	if problem := in.db.failure(err.Err); problem != err.Err { // the database's, and not the line's
 		return fmt.Errorf("%w; run the same import again to continue", problem)
@@ -160,7 +165,7 @@ func (in *importing) add(line []byte, n int) error {
 		return in.begin(line)
 	}
 	if in.feed == nil || in.feed.line.Feed != what.Feed {
-		return errors.New("there is no line about its feed before it; export --raw and fetch --raw write one")
+		return errors.New("no line about its feed precedes this line; export --raw and fetch --raw write one")
 	}
 	if in.feed.skipped {
 		return nil
@@ -173,15 +178,16 @@ func (in *importing) add(line []byte, n int) error {
 	case "entry", "":
 		return in.entry(line, n)
 	}
-	return nil // of a later version of feedhistory
+	return nil // a later version of feedhistory wrote the line
 }
 
-// begin begins a feed. Until its last line has been read, the stored feed says so.
+// begin begins the import of a feed. Until its last line has been read, the stored feed
+// says that the import is not complete.
 func (in *importing) begin(line []byte) error {
 	if err := in.end(); err != nil {
 		return err
 	}
-	f := &importedFeed{lines: map[string]int{}}
+	f := &importedFeed{lines: map[string]int{}, erased: map[string]bool{}}
 	if err := json.Unmarshal(line, &f.line); err != nil {
 		return fmt.Errorf("not a line about a feed: %w", err)
 	}
@@ -189,7 +195,7 @@ func (in *importing) begin(line []byte) error {
 		return errors.New("the line about the feed has no state")
 	}
 	if err := checkURL(f.line.Feed); err != nil {
-		return errors.New(err.Error()) // which is no mistake on the command line
+		return errors.New(err.Error()) // not a usageError: the command line is right
 	}
 	in.feed = f
 	old, err := in.store.Feed(in.ctx, f.line.Feed)
@@ -198,7 +204,7 @@ func (in *importing) begin(line []byte) error {
 	case err != nil:
 		return err
 	case isImporting(old), in.replace && !f.isSame(old):
-		if err := in.store.Store.Remove(in.ctx, old.URL); err != nil { // and keep its credentials
+		if err := in.clear(f); err != nil {
 			return err
 		}
 	case f.isSame(old):
@@ -232,7 +238,7 @@ func (in *importing) markPrivate(f *importedFeed) error {
 	return keys.set(map[string]http.Header{f.line.Feed: {}})
 }
 
-// isSame reports whether the stored feed equals the one to be imported.
+// isSame reports whether the stored feed equals the feed to import.
 func (f *importedFeed) isSame(old *mirror.Feed) bool {
 	if old.Version != f.line.Version {
 		return false
@@ -288,6 +294,10 @@ func (in *importing) entry(line []byte, n int) error {
 	if err != nil {
 		return fmt.Errorf("the entry %s: %w", l.ID, err)
 	}
+	if f.erased[l.ID] {
+		f.leaveOut(r, l.Versions)
+		return nil
+	}
 	bare := r.Content.Format == 0
 	if bare {
 		f.change.Touch = append(f.change.Touch, r)
@@ -306,16 +316,16 @@ func (in *importing) entry(line []byte, n int) error {
 	return in.filled(len(line))
 }
 
-// record returns what a line says is to be stored of an entry: what a mirror had
-// stored or, of an entry from elsewhere, what it would have after one poll.
+// record returns the Record to store for the entry of a line: the one that a mirror had
+// stored or, for an entry from elsewhere, the one that a mirror would have after one poll.
 func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 	if l.Mirror != nil {
 		r := l.record()
 		if l.Mirror.Content != nil && l.Raw == nil {
-			return nil, errors.New("its line does not have what was published (raw)")
+			return nil, errors.New("its line has no member raw, which is the entry as it was published")
 		}
 		if !slices.Contains([]mirror.State{mirror.Live, mirror.Deleted, mirror.Absent, mirror.Unseen, mirror.Erased}, r.State) {
-			return nil, fmt.Errorf("%q is no state of an entry", r.State)
+			return nil, fmt.Errorf("%q is not a state of an entry", r.State)
 		}
 		return r, nil
 	}
@@ -345,7 +355,8 @@ func (f *importedFeed) record(l *entryLine) (*mirror.Record, error) {
 	return r, nil
 }
 
-// filled commits what has been read, if that is enough for a commit.
+// filled adds the size of a line to that of the change, and commits the change if it is
+// large enough.
 func (in *importing) filled(size int) error {
 	f := in.feed
 	if f.size += size; f.size < importBytes && len(f.change.Put)+len(f.change.Touch)+len(f.change.Documents) < importBatch {
@@ -362,7 +373,7 @@ func (in *importing) commit() error {
 	return err
 }
 
-// end ends a feed, and stores its state.
+// end ends the import of a feed, and stores the feed's state.
 func (in *importing) end() error {
 	f := in.feed
 	in.feed = nil

@@ -8,19 +8,19 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The verb inspect.
+// An inspectCommand is the verb inspect.
 type inspectCommand struct {
 	Source string `arg:"" name:"URL|FILE|-" help:"The document: a URL, a file, or - for standard input."`
-	Base   string `placeholder:"URL" help:"URL that relative references in a file resolve against."`
+	Base   string `placeholder:"URL" help:"URL against which relative references in a file resolve."`
 	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
 
 	networkFlags
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *inspectCommand) Help() string {
-	return "If the document is damaged, inspect shows what it could read, says on standard error what is wrong, and exits with 1."
+	return "If the document is damaged, inspect shows the part before the damage, says on standard error what is wrong, and exits with status 1."
 }
 
 // Run shows the document.
@@ -42,7 +42,7 @@ func (c *inspectCommand) Run(w *world) error {
 		return err
 	case doc != nil:
 		w.Say(failure(c.Source, err).Error())
-		w.Say("the document is damaged; this is what comes before the damage")
+		w.Say("the document is damaged; the output is the part before the damage")
 		return statusError(exitFailed)
 	}
 	return failure(c.Source, err)
@@ -104,7 +104,7 @@ func (p *page) links(links feedhistory.Links) {
 	}
 }
 
-// entries shows what identifies each entry.
+// entries shows the title, time, id and link of each entry.
 func (p *page) entries(entries []*feedhistory.Entry) {
 	p.Line("")
 	p.Line("  " + count(len(entries), "entry", "entries"))
@@ -134,15 +134,15 @@ func (p *page) entry(e *feedhistory.Entry) {
 	}
 }
 
-// idText is an entry's id, with a remark if the feed gave none.
+// idText returns an entry's id, with a remark if the feed gives none.
 func idText(e *feedhistory.Entry) string {
 	if !e.WeakID {
 		return e.ID
 	}
 	if link, ok := e.Links.Rel(feedhistory.RelAlternate); ok && link.Href == e.ID {
-		return e.ID + " (no id; known by its link)"
+		return e.ID + " (no id; identified by its link)"
 	}
-	return e.ID + " (no id; known by its content)"
+	return e.ID + " (no id; identified by its content)"
 }
 
 func (p *page) deleted(deleted []feedhistory.Tombstone) {
@@ -156,7 +156,7 @@ func (p *page) deleted(deleted []feedhistory.Tombstone) {
 	}
 }
 
-// notes shows where the document breaks a rule, and how it was read then.
+// notes shows where the document breaks a rule, and how the parser read it nevertheless.
 func (p *page) notes(notes []feedhistory.Note) {
 	if len(notes) == 0 {
 		return

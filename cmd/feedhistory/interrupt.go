@@ -12,13 +12,12 @@ import (
 	"golang.org/x/term"
 )
 
-// One interrupt is enough, also while the command waits for standard input.
-
-// grace is how long a verb may take to end properly after an interrupt: more than polls
-// and servers need.
+// grace is the time that a verb has to end properly after an interrupt. Polls and servers
+// need less.
 const grace = 30 * time.Second
 
-// A stdinReader reads standard input until the context ends.
+// A stdinReader reads standard input until the context ends, so that one interrupt is
+// enough to end a command that waits for input.
 type stdinReader struct {
 	ctx   context.Context
 	in    io.Reader
@@ -35,7 +34,7 @@ type chunk struct {
 	err  error
 }
 
-// Read implements io.Reader. The context's error ends it.
+// Read implements io.Reader. After the context has ended, it returns the context's error.
 func (r *stdinReader) Read(p []byte) (int, error) {
 	r.once.Do(r.begin)
 	if len(r.rest) == 0 && r.err == nil {
@@ -54,8 +53,8 @@ func (r *stdinReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin begins to read. A read that waits cannot be interrupted: the goroutine ends
-// with the process.
+// begin starts a goroutine that reads. A read that waits for input cannot be interrupted,
+// so the goroutine may last until the process ends.
 func (r *stdinReader) begin() {
 	if f, ok := r.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		r.waits()
@@ -77,11 +76,11 @@ func (r *stdinReader) begin() {
 	}()
 }
 
-// A stdoutWriter is standard output, and knows whether anything was written to it.
+// A stdoutWriter writes to standard output, and records whether anything was written.
 type stdoutWriter struct {
 	io.Writer
 	written atomic.Bool
-	failed  atomic.Pointer[error] // of the last write that failed; nil: none did
+	failed  atomic.Pointer[error] // the error of the last write that failed; nil if none did
 }
 
 // Write implements io.Writer.
@@ -96,8 +95,8 @@ func (w *stdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// interrupted returns the exit status of a verb that an interrupt ended early. It
-// depends on whether there is something to show.
+// interrupted returns the exit status of a verb that an interrupt ended early. The status
+// depends on whether the verb had printed anything.
 func (w *world) interrupted() int {
 	if out, ok := w.stdout.(*stdoutWriter); ok && out.written.Load() {
 		return exitPartial
@@ -105,7 +104,7 @@ func (w *world) interrupted() int {
 	return exitInterrupted
 }
 
-// errInterrupted is the error after an interrupt, in the words of this command.
+// errInterrupted replaces the error of a context that an interrupt has ended.
 var errInterrupted = errors.New("interrupted")
 
 // isInterrupt reports whether an interrupt caused an error.

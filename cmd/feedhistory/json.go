@@ -9,7 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The shapes of the command's JSON. A value that the feed does not give is absent; a
+// These types are the command's JSON. A value that the feed does not give is absent; a
 // list is present even if it is empty.
 type (
 	jsonDocument struct {
@@ -35,7 +35,7 @@ type (
 		Deleted   []jsonTombstone      `json:"deleted"`
 		Gaps      []jsonGap            `json:"gaps"`
 	}
-	jsonEntry struct { // as inspect shows it; elsewhere entries are publish.JSONEntries
+	jsonEntry struct { // an entry in inspect and in dry runs; other verbs print publish.JSONEntries
 		ID        string     `json:"id"`
 		WeakID    bool       `json:"weak_id"`
 		Updated   string     `json:"updated,omitempty"`
@@ -107,8 +107,8 @@ func gapJSON(g *feedhistory.Gap) jsonGap {
 	return jsonGap{g.URL, g.Reason.String(), message}
 }
 
-// timeJSON writes a time by RFC 3339, with its zone and fraction of a second. A time
-// that RFC 3339 cannot express is absent.
+// timeJSON returns a time by RFC 3339, with its zone and fraction of a second; "" for the
+// zero time and for a time that RFC 3339 cannot express.
 func timeJSON(t time.Time) string {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""
@@ -116,7 +116,7 @@ func timeJSON(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// each applies f to each of a list; the result is never nil.
+// each applies f to each element of a list. The result is never nil.
 func each[T, U any](list []T, f func(T) U) []U {
 	out := make([]U, 0, len(list))
 	for _, v := range list {
@@ -125,7 +125,7 @@ func each[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
-// printLine writes a value as a line of JSON Lines, which is what --json prints.
+// printLine writes a value as one line of JSON, as --json promises.
 func printLine(w io.Writer, value any) error { return terminal.WriteJSON(w, value) }
 
 // harmless escapes the characters in JSON that could control a terminal.

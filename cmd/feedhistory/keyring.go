@@ -20,19 +20,20 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A keyring has the private feeds of a database, with their credentials, in a file
-// next to it that only its owner can read. They are not in the database: that is
-// handed on, and served.
+// A keyring has the private feeds of a database, with their credentials. It stores them
+// in a file that only its owner can read, next to the database or, for PostgreSQL, in the
+// user's data directory. The database itself does not have credentials, because people
+// copy databases, and history servers show them.
 type keyring struct {
 	name  string
-	netrc *privateFlags // feeds without credentials have those of a netrc file; nil: they have none
+	netrc *privateFlags // the credentials of a netrc file, for feeds without stored credentials; nil if --netrc is not given
 
 	mu    sync.Mutex
-	info  os.FileInfo            // of the file as it was read; nil: there was none
-	feeds map[string]http.Header // by the feeds' URLs; without fields, those that are private though nothing is stored for them
+	info  os.FileInfo            // about the file, when it was last read; nil if there was none
+	feeds map[string]http.Header // the credentials by the feeds' URLs; a header without fields marks a private feed without stored credentials
 }
 
-// keyringName is where the credentials of a database's feeds are.
+// keyringName returns the name of the file with the credentials for a database's feeds.
 func (d *database) keyringName() string {
 	if !d.isPostgres() {
 		return d.DB + ".credentials"
@@ -41,15 +42,15 @@ func (d *database) keyringName() string {
 	return filepath.Join(filepath.Dir(defaultDB()), "credentials-"+hex.EncodeToString(sum[:4]))
 }
 
-// keyring reads the credentials; there may be none.
+// keyring reads the keyring of the database, which may be empty.
 func (d *database) keyring() (*keyring, error) {
 	k := &keyring{name: d.keyringName()}
 	_, err := k.private()
 	return k, err
 }
 
-// private returns the private feeds with what is stored for them, as they are now:
-// another process may have added some. The result is not to be changed.
+// private returns the private feeds with their credentials. It reads the file again if
+// another process has changed it. The caller must not change the result.
 func (k *keyring) private() (map[string]http.Header, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,14 +75,14 @@ func (k *keyring) read() error {
 	}
 	feeds := map[string]http.Header{}
 	if err := json.Unmarshal(text, &feeds); err != nil {
-		return errors.New(k.name + ": not a file of credentials") // the error might quote one
+		return errors.New(k.name + ": not a file of credentials") // err is left out: it might quote a credential
 	}
 	k.info, k.feeds = info, feeds
 	return nil
 }
 
-// set stores the credentials of feeds: nil for those that are not private any more;
-// without fields for those that are, and keep what is stored for them.
+// set stores credentials by the feeds' URLs. With nil, a feed is no longer private. With a
+// header without fields, a feed is private and keeps the credentials that it has.
 func (k *keyring) set(changes map[string]http.Header) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,14 +93,15 @@ func (k *keyring) set(changes map[string]http.Header) error {
 	if err != nil {
 		return err
 	}
-	text, err := k.changed(changes) // what other processes have written by now
+	text, err := k.changed(changes) // again, because other processes may have written meanwhile
 	if text != nil {
 		err = writePrivate(k.name, text)
 	}
 	return errors.Join(err, unlock(), k.read())
 }
 
-// lock keeps other processes from writing the file. They do so for an instant only.
+// lock keeps other processes from writing the file. It waits for up to ten seconds; a
+// process holds the lock only for an instant.
 func (k *keyring) lock() (unlock func() error, err error) {
 	dir := filepath.Dir(k.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -115,8 +117,8 @@ func (k *keyring) lock() (unlock func() error, err error) {
 	return unlock, err
 }
 
-// changed reads the file, and returns what it is to be after the changes; nil if they
-// change nothing.
+// changed reads the file, and returns its text after the changes; nil if they change
+// nothing.
 func (k *keyring) changed(changes map[string]http.Header) ([]byte, error) {
 	if err := k.read(); err != nil {
 		return nil, err
@@ -140,7 +142,7 @@ func (k *keyring) changed(changes map[string]http.Header) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// writePrivate makes a file that only its owner can read, in one step.
+// writePrivate writes or replaces a file, which only its owner can read, in one step.
 func writePrivate(name string, text []byte) error {
 	part := name + "." + rand.Text()[:8]
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -158,11 +160,12 @@ func writePrivate(name string, text []byte) error {
 	return err
 }
 
-// clientFor returns what makes clients with the credentials of feeds.
+// clientFor returns a function that returns a client with the credentials of a feed; nil
+// for a feed without credentials.
 func (k *keyring) clientFor(client *feedhistory.Client) func(feed string) *feedhistory.Client {
 	type known struct {
 		credential *feedhistory.Credential
-		client     *feedhistory.Client // nil: none of its own
+		client     *feedhistory.Client // nil if the feed has no credentials
 	}
 	var mu sync.Mutex
 	own := map[string]known{}
@@ -189,9 +192,9 @@ func sameCredential(a, b *feedhistory.Credential) bool {
 	return bytes.Equal(one, other)
 }
 
-// credential returns the credential of a feed; nil if it has none. A feed that is
-// read with what a netrc file has is private from then on: it has none if that
-// cannot be noted.
+// credential returns the credential of a feed; nil if it has none. A feed whose credential
+// is in a netrc file is private from then on. If the keyring cannot store that, credential
+// returns nil.
 func (k *keyring) credential(feed string) (c *feedhistory.Credential) {
 	feeds, err := k.private()
 	if err != nil {
@@ -204,15 +207,15 @@ func (k *keyring) credential(feed string) (c *feedhistory.Credential) {
 	if k.netrc == nil {
 		return nil
 	}
-	c, _ = k.netrc.credentialFor(feed) // the file was read before, for the feeds that were given
+	c, _ = k.netrc.credentialFor(feed) // an error is not new: keep has read the file before
 	if c == nil || k.set(map[string]http.Header{feed: {}}) != nil {
 		return nil
 	}
 	return c
 }
 
-// keep stores the credentials that the flags have for feeds, of one origin, and
-// returns all.
+// keep stores the credentials that the flags give for feeds, which must have one origin,
+// and returns the keyring.
 func (f *privateFlags) keep(d *database, feeds []string) (*keyring, error) {
 	if _, err := f.authorize(&feedhistory.Client{}, feeds); err != nil {
 		return nil, err
@@ -242,8 +245,8 @@ func (f *privateFlags) keep(d *database, feeds []string) (*keyring, error) {
 	return k, k.set(given)
 }
 
-// replace gives the credentials of a page to its feed, if that has the same origin;
-// without a feed they are forgotten.
+// replace gives the credentials of a web page to the page's feed, if the feed has the same
+// origin, and removes them from the page. If feed is "", it only removes them.
 func (k *keyring) replace(page, feed string) error {
 	feeds, err := k.private()
 	if err != nil {
@@ -256,8 +259,8 @@ func (k *keyring) replace(page, feed string) error {
 	return k.set(changes)
 }
 
-// pass gives the credentials of a feed also to the one that it has become, if that has
-// the same origin and none of its own. It reports whether it did.
+// pass copies the credentials of a feed to the feed that it has become, if the other feed
+// has the same origin and no credentials. It reports whether it has copied them.
 func (k *keyring) pass(from, to string) (bool, error) {
 	feeds, err := k.private()
 	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !iri.AreSameOrigin(from, to) {
@@ -266,8 +269,8 @@ func (k *keyring) pass(from, to string) (bool, error) {
 	return true, k.set(map[string]http.Header{to: feeds[from]})
 }
 
-// move gives the credentials of a feed to its new address, if that has the same
-// origin. What is mirrored stays private in any case.
+// move gives the credentials of a feed to its new address, if the address has the same
+// origin. The feed stays private in any case.
 func (k *keyring) move(from, to string) error {
 	feeds, err := k.private()
 	header := feeds[from]

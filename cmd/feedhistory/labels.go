@@ -10,7 +10,7 @@ import (
 
 func place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
 
-// formatNames are the names that people give to formats.
+// formatNames are the names of formats in text for people.
 var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS", feedhistory.JSONFeed: "JSON Feed"}
 
 func formatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], f.String()) }
@@ -23,17 +23,17 @@ func kindText(d *feedhistory.Document) string {
 		s += "this document has every entry of the feed"
 	case feedhistory.Archived:
 		if _, newer := d.Links.Rel(feedhistory.RelNextArchive); d.Archive || newer {
-			s += "one of the archive documents of a feed"
+			s += "this is one of the archive documents of a feed"
 		} else {
-			s += "the newest document of a feed whose older entries are in archives"
+			s += "this is the newest document of a feed whose older entries are in archives"
 		}
 	case feedhistory.Paged:
-		s += "one page of a series"
+		s += "this is one page of a series"
 	default:
-		s += "the latest entries; nothing is said about older ones"
+		s += "this document has the latest entries; it does not say whether there are older ones"
 	}
 	if kinds := d.Combines(); len(kinds) > 1 {
-		s += " (it has signs of " + kindList(kinds) + " at once, which RFC 5005 leaves undefined)"
+		s += " (it has signs of " + kindList(kinds) + " at once; RFC 5005 does not define that)"
 	}
 	return s
 }
@@ -63,7 +63,7 @@ func verdictText(v feedhistory.Verdict) string {
 	case feedhistory.Whole:
 		return "Every entry that the feed says it has is here."
 	case feedhistory.Window:
-		return "These are the feed's latest entries; it does not say whether there were others before."
+		return "These are the feed's latest entries; it does not say whether there were earlier ones."
 	case feedhistory.Lossy:
 		return "Every page was read, but pages shift while a feed grows: entries may have slipped through."
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb list.
+// A listCommand is the verb list.
 type listCommand struct {
 	database
 	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
-	Due     bool   `help:"Only feeds that are due to be polled, because their time has come or an earlier poll left something unread."`
-	Partial bool   `help:"Only feeds that are known to lack something."`
+	Due     bool   `help:"List only feeds that are due for a poll: their time has come, or an earlier poll left something unread."`
+	Partial bool   `help:"List only feeds that are known to lack something."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *listCommand) Help() string {
-	return "The verdict is about what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
-		"window: the latest entries, because the feed does not say what came before; lossy: all pages, between which entries may have slipped through; " +
-		"partial: something is known to be missing, with the number of gaps."
+	return "The verdict says what the mirror has now. whole: every entry that the feed says it has, or that its server counted at the time shown; " +
+		"window: the latest entries, because the feed does not say whether there were earlier ones; lossy: all pages, but entries may have slipped through between them; " +
+		"partial (N): something is known to be missing, with the number of gaps."
 }
 
-// Validate refuses what contradicts itself.
+// Validate refuses flags for the whole list if the arguments ask for one feed.
 func (c *listCommand) Validate() error {
 	if c.URL != "" && (c.Due || c.Partial) {
 		return errors.New("--due and --partial are for the list of all feeds")
@@ -37,7 +37,7 @@ func (c *listCommand) Validate() error {
 	return nil
 }
 
-// Run lists the feeds, or shows one.
+// Run lists the feeds, or shows one in full.
 func (c *listCommand) Run(w *world) (err error) {
 	store, err := c.read(w)
 	if err != nil {
@@ -54,13 +54,13 @@ func (c *listCommand) Run(w *world) (err error) {
 	return cmp.Or(c.failure(err), l.page.Err, out.Flush())
 }
 
-// A listing is the list that is being printed.
+// A listing is a list in progress.
 type listing struct {
 	ctx   context.Context
 	store *openStore
 	page  *page
 	now   time.Time
-	feeds int
+	feeds int // the number of listed feeds so far
 }
 
 func (c *listCommand) one(l *listing) error {
@@ -79,7 +79,7 @@ func (c *listCommand) one(l *listing) error {
 	return nil
 }
 
-// together is how many feeds the store is asked about at once.
+// together is the number of feeds in one query for their newest entries.
 const together = 256
 
 func (c *listCommand) all(l *listing) error {
@@ -146,12 +146,14 @@ func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error
 	return l.page.Err
 }
 
-// row is a line of the list. The URL comes last and whole, to be copied.
+// row returns a line of the list. The URL comes last and is never shortened, so that
+// people can copy it.
 func row(verdict, entries, newest, polled, next, url string) string {
 	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
 }
 
-// newest returns the times of the newest entries of those feeds that have any.
+// newest returns the time of the newest entry of each of the feeds that have entries, by
+// URL.
 func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	var urls []string
 	for _, f := range feeds {
@@ -165,7 +167,7 @@ func (l *listing) newest(feeds ...*mirror.Feed) (map[string]time.Time, error) {
 	return l.store.Newest(l.ctx, urls)
 }
 
-// verdictOf is a feed's verdict as a word, with the number of gaps.
+// verdictOf returns a feed's verdict for the list, with the number of gaps.
 func verdictOf(f *mirror.Feed) string {
 	if f.Alias != "" {
 		return "alias"
@@ -183,7 +185,7 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// nextOf is when a feed is polled next, as a word.
+// nextOf returns one word that says when sync polls a feed next, or why it does not.
 func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
@@ -200,7 +202,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	return terminal.Span(f.Next.Sub(now))
 }
 
-// failuresOf says how a feed's last polls failed.
+// failuresOf says how many of a feed's last polls failed, and why the last one did.
 func failuresOf(f *mirror.Feed) string {
 	return count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
@@ -233,7 +235,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	case isHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
-		p.Field("next poll", "none: the feed has become another one, which is polled instead; its entries are kept")
+		p.Field("next poll", "none: the feed has become another one, which sync polls instead; the entries of this one are kept")
 	case next == "due":
 		p.Field("next poll", "due")
 	default:
@@ -260,7 +262,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "This is every entry that the server counted on " + timeText(f.WholeAsOf()) + ", and what polls have added since."
+		return "These are all entries that the server counted on " + timeText(f.WholeAsOf()) + ", and those that polls have added since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
@@ -284,7 +286,7 @@ func entriesOf(f *mirror.Feed, newest time.Time) string {
 	return text
 }
 
-// stamp is a time, and how long ago that was.
+// stamp returns a time, and how long ago it was.
 func stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -292,15 +294,15 @@ func stamp(t, now time.Time) string {
 	return fmt.Sprintf("%s (%s ago)", timeText(t), terminal.Span(now.Sub(t)))
 }
 
-// jsonFeed is a feed of a mirror.
+// A jsonFeed is a mirrored feed in JSON.
 type jsonFeed struct {
 	URL       string    `json:"url"`
-	Address   string    `json:"address,omitempty"` // where it is requested, if elsewhere
+	Address   string    `json:"address,omitempty"` // the URL that polls request, if it is another
 	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
 	Title     string    `json:"title,omitempty"`
 	Kind      string    `json:"kind"`
 	Verdict   string    `json:"verdict"`
-	AsOf      string    `json:"as_of,omitempty"` // when a server's count proved it whole
+	AsOf      string    `json:"as_of,omitempty"` // when the server's count proved the feed whole
 	Source    string    `json:"source,omitempty"`
 	Entries   int64     `json:"entries"`
 	Deleted   int64     `json:"deleted"`
@@ -309,7 +311,7 @@ type jsonFeed struct {
 	Changed   string    `json:"changed,omitempty"`
 	Polled    string    `json:"polled,omitempty"`
 	NextPoll  string    `json:"next_poll,omitempty"`
-	Wait      string    `json:"wait,omitempty"` // its host asks for no requests until then
+	Wait      string    `json:"wait,omitempty"` // the feed's host asks for no requests until then
 	Due       bool      `json:"due,omitempty"`
 	Gone      bool      `json:"gone,omitempty"`
 	Failures  int       `json:"failures,omitempty"`

@@ -2,9 +2,9 @@
 // ever published, once each, with a verdict on what is missing.
 //
 // Results go to standard output and everything else to standard error. The exit
-// status is 0 where nothing is known to be missing, 1 after a failure, 2 after
-// wrong usage, 3 where the history has gaps, and 130 after an interrupt before
-// there was anything to show.
+// status is 0 if nothing is known to be missing, 1 after a failure, 2 after wrong
+// usage, 3 if the history has gaps, and 130 after an interrupt before there was
+// anything to show.
 package main
 
 import (
@@ -31,16 +31,16 @@ const (
 	exitOK      = 0 // nothing is known to be missing
 	exitFailed  = 1
 	exitUsage   = 2
-	exitPartial = 3 // something is missing, and was said
+	exitPartial = 3 // something is missing, and the command has said what
 
-	exitInterrupted = 130 // before there was anything to show
+	exitInterrupted = 130 // interrupted before there was anything to show
 )
 
 const description = `Everything that a feed ever published, and a verdict on what is missing.
 
-Exit status: 0 nothing is known to be missing, 1 failed, 2 wrong usage, 3 something is missing, 130 interrupted before there was anything to show.`
+Exit status: 0: nothing is known to be missing; 1: the command failed; 2: wrong usage; 3: something is missing; 130: interrupted before there was anything to show.`
 
-// The command line.
+// A commandLine has the verbs and their flags.
 type commandLine struct {
 	globals
 
@@ -48,15 +48,15 @@ type commandLine struct {
 	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
 	Check   checkCommand   `cmd:"" help:"Report what is wrong with a feed's history."`
 	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
-	Harvest harvestCommand `cmd:"" help:"Get what changed in a collection since the last time."`
+	Harvest harvestCommand `cmd:"" help:"Print what changed in a collection since the last harvest."`
 	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
 	Serve   serveCommand   `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
 	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
-	List    listCommand    `cmd:"" help:"List the mirrored feeds, with what each lacks."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, and say which of them lack something."`
 	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
 	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
-	Export  exportCommand  `cmd:"" help:"Write mirrored feeds out: JSON lines, Atom, OPML."`
-	Import  importCommand  `cmd:"" help:"Import what export --raw wrote."`
+	Export  exportCommand  `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
+	Import  importCommand  `cmd:"" help:"Import what export --raw or fetch --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
 	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
 	Erase   eraseCommand   `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
@@ -71,17 +71,18 @@ type commandLine struct {
 	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
 }
 
-// The flags that every verb has.
+// globals are the flags that every verb has.
 type globals struct {
-	Quiet   bool             `short:"q" help:"Print only errors, and what is missing, on standard error."`
+	Quiet   bool             `short:"q" help:"On standard error, print only errors and what is missing."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// A world is what a verb runs in.
+// A world is what a verb runs with: the flags that several verbs have, the context, and
+// the standard streams.
 type world struct {
 	*globals
-	*networkFlags // of the verb; zero if it makes no requests
-	*privateFlags // of the verb; nil if it has none
+	*networkFlags // the verb's; zero if it makes no requests
+	*privateFlags // the verb's; nil if it has none
 	ctx           context.Context
 	stdin         io.Reader
 	stdout        io.Writer
@@ -94,7 +95,7 @@ type usageError string
 // Error returns the message.
 func (e usageError) Error() string { return string(e) }
 
-// A statusError ends the command with its exit status. The command has said why.
+// A statusError ends the command with an exit status, after the command has said why.
 type statusError int
 
 // Error returns the status as text.
@@ -110,7 +111,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the command; it returns the exit status.
+// run runs the command and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	out := &stdoutWriter{Writer: stdout}
@@ -138,7 +139,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	call, err := parser.Parse(asFlags(args))
 	failed := out.failed.Load()
 	switch {
-	case failed != nil: // to print the help, or the version
+	case failed != nil: // the help, or the version, could not be printed
 		return w.status(*failed, call)
 	case ended >= 0:
 		return ended
@@ -157,13 +158,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return w.status(call.Run(w), call)
 }
 
-// checkEmpty refuses arguments and values of flags that are empty, as those of scripts
-// are in which a variable is not set: --user "" would not log in.
+// checkEmpty refuses empty arguments and empty values of flags, which come from scripts
+// with unset variables: with --user "", the command would not log in.
 func checkEmpty(args []string) error {
 	for i, arg := range args {
 		flag, value, ok := strings.Cut(arg, "=")
 		switch {
-		case arg == "--": // what follows may be a command with its own arguments
+		case arg == "--": // the rest may be a command with its own arguments
 			return nil
 		case arg == "" && i > 0 && strings.HasPrefix(args[i-1], "-"):
 			return usageError(args[i-1] + ": the value is empty")
@@ -176,15 +177,15 @@ func checkEmpty(args []string) error {
 	return nil
 }
 
-// The verbs help and version do the same as flags; see asFlags.
+// The verbs help and version do the same as the flags --help and --version; see asFlags.
 type (
 	helpCommand struct {
-		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb; without one, the list of all verbs."`
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb (default: list all verbs)."`
 	}
 	versionCommand struct{}
 )
 
-// asFlags replaces the verbs help and version by the flags.
+// asFlags replaces the verbs help and version with the flags.
 func asFlags(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
@@ -207,7 +208,7 @@ func (w *world) status(err error, call *kong.Context) int {
 	case errors.As(err, &usage):
 		return w.misused(err, call)
 	}
-	if w.isInterrupt(err) && !errors.Is(err, errInterrupted) { // in the words of others
+	if w.isInterrupt(err) && !errors.Is(err, errInterrupted) { // another package describes it in its own words
 		err = errInterrupted
 	}
 	w.Say(err.Error())
@@ -217,7 +218,8 @@ func (w *world) status(err error, call *kong.Context) int {
 	return exitFailed
 }
 
-// misused says what is wrong with the command line, and where to read more.
+// misused says what is wrong with the command line, and where to read more, and returns
+// the exit status.
 func (w *world) misused(err error, call *kong.Context) int {
 	w.Say(err.Error())
 	verb := "feedhistory"

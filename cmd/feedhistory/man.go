@@ -10,7 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The verb man prints the manual page, for packages.
+// A manCommand is the verb man, which prints the manual page for packages.
 type manCommand struct{}
 
 // Run prints the page.
@@ -73,8 +73,8 @@ func roffText(out *bufio.Writer, text string) {
 	}
 }
 
-// roff escapes text. The page is for everybody's computer, and so names no directory of
-// this one.
+// roff escapes text. The page is for every computer, so roff replaces the default
+// database of this computer with that of a user in general.
 func roff(text string) string {
 	if file := defaultDB(); file != "" {
 		text = strings.ReplaceAll(text, file, "~/.local/share/feedhistory/feeds.db")

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // for --timezone, wherever it runs
+	_ "time/tzdata" // for --timezone, on systems without time zones of their own
 	"unicode"
 
 	"github.com/yuin/goldmark"
@@ -22,21 +22,20 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Articles in Markdown with front matter, as Hugo, Jekyll and others have them.
-
-// A markdownSite is a directory of such articles.
+// A markdownSite is a directory of articles in Markdown with front matter, as site
+// generators such as Hugo and Jekyll use them.
 type markdownSite struct {
 	files fs.FS
-	base  string    // the beginning of ids that have no other source
-	link  string    // pattern of an article's address; "" for none
-	id    string    // pattern of an article's id; "": the address
-	now   time.Time // articles dated later are left out, as generators do
-	zone  *time.Location
+	base  string         // the beginning of the id of an article without another id or an address
+	link  string         // pattern of an article's address; "" if there is none
+	id    string         // pattern of an article's id; "" means the address
+	now   time.Time      // articles with a later date are left out, as generators do
+	zone  *time.Location // of times without a zone, and of dates in addresses
 
 	left map[string]int // how many articles were left out, by reason
 }
 
-// The reasons for leaving an article out.
+// These are the reasons for leaving an article out.
 const (
 	leftPlain  = "without front matter"
 	leftDraft  = "drafts"
@@ -78,8 +77,8 @@ func (s *markdownSite) records() (records []*publish.JSONEntry, err error) {
 	return records, err
 }
 
-// isMarkdown reports whether a file is an article. Hugo's _index.md is about a list of
-// articles.
+// isMarkdown reports whether a file is an article. Hugo's _index.md is not: it describes a
+// list of articles.
 func isMarkdown(name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return (ext == ".md" || ext == ".markdown") && path.Base(name) != "_index"+path.Ext(name)
@@ -100,7 +99,7 @@ func (s *markdownSite) article(name string) (*publish.JSONEntry, error) {
 	if published.IsZero() {
 		published = at.date
 	}
-	shown, showErr := front.time(s.zone, "publishDate") // in Hugo, an article may appear at another time than its date
+	shown, showErr := front.time(s.zone, "publishDate") // in Hugo, an article may appear at a time other than its date
 	expires, expireErr := front.time(s.zone, "expiryDate", "unpublishdate", "expirydate")
 	switch {
 	case front == nil:
@@ -167,8 +166,8 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 	return r, nil
 }
 
-// markdown renders much as Hugo and Jekyll do. The articles are the site's own, so
-// their HTML is kept.
+// markdown renders articles much as Hugo and Jekyll do. It keeps HTML in articles, because
+// they are the site's own.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
 	goldmark.WithRendererOptions(html.WithUnsafe()))
 
@@ -187,16 +186,16 @@ func (s *markdownSite) address(front frontMatter, at articlePlace) (string, erro
 	}
 	ref, err := base.Parse(link)
 	if err != nil {
-		return "", errors.New("its address is no URL: " + link)
+		return "", errors.New("its address is not a URL: " + link)
 	}
 	return ref.String(), nil
 }
 
-// An articlePlace is what an article's file name tells about it.
+// An articlePlace has what the name of an article's file says about the article.
 type articlePlace struct {
-	path string // without extension; of a directory's index, that of the directory
-	slug string // its last part, without a date at its start
-	date time.Time
+	path string    // without the extension; for the index of a directory, the directory's path
+	slug string    // the last part of the path, without a date at its start
+	date time.Time // the article's date; zero if it has none
 
 	categories []string
 }
@@ -217,7 +216,7 @@ func placeOf(name string, zone *time.Location) (at articlePlace) {
 	return at
 }
 
-// The names that a pattern may have in braces.
+// patternName matches a name in braces, in a pattern.
 var patternName = regexp.MustCompile(`\{[a-z]*\}`)
 
 // checkPattern refuses unknown names in a pattern.
@@ -230,8 +229,8 @@ func checkPattern(flag, pattern string) error {
 	return nil
 }
 
-// expand fills in a pattern: the path as Hugo writes it in addresses, slug and
-// categories as Jekyll does, and the date in the site's zone.
+// expand fills in a pattern. It writes the path as Hugo writes it in addresses, the slug
+// and the categories as Jekyll does, and the date in the site's zone.
 func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
 	undated := strings.NewReplacer("{path}", "", "{slug}", "", "{categories}", "").Replace(pattern)
 	if at.date.IsZero() && strings.Contains(undated, "{") {
@@ -247,7 +246,7 @@ func (s *markdownSite) expand(pattern string, at articlePlace) (string, error) {
 		"{month}", date.Format("01"), "{day}", date.Format("02")).Replace(pattern), nil
 }
 
-// hugoPath is a file's path as Hugo writes it in an address: in lower case, with
+// hugoPath returns a file's path as Hugo writes it in an address: in lower case, with
 // hyphens for white space, and without most other marks.
 func hugoPath(name string) string {
 	var b strings.Builder
@@ -267,7 +266,7 @@ func hugoPath(name string) string {
 	return b.String()
 }
 
-// jekyllSlug is a title as Jekyll writes it in an address.
+// jekyllSlug returns a slug as Jekyll writes it in an address.
 func jekyllSlug(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(title, "-"), "-")
 }

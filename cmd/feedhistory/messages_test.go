@@ -126,7 +126,7 @@ func TestUsageMessages(t *testing.T) {
 		{"fetch --format atom " + url + " " + url + "2", "--format atom: give one URL, because it is one feed"},
 		{"harvest --protocol atom-pmh --format json --json " + url, "--format json excludes --json and --db"},
 		{"harvest --protocol atom-pmh --format json --db x.db " + url, "--format json excludes --json and --db"},
-		{"handover --to https://reader.example/", "Miniflux makes one at Settings, API Keys"},
+		{"handover --to https://reader.example/", "you can create one in Miniflux at"},
 	} {
 		t.Setenv("MINIFLUX_TOKEN", "")
 		args := strings.Fields(test.args)
@@ -175,7 +175,7 @@ func TestLineMessages(t *testing.T) {
 	}
 	site := &markdownSite{base: "https://example.org/", zone: time.UTC}
 	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
-	require.EqualError(t, err, "its address is no URL: /%zz/")
+	require.EqualError(t, err, "its address is not a URL: /%zz/")
 	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
 	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
@@ -188,14 +188,20 @@ func TestAdviceMessages(t *testing.T) {
 		require.Contains(t, remedy(err), want)
 	}
 	for want, err := range map[string]error{
-		"remove content_id from the state, to continue by time": &datareplication.NotFoundError{},
-		"tell the server's operator":                            &datareplication.LoopError{},
-		"raise --max-entity":                                    &datareplication.BudgetError{Limit: "bytes"},
+		"remove content_id from the state: then the harvest continues by time": &datareplication.NotFoundError{},
+		"tell the server's operator": &datareplication.LoopError{},
+		"raise --max-entity":         &datareplication.BudgetError{Limit: "bytes"},
 	} {
 		require.Equal(t, want, replicationAdvice(err))
 	}
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
+	require.Equal(t, "tell the publisher", advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
+	require.Contains(t, advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
+	require.Contains(t, advice(&feedhistory.Gap{
+		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
 	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
 	(&page{terminal.Page{W: &out}}).findings([]check.Finding{{}}, 1)

@@ -11,8 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/terminal"
 )
 
-// A moment is a time on the command line: a time by RFC 3339, a date, or how long ago
-// it is, such as 7d or 48h. A date begins at midnight in UTC.
+// A moment is a time on the command line: a time by RFC 3339, a date, which means midnight
+// in UTC, or how long ago the time was, such as 7d or 48h.
 type moment struct{ time.Time }
 
 // Decode reads a moment from the command line.
@@ -46,7 +46,7 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
 }
 
-// ago is how long ago a time was, in a table.
+// ago returns how long ago a time was, for a table.
 func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -54,7 +54,8 @@ func ago(t, now time.Time) string {
 	return terminal.Span(now.Sub(t))
 }
 
-// secondJSON is a time by our own clock, which is recorded in whole seconds.
+// secondJSON returns a time by this machine's clock in UTC and whole seconds; "" for the
+// zero time.
 func secondJSON(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb move.
+// A moveCommand is the verb move.
 type moveCommand struct {
 	database
 	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
@@ -17,10 +17,10 @@ type moveCommand struct {
 	republishedFlag
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *moveCommand) Help() string {
-	return "All entries stay, with everything that is known of them. The next sync requests the feed at its new address. " +
-		"If the feed redirects there permanently, sync follows by itself."
+	return "The feed keeps all its entries, with everything that the mirror knows about them. The next sync requests the feed at its new address. " +
+		"If the old address redirects there permanently, you do not need move: sync follows."
 }
 
 // Run moves the feed.
@@ -51,7 +51,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
-	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // which are of the old address
+	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // those of the old address mean nothing for the new one
 	if err := store.Move(w.ctx, f, to); err != nil {
 		return c.failure(err)
 	}
@@ -71,7 +71,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 			return c.failure(err)
 		}
 	}
-	if _, err := c.removeRepublished(c.database, from); err != nil { // under the name of the old address
+	if _, err := c.removeRepublished(c.database, from); err != nil { // republished documents are named after the old address
 		return err
 	}
 	p := newPage(w.Asides())

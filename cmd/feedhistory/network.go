@@ -22,21 +22,21 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The flags of the verbs that make requests.
+// networkFlags are the flags of the verbs that make requests.
 type networkFlags struct {
 	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
-	UserAgent        string        `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
+	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
 	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
 	MaxDocumentBytes size          `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
-	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" also ignores HTTPS_PROXY and HTTP_PROXY."`
+	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
-	transport *http.Transport // nil: that of the library
-	proxies   []*url.URL
+	transport *http.Transport // nil means the library's transport
+	proxies   []*url.URL      // the proxies that the flag or the environment names
 }
 
-// network returns the flags of a verb that has them.
+// network returns f: a verb that has this method makes requests.
 func (f *networkFlags) network() *networkFlags { return f }
 
 // prepare reads the files and the environment that the flags name, and refuses values
@@ -60,11 +60,11 @@ func (f *networkFlags) prepare() error {
 	return nil
 }
 
-// A proxyFunc returns the proxy for a request; nil: none.
+// A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
 type proxyFunc func(*url.URL) (*url.URL, error)
 
-// proxyFunc returns the proxy that the flag names, else the one of the environment, as
-// other programs do.
+// proxyFunc returns a function that uses the proxy that the flag names, else those that
+// the environment names; nil if there is no proxy.
 func (f *networkFlags) proxyFunc() (proxyFunc, error) {
 	switch f.Proxy {
 	case "none":
@@ -94,11 +94,11 @@ func (f *networkFlags) proxyFunc() (proxyFunc, error) {
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
 }
 
-// addProxy reads the URL of a proxy.
+// addProxy parses the URL of a proxy and adds it to the proxies. Errors call it name.
 func (f *networkFlags) addProxy(name, proxy string) (*url.URL, error) {
 	u, err := url.Parse(proxy)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, usageError(name + ": the URL of a proxy begins with http://, https:// or socks5://") // it may have a password
+		return nil, usageError(name + ": the URL of a proxy begins with http://, https:// or socks5://") // the message does not quote the URL: it may have a password
 	}
 	f.proxies = append(f.proxies, u)
 	return u, nil
@@ -126,9 +126,10 @@ func (f *networkFlags) roots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// newTransport returns a transport like that of the library. It refuses private
-// addresses. A proxy resolves names itself, so behind a proxy it refuses only those
-// that are written as numbers, and the proxy has to refuse the others.
+// newTransport returns a transport like the library's. Without --allow-private, it refuses
+// private addresses. A proxy resolves host names itself, so with a proxy the transport
+// refuses only localhost and private addresses that are written as numbers; the proxy has
+// to refuse the others.
 func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
 	guarded := feedhistory.Dialer()
 	guarded.Timeout = 5 * time.Second
@@ -139,7 +140,7 @@ func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if f.AllowPrivate || f.isProxy(address) { // which may well be on this machine
+		if f.AllowPrivate || f.isProxy(address) { // a proxy may be on this machine
 			return free.DialContext(ctx, network, address)
 		}
 		return guarded.DialContext(ctx, network, address)
@@ -163,7 +164,7 @@ func (f *networkFlags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http
 	return t
 }
 
-// isProxy reports whether an address to dial is that of a proxy.
+// isProxy reports whether an address to dial is the address of a proxy.
 func (f *networkFlags) isProxy(address string) bool {
 	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
 		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
@@ -201,7 +202,7 @@ func (f *networkFlags) client(stderr io.Writer) *feedhistory.Client {
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		message := "requests go through a proxy"
-		if f.Proxy == "" { // which is not for every address
+		if f.Proxy == "" { // the environment may exclude addresses from the proxy
 			message = "the environment names a proxy"
 		}
 		for _, proxy := range f.proxies {

@@ -19,7 +19,7 @@ type output struct {
 	info os.FileInfo // of the existing file; nil if there is none
 }
 
-// output opens the file to write; without a name, standard output.
+// output opens the output with a name; without a name, or with "-", it is standard output.
 func (w *world) output(name string) (*output, error) {
 	if name == "" || name == "-" {
 		return &output{Writer: w.stdout}, nil
@@ -43,7 +43,7 @@ func (w *world) output(name string) (*output, error) {
 	return &output{Writer: f, file: f, name: name, info: info}, err
 }
 
-// commit moves the file to its place.
+// commit closes a complete file and moves it to its place.
 func (o *output) commit() error {
 	if o.file == nil {
 		return nil
@@ -64,7 +64,7 @@ func (o *output) commit() error {
 	return nil
 }
 
-// discard removes a file that is not complete.
+// discard closes and removes a file that was not committed.
 func (o *output) discard() {
 	if o.file != nil {
 		_ = o.file.Close()

@@ -10,12 +10,12 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-// The flags of verbs that publish into an object store.
+// storeFlags are the flags of verbs that publish into an object store.
 type storeFlags struct {
 	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"With s3://…: the URL of the store, if it is not AWS (default: AWS_ENDPOINT_URL)."`
 }
 
-// inStore reports whether documents go into an object store.
+// inStore reports whether --out names an object store.
 func inStore(out string) bool { return strings.HasPrefix(out, "s3://") }
 
 // output returns the place that a verb's --out names: a directory or an object store.

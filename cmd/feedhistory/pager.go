@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// The flag of verbs that may show much text.
+// pagerFlags are the flags of verbs that may show much text.
 type pagerFlags struct {
 	NoPager bool `help:"Do not use a pager, which is the program that PAGER names (default: less, if it is installed)."`
 }
@@ -18,13 +18,13 @@ type pagerFlags struct {
 // A pager shows what is written to it, page by page.
 type pager struct {
 	io.Writer
-	cmd  *exec.Cmd // nil if there is none
-	pipe io.WriteCloser
-	gone bool // the user has left it
+	cmd  *exec.Cmd      // the pager program; nil if there is none
+	pipe io.WriteCloser // the program's standard input
+	gone bool           // the user has left the program
 }
 
-// pager returns the user's pager where standard output is a terminal, else
-// standard output.
+// pager returns the user's pager if standard output is a terminal, else a pager that only
+// writes to standard output.
 func (f *pagerFlags) pager(w *world) *pager {
 	plain := &pager{Writer: w.stdout}
 	name, set := os.LookupEnv("PAGER")
@@ -49,12 +49,12 @@ func (f *pagerFlags) pager(w *world) *pager {
 	if err != nil || cmd.Start() != nil {
 		return plain
 	}
-	signal.Ignore(os.Interrupt) // it is for the pager, which decides whether to end; its end ends the command
+	signal.Ignore(os.Interrupt) // only the pager gets interrupts; when it ends, the command ends
 	return &pager{Writer: pipe, cmd: cmd, pipe: pipe}
 }
 
-// Write implements io.Writer. After the user has left the pager, it returns an error
-// that ends the output and that is not reported.
+// Write implements io.Writer. After the user has left the pager, it returns errPagerLeft,
+// which ends the output; the command does not report this error.
 func (p *pager) Write(b []byte) (int, error) {
 	if p.gone {
 		return 0, errPagerLeft
@@ -68,7 +68,7 @@ func (p *pager) Write(b []byte) (int, error) {
 }
 
 // errPagerLeft is the error of writing to a pager that the user has left.
-var errPagerLeft = errors.New("the pager has been left")
+var errPagerLeft = errors.New("the user has left the pager")
 
 // Close waits until the user leaves the pager.
 func (p *pager) Close() error {
@@ -76,7 +76,7 @@ func (p *pager) Close() error {
 		return nil
 	}
 	_ = p.pipe.Close()
-	_ = p.cmd.Wait() // its status says nothing about ours
+	_ = p.cmd.Wait() // the pager's exit status says nothing about the output
 	return nil
 }
 

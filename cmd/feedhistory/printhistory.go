@@ -13,9 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The formats in which verbs print histories.
-
-// printHistory writes a history in a format.
+// printHistory writes a history in one of the formats of --format.
 func printHistory(w io.Writer, r *backfill.Result, format string) error {
 	switch format {
 	case "json":
@@ -48,7 +46,7 @@ func recordsOf(r *backfill.Result) iter.Seq2[*publish.JSONEntry, error] {
 	}
 }
 
-// feedOf is the URL of the feed that a history is of; "" if that is unknown.
+// feedOf returns the address of a history's feed; "" if it is unknown.
 func feedOf(h *feedhistory.History) string {
 	if h.Head == nil {
 		return ""
@@ -56,13 +54,14 @@ func feedOf(h *feedhistory.History) string {
 	return addressOf(h.Head)
 }
 
-// addressOf returns the address of a feed: the one that was requested, or that it has
-// permanently moved to. A temporary redirect may lead elsewhere the next time.
+// addressOf returns the address of the feed that a document belongs to: the requested
+// address, or the address to which it redirects permanently. A temporary redirect may
+// lead elsewhere the next time.
 func addressOf(doc *feedhistory.Document) string {
 	return withoutUser(cmp.Or(doc.Response.Permanent, doc.Response.Requested, doc.URL))
 }
 
-// The columns of a table of entries.
+// tableColumns are the headings of a table of entries.
 var tableColumns = []string{"feed", "id", "published", "updated", "title", "link", "authors", "categories", "enclosure", "deleted", "text"}
 
 // printTable writes entries as CSV (RFC 4180), with a line of headings.
@@ -116,7 +115,7 @@ func deletedText(d publish.JSONDeletion) string {
 	return d.When.UTC().Format(time.RFC3339Nano)
 }
 
-// plainText is a text without its markup.
+// plainText returns a text without its markup.
 func plainText(t publish.JSONText) string {
 	return feedhistory.Text{Type: t.Type, Body: t.Body, Base: t.Base, Src: t.Src}.Plain()
 }
@@ -130,8 +129,8 @@ func hrefOf(r *publish.JSONEntry, rel string) string {
 	return ""
 }
 
-// inert keeps a spreadsheet from taking a feed's text for a formula, by a leading
-// apostrophe, which marks text.
+// inert returns a cell that no spreadsheet takes for a formula: an apostrophe, which marks
+// text, precedes a character that could begin a formula.
 func inert(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(cell)[0]) {
 		return "'" + cell

@@ -13,14 +13,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// The flags for private feeds. What they have goes only to the origin of the address
-// that is given.
+// privateFlags are the flags for private feeds. The command sends the credentials only to
+// the origin of the address.
 type privateFlags struct {
 	credentials
 	Netrc bool `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
 }
 
-// private returns the flags of a verb that has them.
+// private returns f: a verb that has this method reads private feeds.
 func (f *privateFlags) private() *privateFlags { return f }
 
 // authorized returns a client for the addresses, with the credentials that the flags
@@ -33,7 +33,8 @@ func (w *world) authorized(addresses ...string) (*feedhistory.Client, error) {
 	return w.authorize(client, addresses)
 }
 
-// credentialFor returns what the flags have for an address; nil if they have nothing.
+// credentialFor returns the credential that the flags give for an address; nil if they
+// give none.
 func (f *privateFlags) credentialFor(address string) (*feedhistory.Credential, error) {
 	if err := f.read(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (f *privateFlags) credentialFor(address string) (*feedhistory.Credential, e
 	return credentialOf(address, header)
 }
 
-// credentialOf is a credential for the origin of an address.
+// credentialOf returns a credential for the origin of an address.
 func credentialOf(address string, header http.Header) (*feedhistory.Credential, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -77,7 +78,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
 			if !iri.AreSameOrigin(addresses[0], other) {
-				return nil, usageError("--header, --user, --token-env: credentials are for one origin, and these are two: " +
+				return nil, usageError("--header, --user, --token-env: credentials are for one origin, but the addresses have two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}
 		}
@@ -100,13 +101,14 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	return own, nil
 }
 
-// netrc returns the Authorization that a netrc file has for an address; "" for none.
+// netrc returns the Authorization that the netrc file has for an address; "" if it has
+// none.
 func netrc(address string) (string, error) {
 	name := os.Getenv("NETRC")
 	if name == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("--netrc: %w", err)
 		}
 		name = filepath.Join(home, ".netrc")
 	}

@@ -16,31 +16,31 @@ import (
 	"time"
 )
 
-// The verb produce: the other side of harvest.
+// A produceCommand is the verb produce, the counterpart of harvest.
 type produceCommand struct {
 	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	Out       string        `placeholder:"DIR" help:"Directory to publish in, which is created if necessary; not with modified-range."`
-	Listen    string        `placeholder:"ADDRESS" help:"Serve it at this address until interrupted; port 0 means any free port."`
-	Base      string        `placeholder:"URL" help:"URL where it is served (default: that of --listen)."`
+	Out       string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen    string        `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	Base      string        `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
 	Title     string        `help:"With atom-pmh and modified-range: the feed's title."`
-	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by absence from one complete document."`
+	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
 	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
 	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize  size          `default:"1MB" placeholder:"SIZE" help:"With datareplication: the size of a page (default: ${default})."`
-	Snapshot  bool          `help:"With datareplication: the lines are all the resources; publish a snapshot of them, with which new harvesters begin."`
+	PageSize  size          `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *produceCommand) Help() string {
-	return "This publishes lines of JSON from standard input for harvest to read. The lines that harvest prints are such lines.\n\n" +
+	return "produce reads lines of JSON, such as harvest prints, from standard input, and publishes them for harvest to read.\n\n" +
 		`atom-pmh: {"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://…", "type": "text/html"}]}, ` +
-		`or {"kind": "deleted", "id": …, "time": …}. Give all records, or those that changed.` + "\n\n" +
-		`datareplication: {"id": "1", "operation": "PUT", "type": "text/plain", "body": "…"}, with "base64" instead of "body" for what is not text, ` +
-		`and optionally "header": {"X-Key": "…"}. The entities are appended; appending the same lines again does nothing.` + "\n\n" +
+		`or {"kind": "deleted", "id": …, "time": …}. Give all records, or only those that have changed.` + "\n\n" +
+		`datareplication: {"id": "1", "operation": "PUT", "type": "text/plain", "body": "…"}, with "base64" instead of "body" if the body is not text, ` +
+		`and optionally "header": {"X-Key": "…"}. produce appends the entities; appending the same lines again does nothing.` + "\n\n" +
 		"modified-range: entries as publish reads them. Give the whole collection."
 }
 
-// Validate refuses what contradicts itself.
+// Validate refuses missing, useless and negative flags.
 func (c *produceCommand) Validate() error {
 	switch {
 	case c.Out == "" && c.Listen == "":
@@ -50,7 +50,7 @@ func (c *produceCommand) Validate() error {
 	case c.Base == "" && c.Listen == "" && c.Protocol == atomPMH:
 		return errors.New("--base is required without --listen")
 	case c.Size < 0 || c.PageSize < 1 || c.Settle < 0:
-		return errors.New("--size, --page-size and --settle cannot be negative")
+		return errors.New("--size and --settle cannot be negative, and --page-size must be at least 1")
 	case c.Snapshot && c.Protocol != dataReplication:
 		return fmt.Errorf("--snapshot: %s has no such flag", c.Protocol)
 	case (c.Deletions != "entry" || c.Settle > 0) && c.Protocol != atomPMH:
@@ -91,8 +91,8 @@ func (c *produceCommand) Run(w *world) (err error) {
 	return waiting
 }
 
-// produce publishes the lines. It returns what serves the result, and an error, waiting,
-// if something could not be published yet.
+// produce publishes the lines. It returns a handler that serves the result; an error with
+// the exit status if something cannot be published yet; and any other error.
 func (c *produceCommand) produce(w *world, log *slog.Logger) (http.Handler, error, error) {
 	switch c.Protocol {
 	case atomPMH:
@@ -106,8 +106,8 @@ func (c *produceCommand) produce(w *world, log *slog.Logger) (http.Handler, erro
 	}
 }
 
-// jsonLines reads a value from each line. An error ends the sequence, and names the
-// line.
+// jsonLines yields the JSON value of each line that is not empty. An error ends the
+// sequence; if a line is wrong, the error names the line.
 func jsonLines[T any](r io.Reader) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		in := bufio.NewReader(r)

@@ -34,7 +34,7 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 		items = append(items, item)
 	}
 	if len(items) == 0 && c.Deletions == "absence" {
-		return nil, nil, errors.New("there is no record: publishing none would delete all")
+		return nil, nil, errors.New("the input has no record: publishing none would delete all")
 	}
 	p := &atompmh.Producer{
 		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Split: feedhistory.Split{Size: c.Size},
@@ -66,7 +66,8 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 	return &publish.Handler{FS: rootFS(c.Out), Logger: log}, waiting, nil
 }
 
-// onlyFuture says which records wait for their time, if nothing else is wrong.
+// onlyFuture says which records have a time in the future; "" if something else is wrong,
+// too.
 func onlyFuture(err error) string {
 	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
 		return ""
@@ -74,7 +75,7 @@ func onlyFuture(err error) string {
 	return "not published yet: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// itemOf is a record as harvest prints it.
+// itemOf returns the record that a line describes as harvest prints it.
 func itemOf(line jsonChange) (item atompmh.Item, err error) {
 	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
 	if line.Kind != "" && line.Kind != atompmh.Record.String() && !item.Deleted {
@@ -146,7 +147,7 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
 }
 
-// produceRange serves a collection, which is in memory.
+// produceRange returns a handler that serves the lines as a collection in memory.
 func (c *produceCommand) produceRange(w *world, log *slog.Logger) (http.Handler, error) {
 	var items []modifiedrange.Item
 	for record, err := range publish.JSONEntries(w.stdin) {

@@ -20,13 +20,13 @@ type progress struct {
 	entries   int
 }
 
-// newProgress returns a progress, which is shown if there is a bar.
+// newProgress returns a progress. It is shown if newBar returns a bar.
 func (w *world) newProgress() *progress {
 	return &progress{bar: w.newBar(-1, "looking for the feed")}
 }
 
-// newBar returns a bar if stderr is a terminal, without --verbose and --quiet; else
-// nil. With a negative length it shows only that time passes.
+// newBar returns a bar if standard error is a terminal and neither --verbose nor --quiet is
+// given; else nil. With a negative length, the bar shows only that time passes.
 func (w *world) newBar(length int, description string) *progressbar.ProgressBar {
 	if w.Verbose || w.Quiet || !isTerminal(w.Stderr) {
 		return nil
@@ -35,7 +35,7 @@ func (w *world) newBar(length int, description string) *progressbar.ProgressBar 
 		progressbar.OptionSetWriter(w.Stderr), progressbar.OptionSpinnerType(14),
 		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-	_ = bar.RenderBlank() // the first document may take its time
+	_ = bar.RenderBlank() // the first document may take some time
 	return bar
 }
 
@@ -47,7 +47,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// watch yields what a walk yields, and counts it.
+// watch yields what a walk yields, and counts the documents.
 func (p *progress) watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for doc, err := range docs {

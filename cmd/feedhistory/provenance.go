@@ -11,17 +11,17 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A provenance is what lines of JSON say about the feeds that their entries come from:
-// with --raw, fetch and export print lines with the verdict and the gaps.
+// A provenance is what lines of JSON say about the feeds from which their entries come.
+// With --raw, fetch and export print lines with the verdict and the gaps.
 type provenance struct {
-	feeds map[string]*mirror.Feed // by URL; nil: no line has its verdict
-	rest  []byte                  // the beginning of a line
+	feeds map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
+	rest  []byte                  // the part of the current line that has been written
 }
 
 var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
 
-// Write implements io.Writer: it looks for lines about feeds in what another reader
-// reads.
+// Write implements io.Writer. It looks for lines about feeds in the text, which another
+// reader reads at the same time.
 func (p *provenance) Write(text []byte) (int, error) {
 	n := len(text)
 	for {
@@ -35,7 +35,7 @@ func (p *provenance) Write(text []byte) (int, error) {
 	}
 }
 
-// line reads the line that is complete.
+// line reads the complete line in rest, if it is about a feed.
 func (p *provenance) line() {
 	defer func() { p.rest = p.rest[:0] }()
 	if !aboutFeed.Match(p.rest) {
@@ -45,7 +45,7 @@ func (p *provenance) line() {
 		lineOf
 		State *struct {
 			mirror.Feed
-			Verdict *feedhistory.Verdict `json:"verdict"` // nil: the line does not say it
+			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
 		} `json:"state"`
 		Gap     *mirror.Gap     `json:"gap"`
 		Pending *mirror.Pending `json:"pending"`
@@ -66,7 +66,8 @@ func (p *provenance) line() {
 	}
 }
 
-// feed returns a feed that lines are about; nil if none of them has its verdict.
+// feed returns the feed with a URL; nil if no line has its verdict. It records that the
+// lines mention the feed.
 func (p *provenance) feed(url string) *mirror.Feed {
 	f, ok := p.feeds[url]
 	if !ok {
@@ -78,17 +79,17 @@ func (p *provenance) feed(url string) *mirror.Feed {
 	return f
 }
 
-// mostGaps is how many gaps readers take from a feed's Coverage.
+// mostGaps is the maximum number of gaps that readers take from a feed's Coverage.
 const mostGaps = 100
 
-// others returns the URLs of the feeds other than the own one, sorted.
+// others returns the URLs of the feeds other than the published one, sorted.
 func (p *provenance) others(own string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.feeds)), func(url string) bool { return url == own })
 }
 
-// coverage is what a feed made of the lines has to say about the feeds that they come
-// from; nil if it has everything, or if there is no other feed than the own one.
-// Of a feed whose verdict is unknown, it says no more than that there are entries.
+// coverage returns what a feed that is made of the lines must say about the feeds from
+// which they come; nil if these feeds are whole, or if there is no feed other than the
+// published one, own. For a feed without a verdict, it assumes a window.
 func (p *provenance) coverage(own string) *feedhistory.Coverage {
 	whole := true
 	c := &feedhistory.Coverage{}
@@ -114,7 +115,8 @@ func (p *provenance) coverage(own string) *feedhistory.Coverage {
 	return c
 }
 
-// isUnknown reports whether there is no verdict on a feed that the lines come from.
+// isUnknown reports whether the lines have no verdict on one of the other feeds from which
+// they come.
 func (p *provenance) isUnknown(own string) bool {
 	return slices.ContainsFunc(p.others(own), func(url string) bool { return p.feeds[url] == nil })
 }

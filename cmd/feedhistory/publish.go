@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb publish.
+// A publishCommand is the verb publish.
 type publishCommand struct {
 	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which is created if necessary; or an object store, with credentials from AWS's environment variables."`
 	Base          string `required:"" placeholder:"URL" help:"URL where that directory is served."`
@@ -41,7 +41,7 @@ type publishCommand struct {
 	was string // where the feed was published before, if that is another address and archives have it
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *publishCommand) Help() string {
 	return "Run this again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
 		"The directory must still contain what was published before."

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The verb rm.
+// An rmCommand is the verb rm.
 type rmCommand struct {
 	database
 	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that is known of them."`
@@ -13,7 +13,7 @@ type rmCommand struct {
 	republishedFlag
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *rmCommand) Help() string {
 	return "This removes their entries, too, and what the history server keeps of them on this machine; feedhistory export makes a copy first."
 }

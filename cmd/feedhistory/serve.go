@@ -20,7 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The verb serve.
+// A serveCommand is the verb serve.
 type serveCommand struct {
 	Dir    string        `arg:"" optional:"" name:"DIR" help:"A directory that publish made. Without one: the history server of the mirrored feeds."`
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
@@ -32,7 +32,7 @@ type serveCommand struct {
 	networkFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *serveCommand) Help() string {
 	return "With DIR, this serves the documents of a directory until it is interrupted: with their media types, ETags, compression, " +
 		"and archives that caches may keep forever.\n\n" +

@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The verb sync.
+// A syncCommand is the verb sync.
 type syncCommand struct {
 	database
 	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll. Without any: the feeds of the database that are due, or that an earlier sync did not finish."`
@@ -36,7 +36,7 @@ type syncCommand struct {
 	privateFlags
 }
 
-// Help is what --help says beyond the flags.
+// Help returns the text of --help that precedes the flags.
 func (c *syncCommand) Help() string {
 	return "The first poll reads a feed's whole history; later ones read what is new and what earlier ones could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
@@ -202,20 +202,14 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	if c.Every {
 		return nil
 	}
+	named := map[string]bool{}
 	for _, url := range given {
-		f, err := s.poller.Mirror.Store.Feed(ctx, url)
-		switch {
-		case errors.Is(err, mirror.ErrNotFound): // it has just been removed
-			continue
-		case err != nil:
-			return err
+		named[url] = true
+	}
+	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // of the others, it notes which hosts are to be left alone
+		if len(given) > 0 {
+			return named[f.URL]
 		}
-		s.poller.Add(f)
-	}
-	if len(given) > 0 || len(c.OPML) > 0 {
-		return nil
-	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool {
 		return due || c.All && !f.Gone && f.Alias == "" && !isHarvested(f)
 	})
 	return err

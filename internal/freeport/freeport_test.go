@@ -15,4 +15,6 @@ func TestPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
+	_, err = net.ListenPacket("udp", "127.0.0.1:"+strconv.Itoa(port))
+	require.Error(t, err, "it is marked as taken")
 }
