@@ -93,7 +93,7 @@ func TestFetchBackfill(t *testing.T) {
 	}
 }
 
-// A sync recovers what a feed does not declare once, and says how.
+// A sync recovers entries that a feed does not declare only once, and says how.
 func TestSyncBackfill(t *testing.T) {
 	url := blog(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"
@@ -162,7 +162,7 @@ func TestSyncAsOf(t *testing.T) {
 	}
 }
 
-// What a budget has cut short is partial, and the next sync goes on.
+// A history that a budget has cut short is partial, and the next sync continues.
 func TestSyncBackfillGoesOn(t *testing.T) {
 	url := counted(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is typed before Tab, what is offered then, and what is not.
+// completed has texts that are typed before Tab, each with words that the shell then
+// offers, and words that it does not offer.
 var completed = []struct {
 	typed  string
 	offers []string
@@ -47,7 +48,7 @@ func completionIn(t *testing.T, shell, name string) (dir string) {
 	return dir
 }
 
-// needShell skips a test where a shell is not installed.
+// needShell skips a test if a shell is not installed.
 func needShell(t *testing.T, shell string) {
 	if _, err := exec.LookPath(shell); err != nil {
 		if os.Getenv("FEEDHISTORY_SHELLS") == "required" {
@@ -57,7 +58,7 @@ func needShell(t *testing.T, shell string) {
 	}
 }
 
-// escapes are what a shell draws with.
+// escapes matches the control sequences with which a shell draws.
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[A-Za-z]|[=>])|\r|\x07`)
 
 // complete types into a shell with a terminal, presses Tab, and returns the words
@@ -135,7 +136,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// lastWord is what is to be completed of a line.
+// lastWord returns the word of a line that a shell completes.
 func lastWord(line string) string {
 	if i := strings.LastIndexAny(line, " ="); i >= 0 {
 		return line[i+1:]

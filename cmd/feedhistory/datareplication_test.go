@@ -31,7 +31,7 @@ func entities(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("URL", serveEntities(ts, dir))
 	}
 	p := &datareplication.Producer{Output: dir, PageSize: 500, Now: func() time.Time {
-		// For want of a clock that remembers.
+		// The clock does not remember the last time that it gave.
 		return time.Date(2026, 3, 1, 12, 0, len(pages(dir)), 0, time.UTC)
 	}}
 	switch {
@@ -76,7 +76,7 @@ func serveEntities(ts *testscript.TestScript, dir publish.Dir) (url string) {
 	return server.URL
 }
 
-// pages returns the files that pages are in.
+// pages returns the files with the pages.
 func pages(dir publish.Dir) []string {
 	files, _ := filepath.Glob(filepath.Join(dir.Path, "pages", "*"))
 	return files
@@ -96,7 +96,7 @@ func entitiesOf(text string) (all []datareplication.Entity) {
 	return all
 }
 
-// A tearing response ends before the last entity of a page.
+// A tearing response breaks off before the last entity of a page.
 type tearing struct{ http.ResponseWriter }
 
 func (t *tearing) WriteHeader(status int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
-// The scripts that have to do with mirrored feeds run on PostgreSQL, too.
+// The scripts about mirrored feeds also run on PostgreSQL.
 func TestScriptsOnPostgreSQL(t *testing.T) {
 	server, err := pgtest.Start()
 	if !errors.Is(err, pgtest.ErrMissing) {

@@ -35,7 +35,7 @@ const feedWithSecret = `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</titl
 <entry><id>urn:1</id><title>Xylosecret %d</title><updated>2003-01-0%dT00:00:00Z</updated><link href="http://example.org/xylosecret"/><content>Of Xylosecret</content></entry>
 <entry><id>urn:2</id><title>Two</title><updated>2003-01-02T00:00:00Z</updated><content>Of something else</content></entry></feed>`
 
-// What was erased is in no file of the database, in no version and no index.
+// An erased entry is in no file of the database, neither as a version nor in an index.
 func TestEraseFromFiles(t *testing.T) {
 	dir, url := serveDirectory(t)
 	data := t.TempDir()
@@ -84,7 +84,8 @@ func TestEraseFromPostgreSQL(t *testing.T) {
 	require.NotContains(t, done(t, "", "export", "--raw", "--db", db), "ylosecret")
 }
 
-// An erasure that ended between the two places goes on when it is run again.
+// An erasure that ended between the published feed and the mirror continues when it is run
+// again.
 func TestEraseAgain(t *testing.T) {
 	dir, url := serveDirectory(t)
 	data := t.TempDir()
@@ -107,7 +108,8 @@ func TestEraseAgain(t *testing.T) {
 	require.Equal(t, exitFailed, status, stderr)
 }
 
-// It is in no format any more, and in no other feed of the directory without a word.
+// An erased entry is in no format any more, and the command reports another feed of the
+// directory that still has it.
 func TestEraseFormats(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "pub")
 	lines := `{"id":"urn:1","title":"Xylosecret"}` + "\n" + `{"id":"urn:2","title":"Two"}` + "\n"
@@ -131,8 +133,8 @@ func TestEraseFormats(t *testing.T) {
 	require.Contains(t, stderr, "there is no entry with the id urn:3")
 }
 
-// In what is published no document has it any more, and those that did have other
-// addresses, which are said.
+// No published document has an erased entry any more. The documents that had it have new
+// addresses, which the command prints.
 func TestErasePublished(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "feeds")
 	var lines strings.Builder
@@ -173,8 +175,8 @@ func TestErasePublished(t *testing.T) {
 	require.Contains(t, stderr, "nothing is published there: no feed.atom, no feed.rss")
 }
 
-// What a history server has republished loses the entry, too; nothing stays of a feed
-// that was removed or has another address.
+// The entry also disappears from the feeds that a history server has republished, and
+// nothing remains of a feed that was removed or moved.
 func TestEraseRepublished(t *testing.T) {
 	dir, url := serveDirectory(t)
 	data := t.TempDir()

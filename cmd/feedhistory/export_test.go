@@ -31,7 +31,7 @@ func mirrored(t *testing.T, feed string) (mirror.Store, string) {
 	return m.Store, server.URL
 }
 
-// A feed that is written in many batches is one document all the same.
+// A feed that is written in many batches is one document nevertheless.
 func TestExportFeedInBatches(t *testing.T) {
 	for _, n := range []int{0, 1, feedBatch - 1, feedBatch, 2*feedBatch + 7} {
 		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
@@ -79,7 +79,7 @@ func manyEntries(t *testing.T, format feedhistory.Format, n int) string {
 	return b.String()
 }
 
-// Whatever a feed's text is like, its lines can be published.
+// The lines of a feed can be published, whatever its text is.
 func TestExportedTextCanBePublished(t *testing.T) {
 	const xhtml = `<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">%s</div></content>`
 	for _, content := range []string{

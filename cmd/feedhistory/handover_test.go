@@ -15,12 +15,12 @@ import (
 // reader runs a model of Miniflux, which each script has one of:
 //
 //	reader serve [VERSION]     starts it, and puts its address into READER
-//	reader subscribe URL       has its user subscribe to a feed
-//	reader poll ID URL TITLE   has it find an entry in the first feed
+//	reader subscribe URL       subscribes its user to a feed
+//	reader poll ID URL TITLE   adds an entry to the first feed, as a poll would
 //	reader delete URL          deletes an entry
-//	reader fail N STATUS       has imports fail, from the N-th from now on
-//	reader heal                has nothing fail any more
-//	reader shows               writes what it has into the file "shown"
+//	reader fail N STATUS       makes imports fail, from the N-th from now on
+//	reader heal                makes imports succeed again
+//	reader shows               writes its entries into the file "shown"
 func reader(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: reader VERB [ARG...]")

@@ -22,7 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
-// everything is all that a store has.
+// everything returns all that a store has.
 type everything struct {
 	Feeds     []*mirror.Feed
 	Documents []*mirror.Document
@@ -47,7 +47,7 @@ func contentsOf(t *testing.T, db string) (all everything) {
 	return all
 }
 
-// filled sets each field of a value to something of its own: none is forgotten.
+// filled sets each field of a value to a different value, so that tests forget no field.
 func filled(t *testing.T, v reflect.Value, n *int) {
 	switch v.Interface().(type) {
 	case time.Time:
@@ -128,7 +128,7 @@ func TestImportToPostgreSQLAndBack(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	}
 	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data")) // which is not there
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data")) // a directory that does not exist yet
 	dbs := []string{filepath.Join(dir, "a.db"), server.Database(t), filepath.Join(dir, "b.db")}
 	fullStore(t, dbs[0])
 	all, lines := contentsOf(t, dbs[0]), done(t, "", "export", "--raw", "--db", dbs[0])
@@ -145,7 +145,7 @@ func TestImportToPostgreSQLAndBack(t *testing.T) {
 	}
 }
 
-// Wherever an import is cut short, another one mends it.
+// Wherever an import is cut short, another import completes it.
 func TestImportCutShort(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "a.db")
@@ -162,8 +162,7 @@ func TestImportCutShort(t *testing.T) {
 	}
 }
 
-// What was cut off between two lines is missed, and so is what was cut off by
-// somebody who counted on nobody counting.
+// An import notices lines that are missing at the end or in the middle of a file.
 func TestImportMissesLines(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "a.db")
@@ -188,8 +187,8 @@ func TestImportMissesLines(t *testing.T) {
 	require.Contains(t, one, "next poll none: run the same import again first")
 }
 
-// A feed that differs from that in the mirror is left alone, unless it is to be
-// replaced.
+// An import does not change a mirrored feed that differs from its lines, except with
+// --replace.
 func TestImportReplaces(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
@@ -251,7 +250,7 @@ func TestExportRawWithoutPasswords(t *testing.T) {
 	require.Contains(t, out.String(), `"names":["https://example.org/feed"]`)
 }
 
-// What was fetched is a mirror that polls go on with: they find nothing changed.
+// Polls continue with the feed that fetch --raw printed: they find nothing changed.
 func TestImportFetched(t *testing.T) {
 	dir, url := serveDirectory(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod.rss"), []byte(richFeed), 0o600))
@@ -267,8 +266,8 @@ func TestImportFetched(t *testing.T) {
 	require.Empty(t, contentsOf(t, db).Versions)
 }
 
-// What a JSON Feed says in members that no other format has is in raw lines, and
-// comes through a mirror; other lines leave it out, as README says.
+// Raw lines have the members of a JSON Feed that no other format has, also after a mirror;
+// other lines leave them out, as README says.
 func TestRawPrivateMembers(t *testing.T) {
 	dir, url := serveDirectory(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.json"), []byte(`{"version":"https://jsonfeed.org/version/1.1","title":"T",`+

@@ -6,8 +6,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// clear removes what the database has of a feed, except its credentials and the ids of
-// entries that have been erased: an import must not bring those back.
+// clear removes a feed from the database, but keeps its credentials. It records the ids of
+// entries that have been erased, because an import must not bring them back.
 func (in *importing) clear(f *importedFeed) error {
 	for r, err := range in.store.Entries(in.ctx, mirror.Query{Feed: f.line.Feed, Bare: true}) {
 		if err != nil {
@@ -21,7 +21,7 @@ func (in *importing) clear(f *importedFeed) error {
 	return in.store.Store.Remove(in.ctx, f.line.Feed)
 }
 
-// leaveOut takes an entry that has been erased out of the state of its feed.
+// leaveOut removes an erased entry from the state of its feed.
 func (f *importedFeed) leaveOut(r *mirror.Record, versions []rawVersion) {
 	state := f.line.State
 	switch {

@@ -23,7 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")
 
-// patience is how long a test waits, on however busy a machine, for what does not come.
+// patience is how long a test waits for something that does not come, even on a busy
+// machine.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -239,5 +240,5 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s never says %s", args[1], args[0])
 }
 
-// said is text without its line breaks.
+// said returns text without its line breaks.
 func said(text string) string { return strings.Join(strings.Fields(text), " ") }

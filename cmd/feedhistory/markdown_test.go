@@ -75,7 +75,7 @@ func TestFrontMatterLists(t *testing.T) {
 	}
 }
 
-// What a file is called has its place in the address, as generators have it.
+// The name of a file is part of the address, as with the generators.
 func TestPlaces(t *testing.T) {
 	files := fstest.MapFS{
 		"a b/ü?.md":              {Data: []byte("---\ndate: 2003-02-01\n---\n")},
@@ -127,8 +127,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Addresses are those that the generators make of names, and of days in the site's
-// time zone. TestSiteGenerators tries them on the generators themselves.
+// The addresses are those that the generators make of names, and of days in the site's
+// time zone. TestSiteGenerators compares them with the generators themselves.
 func TestNamesInAddresses(t *testing.T) {
 	for name, want := range map[string]string{
 		"posts/First": "posts/first", "With  two Spaces ": "with-two-spaces", "a - b": "a-b", "a--b": "a--b", "x (y)": "x-y", "c++_c#": "c++_c#", "Ünï & more!": "ünï-more",

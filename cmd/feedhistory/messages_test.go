@@ -35,7 +35,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// certificate makes one that signs itself.
+// certificate makes a certificate that signs itself.
 func certificate(t *testing.T, edit func(*x509.Certificate)) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func certificate(t *testing.T, edit func(*x509.Certificate)) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// What is wrong with a server's TLS is said, and what to do.
+// A message says what is wrong with a server's TLS, and what to do.
 func TestTLSMessages(t *testing.T) {
 	now := time.Now()
 	same := func(*x509.Certificate) {}
@@ -114,7 +114,7 @@ func TestLargeDocumentMessage(t *testing.T) {
 	require.Contains(t, stdout, "urn:1")
 }
 
-// What no verb can be asked is said with the flag, and where to read more.
+// A message about wrong usage names the flag, and says where to read more.
 func TestUsageMessages(t *testing.T) {
 	const url = "https://example.org/"
 	for _, test := range []struct{ args, says string }{
@@ -137,7 +137,7 @@ func TestUsageMessages(t *testing.T) {
 	}
 }
 
-// A file of settings that cannot be read is named.
+// A message names a file of settings that cannot be read.
 func TestConfigMessages(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -160,7 +160,7 @@ func TestConfigMessages(t *testing.T) {
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
-// What comes in lines is refused with the line, or with what it is about.
+// A message about a bad line of input names the line, or what the line is about.
 func TestLineMessages(t *testing.T) {
 	produce := []string{"produce", "--base", "https://example.org/", "--listen", "127.0.0.1:0", "--protocol"}
 	for _, test := range []struct{ protocol, lines, says string }{
@@ -180,7 +180,7 @@ func TestLineMessages(t *testing.T) {
 	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
 
-// What to do about rare trouble.
+// Advice says what to do about rare errors.
 func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
 		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
@@ -236,7 +236,8 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	require.ErrorContains(t, exportRawFeed(t.Context(), io.Discard, store, old, false), "the feed has changed meanwhile")
 }
 
-// A database that fails in the middle of an import is told apart from a bad line.
+// The message about a database that fails in the middle of an import does not blame a
+// line.
 func TestImportDatabaseMessage(t *testing.T) {
 	in := &importing{db: &database{DB: "feeds.db"}}
 	err := in.failure(&lineError{"-", 7, errDirectory})

@@ -47,7 +47,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 		return c.failure(err)
 	}
 	if isImporting(f) {
-		return fmt.Errorf("%s: its import is not complete; run the import again first", withoutUser(from))
+		return fmt.Errorf("%s: its import is not complete; run the same import again first", withoutUser(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}

@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// get URL FILE puts what a URL answers into a file.
+// get URL FILE writes the answer of a URL to a file.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: [!] get URL FILE")
@@ -68,7 +68,7 @@ func guardSite(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PRIVATE", server.URL)
 }
 
-// proxy is a proxy at PROXY, that notes each URL in the file "proxied".
+// proxy starts a proxy at PROXY, which notes each URL in the file "proxied".
 func proxySite(ts *testscript.TestScript, neg bool, args []string) {
 	notes, err := os.Create(ts.MkAbs("proxied"))
 	ts.Check(err)
@@ -106,7 +106,7 @@ default login anonymous password me
 	require.True(t, ok) // and has nothing
 }
 
-// A proxy may be at a private address; what is asked of it may not.
+// A proxy may have a private address; the server that it connects to may not.
 func TestProxyGuard(t *testing.T) {
 	asked := 0
 	proxy := feedtest.Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -131,7 +131,7 @@ func TestProxyGuard(t *testing.T) {
 	require.False(t, f.isProxy("127.0.0.2:1"))
 }
 
-// A proxy that requires a login is blamed for it, whatever is asked of it.
+// The message about a proxy that requires a login names the proxy, whatever the request.
 func TestProxyLogin(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
@@ -144,7 +144,7 @@ func TestProxyLogin(t *testing.T) {
 	}
 }
 
-// What a proxy answers is judged by its status, because it chooses the words.
+// The status of a proxy's answer counts, because the proxy chooses the words.
 func TestProxyRefuses(t *testing.T) {
 	for status, want := range map[string]string{
 		"407 Ask Us First": "https://feed.invalid/: the proxy answers 407 Proxy Authentication Required; the proxy requires a user",

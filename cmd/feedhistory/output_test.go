@@ -22,7 +22,8 @@ type full struct{}
 // Write implements io.Writer.
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// What cannot be printed is an error, which is said once, and blamed on nothing else.
+// Output that cannot be written is an error. The command reports it once, and blames
+// nothing else.
 func TestFullOutput(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`<rss version="2.0"><channel><title>F</title>`))
@@ -60,7 +61,7 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
-// A file that an interrupted fetch would write keeps what it has.
+// The output file of an interrupted fetch keeps its old content.
 func TestInterruptedOutput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,7 @@ type pseudoTerminal struct {
 	ended chan struct{}
 }
 
-// onTerminal runs the command with a terminal for all that is not set.
+// onTerminal runs the command with a terminal as each standard stream that is not set.
 func onTerminal(t *testing.T, set func(cmd *exec.Cmd), args ...string) *pseudoTerminal {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Args[0] = "feedhistory"
@@ -66,14 +66,14 @@ func startTerminal(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *pseudoTermin
 	return p
 }
 
-// screen is all that was shown until now.
+// screen returns everything that the terminal has shown so far.
 func (p *pseudoTerminal) screen() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.ReplaceAll(p.shown.String(), "\r\n", "\n")
 }
 
-// await waits until something is shown.
+// await waits until the terminal shows a text.
 func (p *pseudoTerminal) await(what string) {
 	require.Eventually(p.t, func() bool { return strings.Contains(p.screen(), what) }, patience, 5*time.Millisecond, "%q in %q", what, p)
 }
@@ -87,7 +87,7 @@ func (p *pseudoTerminal) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Waiting for somebody to type is said, and ends with one interrupt.
+// The command says that it waits for somebody to type, and one interrupt ends it.
 func TestTerminalInput(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
@@ -108,7 +108,7 @@ func TestTerminalInput(t *testing.T) {
 	}
 }
 
-// What is piped in is not awaited from a terminal.
+// With piped input, the command does not say that it reads from a terminal.
 func TestPipedInput(t *testing.T) {
 	p := onTerminal(t, func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Ctty: 1}
@@ -184,7 +184,7 @@ func TestInterruptedPager(t *testing.T) {
 	require.NotContains(t, p.screen(), "feedhistory: interrupted")
 }
 
-// What is shown on a terminal goes through the user's pager; what is piped does not.
+// Output on a terminal goes through the user's pager; piped output does not.
 func TestPager(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)

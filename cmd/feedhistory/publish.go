@@ -16,7 +16,7 @@ import (
 
 // A publishCommand is the verb publish.
 type publishCommand struct {
-	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which is created if necessary; or an object store, with credentials from AWS's environment variables."`
+	Out           string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
 	Base          string `required:"" placeholder:"URL" help:"URL where that directory is served."`
 	From          string `default:"-" placeholder:"DIR|FILE|URL|-" help:"What to publish: a directory of Markdown, a file of JSON lines or a feed, a feed's address, or JSON lines on standard input (the default)."`
 	Name          string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
@@ -28,9 +28,9 @@ type publishCommand struct {
 	ID            string `help:"The feed's id (default: the subscription document's URL)."`
 	Link          string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
 	EntryID       string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
-	Site          string `placeholder:"URL" help:"The website of the feed (default: what the source says; with --site-dir, the root of --base)."`
+	Site          string `placeholder:"URL" help:"The website of the feed (default: the one that the source names; for --site-dir, the root of --base)."`
 	SiteDir       string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
-	Timezone      string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown that have none, such as Europe/Vienna (default: UTC)."`
+	Timezone      string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
 	DryRun        bool   `help:"Print the files that would be written, and write nothing."`
 	Force         bool   `help:"Publish even if readers would see entries again, because --base or ids have changed."`
 	DeleteMissing bool   `help:"Publish the deletion of entries that the source no longer has."`
@@ -38,20 +38,21 @@ type publishCommand struct {
 	storeFlags
 	networkFlags
 
-	was string // where the feed was published before, if that is another address and archives have it
+	was string // the feed's earlier address, if it differs and older archives link to it; else ""
 }
 
 // Help returns the text of --help that precedes the flags.
 func (c *publishCommand) Help() string {
-	return "Run this again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
+	return "Run publish again at every build: it publishes what is new or changed, and leaves everything else as it is. " +
 		"The directory must still contain what was published before."
 }
 
-// Validate refuses what contradicts itself.
+// Validate refuses URLs, names, zones and patterns that are not valid, and flags that
+// exclude each other.
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
-	case c.Base == "": // kong says so
+	case c.Base == "": // kong reports it
 		return nil
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
 		return errors.New("--base: not the URL of a directory: " + withoutUser(c.Base))
@@ -134,7 +135,8 @@ func (c *publishCommand) publisher() *publish.Publisher {
 	return p
 }
 
-// failure says what to do about an error of the publisher.
+// failure says what to do about an error of the Publisher; it returns other errors
+// unchanged.
 func (c *publishCommand) failure(err error) error {
 	switch {
 	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
@@ -145,8 +147,9 @@ func (c *publishCommand) failure(err error) error {
 	return err
 }
 
-// head describes the feed as it is published, else as the source describes it. Flags
-// have precedence.
+// head returns the description of the feed: the published one or, for a new feed, the
+// source's, with what the flags change. It returns nil if the published one does not
+// change.
 func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
 	head, err := publishedHead(p.Output, c.name())
 	if err != nil {
@@ -162,14 +165,14 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 		return nil, nil
 	}
 	if in.head != nil {
-		head.Coverage = in.head.Coverage // which may have changed
+		head.Coverage = in.head.Coverage // the coverage may have changed
 	}
 	if c.ID != "" && head.ID != "" && !isNew && head.ID != c.ID {
 		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
 	}
 	head.ID = cmp.Or(c.ID, head.ID)
 	if head.Subtitle == head.Title {
-		head.Subtitle = "" // RSS has to have one
+		head.Subtitle = "" // RSS requires a description, so this one is a copy of the title
 	}
 	head.Title = cmp.Or(c.Title, head.Title)
 	if c.Site != "" {
@@ -202,13 +205,13 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 			"does not claim it; those of fetch --raw and export --raw say it")
 	}
 	if isURL(c.From) && !in.partial && in.head.Coverage != nil {
-		p.Para("  - ", "    ", "the source does not say that it has the whole history, and is another site's, so the published feed does not claim it")
+		p.Para("  - ", "    ", "the source belongs to another site and does not say that it has the whole history, so the published feed does not claim it")
 	}
 	if in.partial && !isURL(c.From) {
 		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
 	}
 	if n, first := in.withTemplates(); n > 0 {
-		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" tags of the site generator in their text, which readers will see unchanged "+
+		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
 			"(the first: "+first+"); publish the generator's own feed instead")
 	}
 	for _, reason := range []string{leftPlain, leftDraft, leftFuture, leftExpired} {
@@ -250,5 +253,6 @@ func (c *publishCommand) dry(w *world, d *dryRun) error {
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
 
-// now is the time after which articles are not published yet.
+// now returns the current time, in UTC and whole seconds. Articles with a later time are
+// not published yet.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

@@ -25,7 +25,7 @@ import (
 type input struct {
 	entries []*feedhistory.Entry
 	deleted []feedhistory.Tombstone
-	head    *feedhistory.Document // describes the feed; nil if the source is no feed
+	head    *feedhistory.Document // describes the feed; nil if the source does not
 	unknown bool                  // the source does not say whether it has everything
 	whole   bool                  // the source has no other entries
 	partial bool                  // something is known to be missing
@@ -55,7 +55,7 @@ func (c *publishCommand) load(w *world) (*input, error) {
 	return c.loadLines(text)
 }
 
-// loadLines reads lines of JSON, and what they say about the feeds that they come from.
+// loadLines reads lines of JSON, and what they say about the feeds from which they come.
 func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 	loaded, about := &input{whole: true}, &provenance{}
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
@@ -90,8 +90,8 @@ func (in *input) add(r *publish.JSONEntry) error {
 	return nil
 }
 
-// isFeed distinguishes a feed document from lines of JSON: a document is XML, or one
-// object over several lines or with JSON Feed's version.
+// isFeed reports whether an input is a feed document rather than lines of JSON: XML, or an
+// object that spans several lines or has the version of JSON Feed.
 func isFeed(in *bufio.Reader) bool {
 	start, _ := in.Peek(4096)
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
@@ -126,7 +126,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	base := c.publisher().URL()
-	parser := feedhistory.Parser{Strict: true} // no part of a damaged document is published
+	parser := feedhistory.Parser{Strict: true} // publish no part of a damaged document
 	doc, err := parser.Parse(bytes.NewReader(text), base)
 	if err != nil {
 		return nil, failure(c.From, err)
@@ -142,7 +142,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	if more {
-		return nil, failure(c.From, errors.New("the feed has older documents; give its address instead, so that they are read: "+older.Href))
+		return nil, failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href))
 	}
 	return fromHistory(h), nil
 }
@@ -164,14 +164,15 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
 	in := fromHistory(r.History)
 	if in.head.Coverage == nil && !in.whole && siteName(in.head.URL) != siteName(c.Base) {
-		// A site's own feed may have everything without declaring it; another's is what it says.
+		// The feed of the same site may have everything without declaring it. The feed of
+		// another site has only what it declares.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	return in, nil
 }
 
-// siteName returns what addresses of one site have in common: the name that its owner has
-// registered or, where there is none, the host.
+// siteName returns the part of an address that all addresses of a site share: the name
+// that the site's owner has registered or, if there is none, the host.
 func siteName(address string) string {
 	host := fetch.HostOf(address)
 	u, err := iri.ParseLeniently(address)
@@ -188,7 +189,7 @@ func siteName(address string) string {
 	return site
 }
 
-// fromHistory puts what is known to be missing into the head.
+// fromHistory returns a history as an input. The head says what is known to be missing.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
 	head.Coverage = h.Coverage()
@@ -199,8 +200,8 @@ func fromHistory(h *feedhistory.History) *input {
 	}
 }
 
-// publishedHead returns the description of the feed as it is published; nil if it has
-// not been published yet.
+// publishedHead returns the published subscription document with a name; nil if there is
+// none yet.
 func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
 	f, err := files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

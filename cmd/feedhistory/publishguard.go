@@ -15,9 +15,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The checks before anything is published, because that is permanent.
+// This file has the checks before publishing, which is permanent.
 
-// guard returns a function that refuses an update which would show readers entries
+// guard returns a function that refuses an update after which readers would show entries
 // again; nil if there is nothing to check.
 func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) error, error) {
 	head, err := publishedHead(p.Output, c.name())
@@ -45,7 +45,7 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) erro
 	}, nil
 }
 
-// siteURL is the address of the site that has the entries.
+// siteURL returns the address of the website whose pages the entries are.
 func (c *publishCommand) siteURL() string {
 	if c.Site != "" {
 		return c.Site
@@ -62,7 +62,7 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 		return nil
 	}
 	if info, err := os.Stat(c.SiteDir); err != nil || !info.IsDir() {
-		return errors.New("--site-dir: there is no such directory: " + c.SiteDir)
+		return errors.New("--site-dir: " + c.SiteDir + ": there is no such directory")
 	}
 	site, err := url.Parse(c.siteURL())
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 		link, ok := e.Links.Rel(feedhistory.RelAlternate)
 		u, err := url.Parse(link.Href)
 		if !ok || err == nil && (!strings.EqualFold(u.Host, site.Host) || !strings.HasPrefix(u.Path+"/", strings.TrimSuffix(site.Path, "/")+"/")) {
-			continue // it is on another site
+			continue // the page is on another site
 		}
 		if checked++; err != nil || !hasPage(os.DirFS(c.SiteDir), strings.TrimPrefix(u.Path, strings.TrimSuffix(site.Path, "/"))) {
 			dead = append(dead, link.Href)
@@ -83,7 +83,7 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	switch {
 	case len(dead) > 0:
 		p := newPage(w.Stderr)
-		p.Para("", "", fmt.Sprintf("%d of %s lead nowhere; nothing is published:", len(dead), count(checked, "link", "links")))
+		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), count(checked, "link", "links")))
 		for _, link := range dead {
 			p.Line("  " + clean(link))
 		}
@@ -94,9 +94,9 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	return nil
 }
 
-// hasPage reports whether a web server would find a page of a site: a file, the index
-// of a directory or, as on most servers, a file without its .html. Upper and lower
-// case differ, even if the file system ignores case.
+// hasPage reports whether a web server would find a page of a site: a file, the index of a
+// directory or, as on most servers, a file whose extension .html the name leaves out. It
+// distinguishes upper and lower case, even if the file system does not.
 func hasPage(site fs.FS, name string) bool {
 	dir := strings.HasSuffix(name, "/") || name == ""
 	name = strings.Trim(path.Clean("/"+name), "/")
@@ -120,8 +120,8 @@ var (
 	templates  = regexp.MustCompile(`\{\{(?:<|&lt;|%|-?\s*[a-z_]+[\s.|}])|\{%-?\s*\w`)
 )
 
-// withTemplates counts the entries with tags of a site generator that nobody has
-// replaced: Hugo's short codes, and Liquid.
+// withTemplates counts the entries with tags that a site generator should have replaced:
+// Hugo's shortcodes, and Liquid. It also returns the id of the first such entry.
 func (in *input) withTemplates() (n int, first string) {
 	for _, e := range in.entries {
 		if templates.MatchString(codeBlocks.ReplaceAllString(e.Content().Body, "")) {

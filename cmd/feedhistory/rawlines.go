@@ -17,8 +17,9 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The lines that import reads. Each has a type: "feed", "gap", "document" or, as
-// where there is none, "entry". Those of one feed follow each other, the feed's first.
+// These are the lines that import reads. The type of a line is "feed", "gap", "document"
+// or "entry"; a line without a type is an entry. The lines of a feed follow each other,
+// beginning with the one of type "feed".
 type (
 	lineOf struct {
 		Type string `json:"type"`
@@ -26,9 +27,9 @@ type (
 	}
 	feedLine struct {
 		lineOf
-		Version int64        `json:"version,omitempty"` // how many times it has changed in the mirror
-		Private bool         `json:"private,omitempty"` // it was read with credentials, which no line has
-		State   *mirror.Feed `json:"state"`             // without gaps, which have their own lines
+		Version int64        `json:"version,omitempty"` // how many times the feed has changed in the mirror
+		Private bool         `json:"private,omitempty"` // the feed was read with credentials, which no line has
+		State   *mirror.Feed `json:"state"`             // without the gaps, which have their own lines
 	}
 	gapLine struct {
 		lineOf
@@ -41,12 +42,12 @@ type (
 	}
 	entryLine struct {
 		publish.JSONEntry
-		Mirror   *rawRecord   `json:"mirror,omitempty"` // its state in the mirror; absent if it comes from elsewhere
+		Mirror   *rawRecord   `json:"mirror,omitempty"` // the entry's state in the mirror; absent if the entry comes from elsewhere
 		Versions []rawVersion `json:"versions,omitempty"`
 	}
 )
 
-// What a mirror has, with the names that lines have.
+// These are the types of a mirror, with the names that their members have in lines.
 type (
 	rawDocument struct {
 		URL     string            `json:"url"`
@@ -84,7 +85,7 @@ type (
 		Change    int64        `json:"change,omitempty"`
 		Added     time.Time    `json:"added,omitzero"`
 		Changed   time.Time    `json:"changed,omitzero"`
-		Content   *rawContent  `json:"content,omitempty"` // absent if nothing else is known of it
+		Content   *rawContent  `json:"content,omitempty"` // absent if the mirror does not have the entry's content
 	}
 	rawVersion struct {
 		Copy    rawCopy    `json:"copy"`
@@ -92,7 +93,7 @@ type (
 	}
 	rawContent struct {
 		Format    feedhistory.Format `json:"format"`
-		Data      string             `json:"data,omitempty"` // of the current version: see raw
+		Data      string             `json:"data,omitempty"` // for earlier versions only; the current version is in raw
 		Base      string             `json:"base,omitempty"`
 		WeakID    bool               `json:"weak_id,omitempty"`
 		Title     string             `json:"title,omitempty"`
@@ -146,7 +147,7 @@ func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.
 
 func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, private bool) error {
 	if isImporting(f) {
-		return fmt.Errorf("%s: its import is not complete; run the import again", f.URL)
+		return fmt.Errorf("%s: its import is not complete; run the same import again", f.URL)
 	}
 	w = withoutPasswords(w, f)
 	state := *f
@@ -173,13 +174,13 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 		}
 	}
 	if now, e := store.Feed(ctx, f.URL); err == nil && (e != nil || now.Version != f.Version) {
-		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines do not belong together; export it again", f.URL)
+		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines may contradict each other; export it again", f.URL)
 	}
 	return err
 }
 
-// withoutPasswords returns a writer that removes from lines the users and passwords in
-// a feed's addresses.
+// withoutPasswords returns a writer of lines that removes the users and passwords in a
+// feed's addresses.
 func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	var pairs []string
 	for _, address := range []string{f.URL, f.Address, f.Lost, f.Known.URL} {
@@ -196,7 +197,7 @@ func withoutPasswords(w io.Writer, f *mirror.Feed) io.Writer {
 	return &replacer{w, strings.NewReplacer(pairs...)}
 }
 
-// A replacer replaces text in lines, each of which is one call of Write.
+// A replacer replaces text in lines. Each call of Write writes one line.
 type replacer struct {
 	w  io.Writer
 	by *strings.Replacer
@@ -213,7 +214,7 @@ func (r *replacer) Write(line []byte) (int, error) {
 func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mirror.Record) error {
 	line := entryLine{JSONEntry: publish.JSONEntry{ID: r.ID}, Mirror: newRawRecord(r)}
 	if r.Content.Format != 0 {
-		if e, err := r.Entry(); err == nil { // for a damaged one, the line has only what is stored
+		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only what is stored
 			line.JSONEntry = *publish.NewJSONEntry(e)
 		}
 		line.Raw = &publish.JSONRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
@@ -248,7 +249,7 @@ func (c rawCopy) copy() mirror.Copy {
 	return mirror.Copy{At: c.At, Rank: mirror.Rank(c.Rank), Digest: c.Digest}
 }
 
-// newRawRecord leaves out of a record what its line has in raw.
+// newRawRecord returns a Record without its text, which the line has in raw.
 func newRawRecord(r *mirror.Record) *rawRecord {
 	raw := &rawRecord{
 		State: r.State, Copy: newRawCopy(r.Copy), Archived: r.Archived, Absence: r.Absence, First: r.First, Change: r.Change,
@@ -262,7 +263,7 @@ func newRawRecord(r *mirror.Record) *rawRecord {
 	return raw
 }
 
-// record is the inverse of newRawRecord.
+// record returns the Record of a line; it is the inverse of newRawRecord.
 func (l *entryLine) record() *mirror.Record {
 	m := l.Mirror
 	r := &mirror.Record{
@@ -277,8 +278,8 @@ func (l *entryLine) record() *mirror.Record {
 	return r
 }
 
-// entryOf is the entry that a record describes: as it was published, if the record has
-// that.
+// entryOf returns the entry that a record describes. If the record has the entry as it was
+// published, entryOf reads that.
 func entryOf(r *publish.JSONEntry) (*feedhistory.Entry, error) {
 	if r.Raw == nil {
 		return r.Entry()

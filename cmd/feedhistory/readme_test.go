@@ -20,7 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A readmeCommand is a command of README, and what README says that it prints.
+// A readmeCommand is a command of README, and its output according to README.
 type readmeCommand struct{ command, prints string }
 
 // readmeCommands reads the shell blocks of a README, from a heading to the next.
@@ -93,11 +93,10 @@ func readmeSites(t *testing.T) (org, net string) {
 	return org, net
 }
 
-// ages are what README cannot foresee.
+// ages matches the ages in the output, which README cannot foresee.
 var ages = regexp.MustCompile(` +\d+[smhd]\b`)
 
-// What the READMEs say of the command, run from the first line to the last, prints
-// what they say.
+// The commands of the READMEs, run from the first to the last, print what the READMEs say.
 func TestReadme(t *testing.T) {
 	t.Run("library", func(t *testing.T) {
 		dir := testReadme(t, readmeCommands(t, "../../README.md", "\n## At a terminal\n", "\n## "), 5)

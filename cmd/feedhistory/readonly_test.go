@@ -18,11 +18,11 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A stranger is a user without rights, who runs the command.
+// A stranger runs the command as a user without permissions.
 type stranger struct{ program string }
 
-// newStranger copies this program to where everybody may run it. Permissions do
-// not bind root, so that root runs it as nobody.
+// newStranger copies this program to a directory where everybody may run it. Permissions
+// do not restrict root, so root runs it as nobody.
 func newStranger(t *testing.T, dir string) stranger {
 	t.Helper()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
@@ -51,9 +51,9 @@ func (s stranger) run(args ...string) (status int, stdout, stderr string) {
 	return c.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// What reads a mirror works where it may not write, neither to the database nor
-// to its directory, be it at rest or with a log that a killed process has left;
-// and it leaves everything as it was.
+// Verbs that read a mirror work without permission to write to the database and its
+// directory, whether the database is at rest or has a log that a killed process left; and
+// they change nothing.
 func TestReadOnly(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>Feed</title><item><guid>1</guid><title>Hello</title></item></channel></rss>`)
@@ -119,8 +119,8 @@ func TestReadOnly(t *testing.T) {
 	t.Run("with a log", func(t *testing.T) { reads(t, killed, "goodbye") })
 }
 
-// A file that was written to while it was read as one that nobody writes to, is
-// said to have been.
+// A verb reports that another process has written to the file that it read on the
+// assumption that nobody writes to it.
 func TestReadWhileWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	d := database{DB: file}

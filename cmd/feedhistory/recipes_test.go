@@ -46,8 +46,8 @@ func skipStep(t *testing.T) {
 	}
 }
 
-// Each recipe builds its site and the feed. Built again from nothing but what was
-// published, it is the same to the byte; a new article changes no archive.
+// Each recipe builds its site and the feed. A build that starts from nothing but the
+// published files produces the same bytes; a new article changes no archive.
 func TestRecipes(t *testing.T) {
 	recipes := feedtest.Glob(t, published+"/recipes/*/build.sh")
 	bin := command(t)
@@ -94,7 +94,7 @@ type recipeRun struct {
 	article                     int // that is new; zero: none
 }
 
-// A built site's feed.
+// A builtFeed is the feed of a built site.
 type builtFeed struct {
 	files   map[string]string
 	history *feedhistory.History
@@ -145,7 +145,7 @@ func (r *recipeRun) build() *builtFeed {
 	return r.read(dir)
 }
 
-// read reads the feed that a site has, through its files.
+// read reads the feed of a site from its files.
 func (r *recipeRun) read(dir string) *builtFeed {
 	found := feedtest.Glob(r.t, dir+"/*/feeds/feed.atom")
 	require.Len(r.t, found, 1)
@@ -171,8 +171,8 @@ func (r *recipeRun) read(dir string) *builtFeed {
 	return b
 }
 
-// The action's own step runs, with all that it is given, and gives publish.sh all
-// that this wants to know.
+// The action's own step runs with all its inputs, and passes publish.sh everything that
+// the script needs.
 func TestAction(t *testing.T) {
 	skipStep(t)
 	text := feedtest.ReadFile(t, published+"/action/action.yml")
@@ -225,7 +225,7 @@ func TestAction(t *testing.T) {
 	require.FileExists(t, dir+"/public/feeds/feed.atom")
 }
 
-// What the container is made of is there.
+// The files from which the container is built exist.
 func TestDockerfile(t *testing.T) {
 	text := feedtest.ReadFile(t, published+"/action/Dockerfile")
 	require.Contains(t, string(text), "go build -C /src/cmd/feedhistory")

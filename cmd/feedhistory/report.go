@@ -7,8 +7,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// report says what a history is, the verdict on it with its meaning, and what is
-// missing.
+// report summarizes a history: its size, the verdict and what that means, and each gap.
 func (w *world) report(h *feedhistory.History, v feedhistory.Verdict, meaning string) {
 	p := newPage(w.Asides())
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, count(h.Documents, "document", "documents"),
@@ -35,7 +34,7 @@ func (p *page) gap(g *feedhistory.Gap) {
 	}
 	p.Para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
 	if g.Document != nil {
-		p.Para("    ", "    ", "what could be read of it is included: "+
+		p.Para("    ", "    ", "the readable part is included: "+
 			count(len(g.Document.Entries), "entry", "entries"))
 	}
 	p.Para("    ", "    ", "what to do: "+advice(g))

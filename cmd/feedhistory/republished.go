@@ -12,13 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory/web"
 )
 
-// The flag of the verbs that remove what history servers have republished.
+// republishedFlag is the flag of the verbs that remove what history servers have
+// republished.
 type republishedFlag struct {
-	Published string `placeholder:"DIR" help:"Directory for republished feeds of the history server (default: next to the database)."`
+	Published string `placeholder:"DIR" help:"Directory with the history server's republished feeds (default: next to the database; for PostgreSQL, in your data directory)."`
 }
 
-// removeRepublished removes what history servers on this machine keep of feeds that
-// they have republished. It returns those feeds of which there was something.
+// removeRepublished removes the documents of feeds that history servers on this machine
+// have republished. It returns the feeds that had such documents.
 func (f *republishedFlag) removeRepublished(db database, feeds ...string) (removed []string, err error) {
 	dir := cmp.Or(f.Published, (&serveCommand{database: db}).publishedDir())
 	for _, dir := range []string{dir, privateDir(dir)} {
@@ -35,7 +36,8 @@ func (f *republishedFlag) removeRepublished(db database, feeds ...string) (remov
 	return slices.Compact(removed), nil
 }
 
-// forgetPatiently waits for a server that is publishing.
+// forgetPatiently removes the documents of republished feeds from a directory. It waits up
+// to ten seconds for a server that is publishing there.
 func forgetPatiently(out publish.Dir, feeds []string) (removed []string, err error) {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if removed, err = web.Forget(out, feeds...); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {

@@ -8,17 +8,18 @@ import (
 // An rmCommand is the verb rm.
 type rmCommand struct {
 	database
-	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that is known of them."`
+	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
 
 	republishedFlag
 }
 
 // Help returns the text of --help that precedes the flags.
 func (c *rmCommand) Help() string {
-	return "This removes their entries, too, and what the history server keeps of them on this machine; feedhistory export makes a copy first."
+	return "rm also removes the feeds' entries, and the documents that the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
 }
 
-// Run removes the feeds. It reports those that the mirror does not have, and goes on.
+// Run removes the feeds. It reports the feeds that the mirror does not have, and continues
+// with the others.
 func (c *rmCommand) Run(w *world) error {
 	store, err := c.open(w)
 	if err != nil {
@@ -40,7 +41,7 @@ func (c *rmCommand) Run(w *world) error {
 			failed = err
 			break
 		}
-		names = append(names, name) // one that is unknown, too: an earlier rm may have left something
+		names = append(names, name) // an unknown feed, too: an earlier rm may have left documents
 		if err != nil {
 			w.Say(err.Error())
 			missing = true

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A feed with all that an entry may say.
+// This feed has everything that an entry may have.
 const richFeed = `<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:podcast="https://podcastindex.org/namespace/1.0"
  xmlns:media="http://search.yahoo.com/mrss/" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:content="http://purl.org/rss/1.0/modules/content/"
  xmlns:atom="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><channel><title>Pod</title><fh:complete/>
@@ -57,7 +57,7 @@ func done(t *testing.T, stdin string, args ...string) (stdout string) {
 	return stdout
 }
 
-// What was fetched, published and fetched again says the same.
+// A feed that is fetched, published and fetched again says the same.
 func TestFetchedIsPublished(t *testing.T) {
 	dir, url := serveDirectory(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod.rss"), []byte(richFeed), 0o600))

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What there is when the walk is interrupted is printed; something is missing.
+// After an interrupt, fetch prints the entries that it has, and says that some are missing.
 func TestInterruptedStatus(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

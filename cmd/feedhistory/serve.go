@@ -22,9 +22,9 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir    string        `arg:"" optional:"" name:"DIR" help:"A directory that publish made. Without one: the history server of the mirrored feeds."`
+	Dir    string        `arg:"" optional:"" name:"DIR" help:"Directory that publish wrote (default: none, which runs the history server of the mirrored feeds)."`
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"How long caches may keep documents of a directory that still change (default: ${default})."`
+	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents that still change (default: ${default})."`
 
 	database
 	historyFlags
@@ -34,15 +34,15 @@ type serveCommand struct {
 
 // Help returns the text of --help that precedes the flags.
 func (c *serveCommand) Help() string {
-	return "With DIR, this serves the documents of a directory until it is interrupted: with their media types, ETags, compression, " +
-		"and archives that caches may keep forever.\n\n" +
+	return "With DIR, serve serves the documents of a directory until it is interrupted. It sends their media types and ETags, compresses them, " +
+		"and lets caches keep archives forever.\n\n" +
 		"Without DIR, the history server shows the feeds of a database as pages, republishes each with its whole history, " +
-		"and polls them when they are due. The database may be new: you can add feeds on the first page. " +
-		"The token guards what changes anything, and with --private reading, too."
+		"and polls each when it is due. The database may be new: you can add feeds on the first page. " +
+		"Every change requires the token if there is one; with --private, reading requires it, too."
 }
 
-// How long the steps of a request may take, so that nobody can hold a connection open
-// without using it.
+// These limits for the steps of a request keep clients from holding connections open
+// without using them.
 const (
 	headerTimeout = 10 * time.Second
 	writeTimeout  = 10 * time.Minute
@@ -71,7 +71,7 @@ func (c *serveCommand) Run(w *world) error {
 	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
 
-// listen listens where the flag says, or else at the usual place.
+// listen listens at the address in --listen or, without the flag, at the usual one.
 func (c *serveCommand) listen(usual string) (net.Listener, error) {
 	return httpserver.Listen("--listen", cmp.Or(c.Listen, usual))
 }
@@ -80,7 +80,7 @@ func (c *serveCommand) listen(usual string) (net.Listener, error) {
 func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Logger) error {
 	return httpserver.Serve(w.ctx, &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // it ends answers that would go on
+		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // the end of the context ends answers in progress
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
@@ -88,11 +88,11 @@ func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Log
 	}, listener, func() { w.Tell("ending") })
 }
 
-// address is where a listener can be reached from here.
+// address returns the host and port at which this machine can reach a listener.
 func address(l net.Listener) string { return httpserver.Address(l) }
 
-// A rootFS is a directory that no name and no symbolic link leads out of. It is opened
-// again for each file, because a site's build may replace it.
+// A rootFS is a directory. No name or symbolic link leads out of it. Open opens the
+// directory again for each file, because a site's build may replace it.
 type rootFS string
 
 // Open opens a file of the directory.
@@ -105,10 +105,10 @@ func (dir rootFS) Open(name string) (fs.File, error) {
 	return root.Open(filepath.FromSlash(name))
 }
 
-// mostLooked is how many files are read to find the feeds.
+// mostLooked is the maximum number of files that subscriptions reads.
 const mostLooked = 200
 
-// subscriptions returns the names of the feeds in a directory, without archives.
+// subscriptions returns the names of the subscription documents in a directory.
 func subscriptions(files fs.FS) (names []string) {
 	looked := 0
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

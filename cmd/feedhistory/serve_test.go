@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// listen puts an address that nobody listens on into the environment as ADDR.
+// listen puts an address on which nobody listens into the environment as ADDR.
 func listen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: listen")
@@ -17,7 +17,7 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", freeAddress())
 }
 
-// freeAddress returns an address that nobody listens on.
+// freeAddress returns an address on which nobody listens.
 func freeAddress() string {
 	port, err := freeport.Port()
 	if err != nil {
@@ -39,8 +39,8 @@ func reach(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("nobody answers on %s", args[0])
 }
 
-// answers reports whether a server answers at an address. One that only listens does
-// not serve yet: an interrupt would end what it does before that.
+// answers reports whether a server answers at an address. A server that only listens does
+// not serve yet: an interrupt would end it before it does.
 func answers(address string) bool {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	resp, err := client.Head("http://" + address + "/")

@@ -20,30 +20,31 @@ import (
 	"github.com/feedhistory/feedhistory/web"
 )
 
-// The flags of the history server.
+// historyFlags are the flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"Public URL of the history server, the root of a host; republished feeds contain it (default: that of --listen)."`
-	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database)."`
-	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). It refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that is required to change anything (default: none if the server listens on this machine only, otherwise a random one, which it prints)."`
-	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Feeds that need credentials are then shown, polled and republished; without --private they are not."`
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, which must be the root of a host. Republished feeds contain it (default: the URL of --listen)."`
+	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
+	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
+	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that every change requires (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
+	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base that readers could not reach.
+// Validate refuses a base that is not the root of a host, and flags of the history server
+// with a directory.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
 	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
-		return errors.New("--base, --name, --private and --published are for the history server, which serves no directory")
+		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
-		return errors.New("--base: the root of a host, such as https://feeds.example.org/")
+		return errors.New("--base: give the root of a host, such as https://feeds.example.org/")
 	}
 	return nil
 }
 
-// serveHistory serves the feeds of a database until the context ends.
+// serveHistory runs the history server on a database until the context ends.
 func (c *serveCommand) serveHistory(w *world) error {
 	store, err := c.create(w)
 	if err != nil {
@@ -75,14 +76,14 @@ func (c *serveCommand) serveHistory(w *world) error {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	var polls sync.WaitGroup
-	polls.Go(func() { _ = server.Run(ctx) }) // it has no error but the end of the context
+	polls.Go(func() { _ = server.Run(ctx) }) // its only error is the end of the context
 	defer polls.Wait()
 	defer cancel()
 	return w.serve(listener, server, log)
 }
 
-// showPrivate makes a server poll, show and publish private feeds, to those who have
-// the token.
+// showPrivate makes a server poll private feeds, and show and republish them to people who
+// have the token.
 func (c *serveCommand) showPrivate(server *web.Server, store *openStore) error {
 	dir := privateDir(c.publishedDir())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -93,7 +94,8 @@ func (c *serveCommand) showPrivate(server *web.Server, store *openStore) error {
 	return nil
 }
 
-// tellAccess says who can read and change what, and makes a token if one is needed.
+// tellAccess says what people need to read and to change feeds, and makes a token if the
+// server requires one and has none.
 func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener) error {
 	isLocal := web.IsLocal(listener.Addr().String())
 	switch {
@@ -103,7 +105,7 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 		w.Say("the token for reading and changes is " + server.Token)
 	default:
 		server.Token = rand.Text()
-		w.Say("others can reach this server and read; the token for changes is " + server.Token)
+		w.Say("other machines can reach this server and read; the token for changes is " + server.Token)
 	}
 	if c.Private {
 		return nil
@@ -119,15 +121,15 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 	}
 	if hidden > 0 {
 		w.Tell(count(hidden, "feed that needs credentials is", "feeds that need credentials are") +
-			" not shown, because everybody who reaches the server can read; --private requires the token for reading, and then shows all feeds")
+			" not shown, because everybody who reaches the server can read; with --private, reading requires the token, and the server shows all feeds")
 	}
 	return nil
 }
 
-// privateDir is the directory of what is republished of private feeds.
+// privateDir returns the directory for republished private feeds.
 func privateDir(published string) string { return published + ".private" }
 
-// publishedDir is the directory of what is republished.
+// publishedDir returns the directory for republished feeds.
 func (c *serveCommand) publishedDir() string {
 	switch {
 	case c.Published != "":

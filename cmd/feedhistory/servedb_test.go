@@ -115,14 +115,14 @@ func TestServeHistory(t *testing.T) {
 	require.Len(t, published, 1)
 }
 
-// Where others can reach it there is a token.
+// A history server that other machines can reach has a token.
 func TestServeHistoryToken(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	base, says, end := history(t, "--db", file, "--listen", "0.0.0.0:0", "--name", "mirror.example")
 	token := regexp.MustCompile(`the token for changes is (\S+)`).FindStringSubmatch(says.String())
 	require.NotNil(t, token, says)
-	require.Contains(t, says.String(), "others can reach this server and read")
+	require.Contains(t, says.String(), "other machines can reach this server and read")
 	for host, want := range map[string]int{"mirror.example:1": http.StatusOK, "192.0.2.1": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
 		require.NoError(t, err)
@@ -154,10 +154,10 @@ func TestServeUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: the root of a host"},
-		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: the root of a host"},
-		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "which serves no directory"},
-		{[]string{t.TempDir(), "--name", "example.org"}, exitUsage, "which serves no directory"},
+		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: give the root of a host"},
+		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: give the root of a host"},
+		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "leave out DIR"},
+		{[]string{t.TempDir(), "--name", "example.org"}, exitUsage, "leave out DIR"},
 		{[]string{"--db", "https://example.org"}, exitUsage, "--db: a file, or a postgres:// URL"},
 		{[]string{"--db", t.TempDir()}, exitFailed, "the file cannot be opened"},
 		{[]string{"--db", file, "--listen", taken.Addr().String()}, exitFailed, "address already in use"},
@@ -168,8 +168,8 @@ func TestServeUsage(t *testing.T) {
 	}
 }
 
-// What is erased while the history server runs is on none of its pages and in none of
-// its documents, though it has shown them before.
+// An entry that is erased while the history server runs disappears from its pages and its
+// documents, even if the server has shown it before.
 func TestServeErased(t *testing.T) {
 	t.Setenv("FEEDHISTORY_ALLOW_PRIVATE", "true")
 	defer http.DefaultClient.CloseIdleConnections()

@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/web"
 )
 
-// secretFeeds serves feeds to those who log in, at any path: an archived one.
+// secretFeeds serves an archived feed, at any path, to clients that log in.
 func secretFeeds(t *testing.T) string {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
@@ -130,8 +130,8 @@ func TestServePrivate(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-// What was read with credentials in any way stays private: a feed that a netrc file
-// has the password of, one that was harvested, moved, or imported from another mirror.
+// A feed that was read with credentials in any way stays private: with a password from a
+// netrc file, harvested, moved, or imported from another mirror.
 func TestStaysPrivate(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	site := secretFeeds(t)

@@ -46,7 +46,7 @@ func recipe(t *testing.T, heading string) (files map[string]string, commands str
 	return files, commands
 }
 
-// A generated site is one whose recipes are tried.
+// A generatedSite is a site whose recipes are tried.
 type generatedSite struct {
 	program string
 	files   map[string]string
@@ -190,7 +190,7 @@ func (s *generatedSite) check(t *testing.T, dir string) {
 	require.True(t, errors.Is(err, fs.ErrNotExist))
 }
 
-// misses requires that a page which is not there is missed.
+// misses requires that publish notices a missing page.
 func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 	lines := strings.SplitAfter(commands, "\n")
 	publish := strings.Join(lines[1:len(lines)-2], "") // not the builds
@@ -199,7 +199,7 @@ func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 	before := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	said, err := try(dir, publish)
 	require.Error(t, err)
-	require.Contains(t, said, "lead nowhere; nothing is published")
+	require.Contains(t, said, "missing pages; nothing is published")
 	require.Contains(t, said, "\n  https://example.org/")
 	after := feedtest.ReadFile(t, filepath.Join(dir, s.feed))
 	require.Equal(t, before, after)

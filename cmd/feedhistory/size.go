@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A size is a number of bytes: 500, 10MB, 1.5GiB.
+// A size is a number of bytes. On the command line it looks like 500, 10MB or 1.5GiB.
 type size int64
 
 var units = map[string]float64{
@@ -44,7 +44,7 @@ func parseSize(text string) (size, error) {
 	return size(n), nil
 }
 
-// sizeText writes a size for people, such as 16 MiB.
+// sizeText returns a size for people, such as 16 MiB.
 func sizeText(n int64) string {
 	for _, unit := range []struct {
 		size int64

@@ -24,8 +24,8 @@ func isURL(arg string) bool {
 }
 
 // webAddress returns the URL that people mean by example.org/feed or
-// feed://example.org/, and anything else unchanged. The scheme is https if there is
-// none, or http for this machine itself.
+// feed://example.org/; it returns other text unchanged. If there is no scheme, it is
+// https, or http for this machine itself.
 func webAddress(arg string) string {
 	address := strings.TrimSpace(arg)
 	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
@@ -47,8 +47,8 @@ func webAddress(arg string) string {
 	return arg
 }
 
-// isHost reports whether text begins with a host: a name under a public top-level
-// domain, localhost, or an IP address.
+// isHost reports whether text begins with a host: a name below a public suffix, localhost,
+// or an IP address.
 func isHost(text string) bool {
 	host := hostOf(text)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
@@ -76,8 +76,9 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// sourceAddress returns the URL that people mean by an argument that may also be the
-// name of a file: if the file exists, it is that.
+// sourceAddress returns the URL that people mean by an argument that may also be the name
+// of a file. It returns the argument itself, as a file's name, if the file exists or the
+// name has no slash, unless the argument begins with feed:.
 func sourceAddress(arg string) string {
 	if address := webAddress(arg); address != arg {
 		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
@@ -87,8 +88,8 @@ func sourceAddress(arg string) string {
 	return arg
 }
 
-// checkURL refuses URLs from which no feed can be fetched. Nothing of a password in
-// one is in the message.
+// checkURL refuses URLs from which no feed can be fetched. The message does not contain a
+// password.
 func checkURL(arg string) error {
 	arg = webAddress(arg)
 	shown := withoutUser(arg)
@@ -113,8 +114,8 @@ func checkURL(arg string) error {
 	return nil
 }
 
-// document reads the document that an argument names: a URL, a file, or standard
-// input. Together with an error it returns what could be read, or nil.
+// document reads the document that an argument names: a URL, a file, or standard input.
+// With an error, it returns the part that it could read, or nil.
 func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 	arg = sourceAddress(arg)
 	if isURL(arg) {
@@ -138,7 +139,7 @@ func (w *world) document(arg, base string) (*feedhistory.Document, error) {
 	return feedhistory.Parser{Limits: w.client(w.Stderr).Limits}.Parse(in, base)
 }
 
-// open opens a file or standard input, where a URL could have been given, too.
+// open opens a file or standard input for a verb that also accepts URLs.
 func (w *world) open(arg string) (io.ReadCloser, error) {
 	f, err := w.openFile(arg)
 	if errors.Is(err, errNoFile) {

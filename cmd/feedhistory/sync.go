@@ -17,11 +17,11 @@ import (
 // A syncCommand is the verb sync.
 type syncCommand struct {
 	database
-	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll. Without any: the feeds of the database that are due, or that an earlier sync did not finish."`
-	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also poll the feeds of a subscription list; - is standard input (repeatable)."`
-	All        bool          `help:"Poll all feeds of the database, even if they are not due, but not those that are gone, or whose host asks for no requests."`
+	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or that an earlier sync did not finish)."`
+	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
+	All        bool          `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
 	Every      bool          `help:"Keep polling all feeds of the database, each when it is due, until interrupted."`
-	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for more (default: ${default})."`
+	Interval   time.Duration `default:"1h" placeholder:"TIME" help:"Time between two polls of a feed, unless the feed asks for a longer one (default: ${default})."`
 	Parallel   int           `default:"8" placeholder:"N" help:"Poll N feeds at the same time, each on another host (default: ${default})."`
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
@@ -38,16 +38,16 @@ type syncCommand struct {
 
 // Help returns the text of --help that precedes the flags.
 func (c *syncCommand) Help() string {
-	return "The first poll reads a feed's whole history; later ones read what is new and what earlier ones could not retrieve. " +
+	return "The first poll reads a feed's whole history; later polls read what is new, and what earlier polls could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
-		"The same holds when --max-documents or --max-bytes end a poll; --every then waits five minutes, or --interval if that is less. " +
-		"Sync polls the feeds of one host one after the other, one second apart, or --pace if that is more. " +
+		"The same holds when --max-documents or --max-bytes ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
+		"sync polls the feeds of one host one after the other, with a pause of one second, or of --pace if that is longer. " +
 		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
-		"The exit status is 1 if a poll failed, otherwise 3 if a polled feed is known to lack something, otherwise 0. " +
+		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to lack something, or an interrupt left a feed without its poll; otherwise 0. " +
 		"With --every, each feed's last poll counts."
 }
 
-// Validate refuses limits that allow for nothing, and flags that exclude each other.
+// Validate refuses limits of zero, and flags that exclude each other.
 func (c *syncCommand) Validate() error {
 	switch {
 	case c.Interval < time.Second:
@@ -61,7 +61,7 @@ func (c *syncCommand) Validate() error {
 	case c.All && c.Every:
 		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
-		return errors.New("--all is for the feeds of the database: give no others")
+		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
 	return errors.Join(c.check(), c.backfillFlags.Validate())
 }
@@ -72,7 +72,7 @@ func (c *syncCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	open := c.open // which makes no database that would be empty
+	open := c.open // open does not create a database, which would be empty
 	if len(given) > 0 || c.Every {
 		open = c.create
 	}
@@ -109,7 +109,7 @@ func (c *syncCommand) Run(w *world) error {
 	return s.report.status()
 }
 
-// newSyncing returns a sync that polls as the flags say.
+// newSyncing returns a syncing that polls as the flags say.
 func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	client := w.client(w.Stderr)
 	client.Budget = c.budget()
@@ -131,7 +131,8 @@ func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
 	return s
 }
 
-// results is where text for people goes: with --json it is no result.
+// results returns the page for reports on polls: standard output or, with --json, standard
+// error.
 func (c *syncCommand) results(w *world) *page {
 	if c.JSON {
 		return newPage(w.Asides())
@@ -139,8 +140,7 @@ func (c *syncCommand) results(w *world) *page {
 	return newPage(w.stdout)
 }
 
-// given returns the addresses of the arguments and the lists, by their names in the
-// store.
+// given returns the feeds that the arguments and the lists name, as the store names them.
 func (c *syncCommand) given(w *world) (urls []string, err error) {
 	for _, url := range c.URLs {
 		if err := checkURL(url); err != nil {
@@ -167,7 +167,7 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 	return urls, nil
 }
 
-// named are the addresses of the arguments, by their names in the store.
+// named returns the set of the feeds that the arguments name, as the store names them.
 func (c *syncCommand) named() map[string]bool {
 	named := map[string]bool{}
 	for _, url := range c.URLs {
@@ -176,7 +176,7 @@ func (c *syncCommand) named() map[string]bool {
 	return named
 }
 
-// subscriptions reads a subscription list.
+// subscriptions reads a subscription list, which must have a feed.
 func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 	in, err := w.openFile(file)
 	if err != nil {
@@ -196,8 +196,8 @@ func feedName(arg string) string {
 	return webAddress(arg)
 }
 
-// fill queues the feeds that are to be polled at once. With --every, the poller finds
-// those that are due later.
+// fill queues the feeds to poll. With --every, it queues none: the Poller finds those that
+// are due.
 func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
 	if c.Every {
 		return nil
@@ -206,7 +206,7 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	for _, url := range given {
 		named[url] = true
 	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // of the others, it notes which hosts are to be left alone
+	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {
 			return named[f.URL]
 		}
@@ -222,7 +222,7 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		if err != nil {
 			return c.failure(err)
 		}
-		hint := "--all polls them nevertheless"
+		hint := "--all polls all feeds nevertheless"
 		if f.Waits(now) {
 			hint = "its host asks for no requests until then"
 		}

@@ -12,14 +12,14 @@ import (
 // A syncing is a sync in progress.
 type syncing struct {
 	poller   *mirror.Poller
-	backfill *backfill.Backfill // nil if only what feeds declare is read
+	backfill *backfill.Backfill // nil without --backfill and --backfill-archive
 	report   *syncReport
 	strays   strays
-	every    bool // continue with the feeds that fall due
+	every    bool // do not end; poll each feed when it is due
 }
 
-// run polls the queued feeds, and with every those that fall due, until the context
-// ends. The error is that of the store or of the output.
+// run polls the queued feeds. With every, it polls each feed when it is due, until the
+// context ends. It returns an error of the store or of the output.
 func (s *syncing) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -40,28 +40,28 @@ func (s *syncing) run(ctx context.Context) error {
 	return err
 }
 
-// An outputError is one of standard output.
+// An outputError is an error of writing to standard output.
 type outputError struct{ error }
 
 // An outcome is the result of a poll.
 type outcome struct {
 	mirror.Polled
 	kind   outcomeKind
-	forget bool      // the feed was never read, so that its address may be wrong
+	forget bool      // no poll has ever read the feed, so its address may be wrong
 	until  time.Time // when the host accepts requests again
-	stray  bool      // the address was never that of a feed, and is forgotten
+	stray  bool      // the address was not that of a feed, and has been removed
 }
 
 type outcomeKind uint8
 
 const (
-	polled      outcomeKind = iota
-	failed                  // there is no subscription document
-	busy                    // another process is polling the feed
-	interrupted             // before it ended
-	broken                  // by an error of the store
-	removed                 // another process has removed the feed before its turn came
-	waiting                 // the host asks for no requests: there was none
+	polled      outcomeKind = iota // the poll read the feed
+	failed                         // the subscription document could not be read
+	busy                           // another process is polling the feed
+	interrupted                    // an interrupt ended the poll early
+	broken                         // an error of the store ended the poll
+	removed                        // another process removed the feed before its turn
+	waiting                        // the host asks for no requests, so there was none
 )
 
 func outcomeOf(p mirror.Polled) outcome {
@@ -84,8 +84,8 @@ func outcomeOf(p mirror.Polled) outcome {
 	return o
 }
 
-// subscribe adds all given feeds to the store before any is polled, so that a sync that
-// is interrupted forgets none.
+// subscribe adds all given feeds to the store before the first poll, so that an interrupt
+// loses none of them.
 func (s *syncing) subscribe(ctx context.Context, given []string) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, url := range given {
@@ -109,7 +109,8 @@ func subscribe(ctx context.Context, store mirror.Store, url string) (isNew bool,
 	return err == nil, err
 }
 
-// end processes the result of a poll. The error is that of the output or of the store.
+// end reports the outcome of a poll, and replaces or removes an address that is not that of
+// a feed. It returns an error of the output, of the store or of the keyring.
 func (s *syncing) end(ctx context.Context, o outcome) error {
 	feeds, stray := s.strays.of(o.URL)
 	if o.stray = stray; !stray {
@@ -121,7 +122,7 @@ func (s *syncing) end(ctx context.Context, o outcome) error {
 	return s.report.tell(o)
 }
 
-// poll polls a feed, and recovers what it does not declare.
+// poll polls a feed, and recovers entries to which it does not link.
 func (s *syncing) poll(ctx context.Context, before *mirror.Feed) (*mirror.Changes, error) {
 	changes, err := s.poller.Mirror.Update(ctx, before.URL)
 	if err == nil && changes.Failure != nil && before.Known.URL == "" {

@@ -120,8 +120,8 @@ func exitStatus(err error) int {
 	return int(status)
 }
 
-// Feeds of one host are polled one at a time and a second apart, those of
-// different hosts side by side.
+// Feeds of one host are polled one at a time and a second apart, feeds of different hosts
+// at the same time.
 func TestSyncIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -153,8 +153,8 @@ func TestSyncInParallel(t *testing.T) {
 	})
 }
 
-// With --every each feed is polled when it wants it, those included that
-// another process adds, and those that failed.
+// With --every, each feed is polled when it is due, including feeds that another process
+// adds, and feeds whose poll failed.
 func TestSyncEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -189,7 +189,7 @@ func TestSyncEvery(t *testing.T) {
 	})
 }
 
-// rounded leaves out what a look at the store may come late by.
+// rounded leaves out the time by which a look at the store may be late.
 func rounded(times []time.Duration) (out []time.Duration) {
 	for _, t := range times {
 		out = append(out, t.Truncate(time.Minute))
@@ -226,8 +226,8 @@ func (s *faultyStore) Commit(ctx context.Context, c *mirror.Change) error {
 	return s.Store.Commit(ctx, c)
 }
 
-// A store that fails ends a sync, but not one with --every, which goes on when
-// the store does.
+// A store that fails ends a sync, but not one with --every, which continues when the store
+// works again.
 func TestSyncStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
@@ -250,8 +250,8 @@ func TestSyncStoreFails(t *testing.T) {
 	})
 }
 
-// With --every, a budget that is spent is followed by another after some
-// minutes, until the history has been read; then the feed has its own time again.
+// With --every, a poll that has spent its budget is followed by another after some
+// minutes, until the history has been read; then the feed is polled when it is due.
 func TestSyncEveryWithBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -274,7 +274,7 @@ func TestSyncEveryWithBudget(t *testing.T) {
 	})
 }
 
-// What another mirror seems to be at work on is left to it for a minute.
+// If another mirror seems to poll a feed, sync leaves the feed to it for a minute.
 func TestSyncEveryGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, store := time.Now(), &mirror.Memory{}
@@ -311,7 +311,7 @@ func TestSyncEveryScans(t *testing.T) {
 	})
 }
 
-// Another mirror at work on a feed is said, and no failure.
+// The report says that another mirror polls a feed, which is not a failure.
 func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
@@ -321,7 +321,7 @@ func TestSyncBusy(t *testing.T) {
 	})
 }
 
-// A feed that is removed while it waits stays so.
+// A feed that is removed while it waits for its poll stays removed.
 func TestSyncRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mirror.Memory{}

@@ -25,21 +25,21 @@ type syncReport struct {
 	mu      sync.Mutex
 	json    bool
 	stdout  io.Writer
-	page    *page // results
-	asides  *page // the summary
-	errors  *page
+	page    *page // for results
+	asides  *page // for the summary
+	errors  *page // for polls that failed
 	db      *database
 	every   bool
-	feeds   int                      // to be polled; not used with every
-	bar     *progressbar.ProgressBar // nil: not shown
-	stop    chan struct{}            // ends its drawing
-	counted *countedStore
-	told    map[string]int // the exit status of each feed's last poll
-	last    string         // the trouble that was reported last
+	feeds   int                      // the number of feeds to poll; not used with every
+	bar     *progressbar.ProgressBar // nil if it is not shown
+	stop    chan struct{}            // closed to stop drawing the bar
+	counted *countedStore            // counts the documents and entries so far
+	told    map[string]int           // the exit status of each feed's last poll
+	last    string                   // the trouble that was reported last
 
-	polls, added, changed, deleted int
-	ended                          int // polls that came to their end
-	left                           int // feeds whose poll did not begin
+	polls, added, changed, deleted int // so far
+	ended                          int // polls that no interrupt ended
+	left                           int // feeds whose poll an interrupt ended before it had a result
 }
 
 func (r *syncReport) begin(w *world, feeds int) {
@@ -53,7 +53,7 @@ func (r *syncReport) begin(w *world, feeds int) {
 	}
 }
 
-// draw draws the bar again and again.
+// draw draws the bar until stop is closed.
 func (r *syncReport) draw() {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -78,7 +78,7 @@ func (r *syncReport) describe() {
 		count(int(r.counted.entries.Load()), "entry", "entries")))
 }
 
-// tell reports the result of a poll. The error is that of the output.
+// tell reports the outcome of a poll. It returns an error of the output.
 func (r *syncReport) tell(o outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *syncReport) tell(o outcome) error {
 		defer func() { _ = r.bar.Add(1) }()
 	}
 	switch {
-	case o.kind == removed, o.kind == broken && !r.every: // which ends the sync
+	case o.kind == removed, o.kind == broken && !r.every: // an error of the store ends the sync, which reports it
 		return nil
 	case o.kind == interrupted && o.Changes == nil:
 		r.left++
@@ -122,7 +122,8 @@ func (r *syncReport) tell(o outcome) error {
 	return r.page.Err
 }
 
-// trouble reports that the store cannot be read, once.
+// trouble reports that the store cannot be read. It reports the same error only once in
+// succession.
 func (r *syncReport) trouble(err error) {
 	if text := r.db.failure(err).Error(); text != r.last {
 		r.last = text
@@ -130,7 +131,7 @@ func (r *syncReport) trouble(err error) {
 	}
 }
 
-// end prints the summary, given how many feeds were not polled.
+// end prints the summary. left is the number of feeds that are still in the queue.
 func (r *syncReport) end(left int) {
 	if r.bar != nil {
 		close(r.stop)
@@ -162,7 +163,7 @@ func (r *syncReport) end(left int) {
 	r.asides.Para("", "", text)
 }
 
-// found reports which feed replaces a page.
+// found reports which feed replaces a web page.
 func (r *syncReport) found(page string, feeds feedhistory.Links) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +176,7 @@ func (r *syncReport) found(page string, feeds feedhistory.Links) {
 	}
 }
 
-// hasTold reports whether a feed has been polled.
+// hasTold reports whether tell has reported a poll of a feed.
 func (r *syncReport) hasTold(feed string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +184,7 @@ func (r *syncReport) hasTold(feed string) bool {
 	return told
 }
 
-// status is the exit status that follows from the last polls.
+// status returns the exit status for the last poll of each feed, as an error; nil for 0.
 func (r *syncReport) status() error {
 	worst := exitOK
 	for _, status := range r.told {
@@ -198,8 +199,8 @@ func (r *syncReport) status() error {
 	return nil
 }
 
-// status is the exit status for a poll. A feed that was read once and has been
-// withdrawn since is not a failure.
+// status returns the exit status for a poll. It is not a failure if the publisher has
+// withdrawn a feed that an earlier poll has read.
 func (o *outcome) status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
@@ -210,7 +211,7 @@ func (o *outcome) status() int {
 	return exitOK
 }
 
-// changesText says what has changed.
+// changesText says how many entries have changed, and how.
 func changesText(added, changed, deleted int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -227,26 +228,26 @@ func changesText(added, changed, deleted int) string {
 	return strings.Join(parts, ", ")
 }
 
-// outcomeOfPoll shows what a poll came to.
+// outcomeOfPoll shows the outcome of a poll.
 func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 	p.Line(clean(o.text(c)))
 	switch c.Moved {
 	case "":
 	case c.URL:
-		p.Para("  ", "  ", "it is back at the address that was subscribed to")
+		p.Para("  ", "  ", "the feed is back at the address to which you subscribed")
 	default:
-		p.Para("  ", "  ", "it has moved for good: "+c.Moved)
+		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
 	}
 	if c.Altered > 0 {
 		p.Para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
-			" been altered, though archives should never change; what is new there has been added")
+			" changed, although archives should never change; their new entries have been added")
 	}
 	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
 		p.missing(c.URL, c.Gaps)
 	}
 }
 
-// text is the result of a poll as a line.
+// text returns the outcome of a poll as one line.
 func (o *outcome) text(c *mirror.Changes) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
@@ -256,14 +257,14 @@ func (o *outcome) text(c *mirror.Changes) string {
 	switch o.kind {
 	case polled:
 		if c.Alias != "" {
-			return o.URL + ": it has become " + c.Alias + ", which is polled instead; its entries are kept"
+			return o.URL + ": the feed has become " + c.Alias + ", which sync polls instead; the entries of the old one are kept"
 		}
 		if c.More {
 			result += " · the budget is spent; the next sync continues there"
 		}
 		return result
 	case interrupted:
-		if c.Next.After(time.Now()) { // nothing has come of it
+		if c.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
 			return result + " · interrupted"
 		}
 		return result + " · interrupted; the next sync continues there"
@@ -284,7 +285,7 @@ func (o *outcome) text(c *mirror.Changes) string {
 	return text
 }
 
-// isWrongAddress reports whether the address seems to be wrong.
+// isWrongAddress reports whether an error means that the address may be wrong.
 func isWrongAddress(err error) bool {
 	status, _ := errors.AsType[*feedhistory.StatusError](err)
 	parse, _ := errors.AsType[*feedhistory.ParseError](err)
@@ -293,7 +294,7 @@ func isWrongAddress(err error) bool {
 		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
 }
 
-// gapsShown is how many gaps of a feed are shown; list shows all.
+// gapsShown is the maximum number of gaps that sync shows of a feed; list shows all.
 const gapsShown = 3
 
 // missing shows the first gaps of a feed.
@@ -307,7 +308,7 @@ func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
 	}
 }
 
-// jsonSync is the result of a poll.
+// A jsonSync is the outcome of a poll in JSON.
 type jsonSync struct {
 	URL       string    `json:"url"`
 	Kind      string    `json:"kind"`
@@ -322,7 +323,7 @@ type jsonSync struct {
 	NextPoll  string    `json:"next_poll,omitempty"`
 	Moved     string    `json:"moved,omitempty"`
 	Alias     string    `json:"alias,omitempty"` // the mirrored feed that it has become
-	Wait      string    `json:"wait,omitempty"`  // its host asks for no requests until then: there was none
+	Wait      string    `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
 	Gone      bool      `json:"gone,omitempty"`
 	Busy      bool      `json:"busy,omitempty"` // another process is polling the feed
 	Error     string    `json:"error,omitempty"`
@@ -346,7 +347,7 @@ func (o *outcome) json(c *mirror.Changes) jsonSync {
 	return j
 }
 
-// A countedStore counts what is committed during polls.
+// A countedStore counts the documents and entries that polls commit.
 type countedStore struct {
 	mirror.Indexer
 	documents, entries atomic.Int64

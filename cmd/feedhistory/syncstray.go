@@ -11,11 +11,11 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// strays are the addresses that the command line named and the database did not have
-// before. If one turns out not to be that of a feed, it is removed again; if it is that
-// of a page, the page's feed replaces it.
+// strays are the addresses that the command line names and that the database did not have
+// before. If one of them turns out not to be the address of a feed, sync removes it again;
+// if it is the address of a web page, the page's feed replaces it.
 type strays struct {
-	named map[string]bool // at the command line
+	named map[string]bool // addresses on the command line
 	keys  *keyring        // the feeds' credentials; nil if there are none
 
 	mu    sync.Mutex
@@ -33,8 +33,8 @@ func (s *strays) add(url string, asPage bool) {
 	s.fresh[url] = asPage
 }
 
-// look finds out whether a poll failed because there never was a feed and, if there is
-// a page, which feeds it has.
+// look finds out whether a poll of a new address failed because there is no feed and, if
+// there is a web page, which feeds the page has.
 func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure error) {
 	s.mu.Lock()
 	asPage, fresh := s.fresh[url]
@@ -54,8 +54,8 @@ func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure
 	s.found[url] = feeds
 }
 
-// of returns what look has found: whether an address is not that of a feed, and the
-// feeds of its page.
+// of returns what look has found: whether an address is not that of a feed, and the feeds
+// of the web page at the address.
 func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *strays) of(url string) (feeds feedhistory.Links, stray bool) {
 	return feeds, stray
 }
 
-// ownClient is the client that a mirror has for one feed; nil if there is none.
+// ownClient returns the client that a mirror uses for one feed only; nil if there is none.
 func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 	if m.ClientFor == nil {
 		return nil
@@ -78,9 +78,9 @@ func isNoFeed(err error) bool {
 		feedhistory.IsStatus(err, http.StatusNotFound, http.StatusGone)
 }
 
-// pass gives the login of a feed that has become another one to that feed, if it has
-// none, and polls it again: without the login, the poll may have failed. The error is
-// that of the file of credentials.
+// pass copies the credentials of a feed that has become another one to the other feed, if
+// that has none, and queues the other feed again: without credentials, its poll may have
+// failed. It returns an error of the keyring.
 func (s *syncing) pass(o *outcome) error {
 	if o.Changes == nil || o.Changes.Alias == "" || s.strays.keys == nil {
 		return nil
@@ -92,8 +92,9 @@ func (s *syncing) pass(o *outcome) error {
 	return err
 }
 
-// forget removes an address that is not that of a feed from the store, and queues the
-// feed of its page instead. The error is that of the store.
+// forget removes an address that is not that of a feed from the store, and queues the feed
+// of the web page at the address instead, if there is one. It returns an error of the
+// store or of the keyring.
 func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
 	ctx = context.WithoutCancel(ctx)
 	store := s.poller.Mirror.Store
@@ -118,7 +119,7 @@ func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Link
 		return err
 	}
 	if isNew {
-		s.strays.add(feed, false) // or two pages could name each other
+		s.strays.add(feed, false) // false, because two pages could name each other
 	}
 	if !s.report.hasTold(feed) {
 		s.poller.Add(&mirror.Feed{URL: feed})

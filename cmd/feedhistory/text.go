@@ -12,10 +12,11 @@ import (
 
 const columns = terminal.Columns
 
-// clean makes text of unknown origin fit for a terminal and for one line.
+// clean returns text of unknown origin as one line without control characters, so that it
+// can do no harm to a terminal.
 func clean(s string) string { return terminal.Clean(s) }
 
-// cut shortens text to a width.
+// cut shortens text to a width in columns.
 func cut(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
@@ -31,15 +32,15 @@ func cut(s string, width int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
-// A page is text for people in the making.
+// A page writes text for people.
 type page struct{ terminal.Page }
 
 func newPage(w io.Writer) *page {
 	return &page{terminal.Page{W: w, Width: uniseg.StringWidth}}
 }
 
-// timeText writes a time for people.
+// timeText returns a time for people.
 func timeText(t time.Time) string { return terminal.Time(t) }
 
-// count writes a number with its noun.
+// count returns a number with its noun.
 func count(n int, one, many string) string { return terminal.Count(n, one, many) }

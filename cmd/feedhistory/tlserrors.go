@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tlsProblem says what is wrong with a server's TLS, and what to do; nothing for other
-// errors.
+// tlsProblem says what is wrong with a server's TLS, and what to do; it returns empty text
+// for other errors.
 func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		what = "its certificate comes from an authority that this computer does not know"
@@ -39,7 +39,7 @@ func tlsProblem(err error) (what, todo string) {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate cannot be verified: " + e.Err.Error(), "tell the publisher"
 	}
-	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert, whose type crypto/tls keeps to itself
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" { // an alert, whose type crypto/tls does not export
 		return "the server refuses the TLS connection: " + e.Err.Error(), "check the address; the server may require another version of TLS than this program supports"
 	}
 	return "", ""

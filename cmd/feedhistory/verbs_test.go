@@ -21,7 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/readertest"
 )
 
-// What all verbs have to do alike is tried on all of them, and on something real.
+// These tests try on every verb, with real data, what all verbs must do alike.
 
 // A verbRun is a run of a verb.
 type verbRun struct {
@@ -68,7 +68,7 @@ func newVerbWorld(t *testing.T) *verbWorld {
 	return w
 }
 
-// produced is what there is to harvest.
+// produced has the data to harvest.
 var produced = map[string]string{
 	atomPMH:         `{"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://example.org/1", "type": "text/html"}]}`,
 	dataReplication: `{"id": "1", "operation": "PUT", "type": "text/plain", "body": "one"}`,
@@ -126,7 +126,8 @@ func firstID(t *testing.T, feed string) string {
 	return first.ID
 }
 
-// start starts what lasts, waits until it answers, and returns what ends it.
+// start starts a verb that lasts, waits until it answers, and returns a function that ends
+// it.
 func (w *verbWorld) start(r verbRun, listens string) (end func() (status int, stdout, stderr string)) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan func() (int, string, string), 1)
@@ -158,7 +159,7 @@ func (w *verbWorld) run(r verbRun, flags ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// leaves are all verbs, with their parts.
+// leaves returns all verbs, with their parts.
 func leaves(t *testing.T) map[string]*kong.Node {
 	parser, err := kong.New(&commandLine{}, kong.Vars{"version": "", "agent": "", "db": ""})
 	require.NoError(t, err)
@@ -217,7 +218,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// --quiet leaves out on every verb what is no error.
+// With --quiet, every verb leaves out messages that are not errors.
 func TestQuiet(t *testing.T) {
 	tried := map[string]bool{}
 	report := func(w *verbWorld, r verbRun) {
@@ -243,7 +244,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// --quiet leaves in what is missing, and errors.
+// With --quiet, verbs still report errors and what is missing.
 func TestQuietGaps(t *testing.T) {
 	w := newVerbWorld(t)
 	broken, db := w.publisher+site.Broken, "--db="+w.db
