@@ -123,6 +123,11 @@ func TestPublicRefuses(t *testing.T) {
 	_, err = full.Feed(ctx, "urn:new")
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 
+	for _, s := range []mirror.Store{full, view} {
+		_, err = mirror.Months(ctx, s, mirror.Query{})
+		require.ErrorContains(t, err, "needs a Feed")
+	}
+
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, view.Remove(ended, "urn:private"), context.Canceled)

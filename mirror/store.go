@@ -104,8 +104,9 @@ type Calendar interface {
 	Store
 
 	// Months returns the months in which the query selects entries, oldest
-	// first. Feed must be set; of the other fields only Search, Prefix, Deleted
-	// and Gone count. Entries without any time are left out.
+	// first. Without a Feed it returns an error; of the other fields only
+	// Search, Prefix, Deleted and Gone count. Entries without any time are
+	// left out.
 	Months(ctx context.Context, q Query) ([]Month, error)
 }
 
@@ -118,6 +119,9 @@ type Month struct {
 // Months counts by month the entries that a query selects, as Calendar.Months
 // does. It asks the Store if that is a Calendar, and reads the entries otherwise.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
+	if q.Feed == "" {
+		return nil, errors.New("mirror: a Query for Months needs a Feed")
+	}
 	if calendar, ok := s.(Calendar); ok {
 		return calendar.Months(ctx, q)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // A Dir is an Output in a directory of the file system, which any web server
@@ -115,5 +116,9 @@ func (d Dir) Lock() (unlock func() error, err error) {
 	if err := makeDir(d.path(".")); err != nil {
 		return nil, err
 	}
-	return lockFile(d.path(lockName))
+	unlock, err = lockFile(d.path(lockName))
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceValue(unlock), nil // a second call would remove another writer's file
 }

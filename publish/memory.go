@@ -130,10 +130,10 @@ func (m *Memory) Lock() (unlock func() error, err error) {
 		return nil, ErrLocked
 	}
 	m.locked = true
-	return func() error {
+	return sync.OnceValue(func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.locked = false
 		return nil
-	}, nil
+	}), nil
 }

@@ -44,7 +44,8 @@ type Output interface {
 	// some time. If there is another writer, here or in another process, Lock
 	// returns an error that matches ErrLocked without waiting. If an Output
 	// takes the lock from a writer that only seemed to have crashed, later
-	// calls of Put and Remove by that writer must fail.
+	// calls of Put and Remove by that writer must fail. A second call of unlock
+	// has no effect.
 	//
 	// Only the holder of the lock may call Put and Remove. Reading needs no
 	// lock.

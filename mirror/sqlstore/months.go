@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
@@ -9,6 +10,9 @@ import (
 
 // Months implements mirror.Calendar.
 func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
+	if q.Feed == "" {
+		return nil, errors.New("a Query for Months needs a Feed")
+	}
 	if q.Search == "" && !q.Deleted && !q.Gone {
 		key := keyOf(q.Feed)
 		return s.months(ctx, s.countMonths(), key, key, key)

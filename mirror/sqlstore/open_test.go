@@ -130,6 +130,8 @@ func TestMonths(t *testing.T) {
 			{Start: day(1, 1, 1), Entries: 1}, {Start: day(2023, 12, 1), Entries: 1}, {Start: day(2024, 1, 1), Entries: 2},
 			{Start: day(2024, 2, 1), Entries: 1}, {Start: day(9999, 12, 1), Entries: 1},
 		}, months)
+		_, err = s.Months(t.Context(), mirror.Query{})
+		require.ErrorContains(t, err, "needs a Feed")
 		months, err = s.Months(t.Context(), mirror.Query{Feed: "unknown"})
 		require.NoError(t, err)
 		require.Empty(t, months)

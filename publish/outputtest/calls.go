@@ -56,8 +56,10 @@ func testLock(t *testing.T, w *world) {
 		w.requireText("x", "text")
 		w.requireText(".hidden", "text")
 
+		again := unlock
 		unlock, err = w.other.Lock()
 		require.NoError(t, err)
+		require.NoError(t, again(), "it does not free the lock of the other")
 		_, err = w.Lock()
 		require.ErrorIs(t, err, publish.ErrLocked)
 		require.NoError(t, w.other.Put("x", []byte("of the other")))

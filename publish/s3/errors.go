@@ -11,7 +11,8 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// The errors of an Output match one of these.
+// The errors that an Error matches, unless its Err is the client's: a network that
+// fails, for instance.
 var (
 	// ErrConditions says that the store does not honour If-None-Match and
 	// If-Match, so that two publishers could destroy each other's work. Nothing

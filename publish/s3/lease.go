@@ -71,7 +71,7 @@ func (o *Output) Lock() (unlock func() error, err error) {
 	o.held = l
 	every := l.record.lease / 3
 	l.beats.Go(func() { l.beat(every) })
-	return l.unlock, nil
+	return sync.OnceValue(l.unlock), nil
 }
 
 // take takes the lock, if it is free.
