@@ -40,7 +40,7 @@ func (c *completionCommand) Run(w *world, call *kong.Context) error {
 type verb struct {
 	name, help string
 	words      []word       // words that can follow it, such as the parts of conformance
-	flags      []*kong.Flag // its own, those of its parts, and those of all verbs
+	flags      []*kong.Flag // the flags of the verb, of its parts, and of all verbs
 }
 
 // A word is a word that a shell can complete.

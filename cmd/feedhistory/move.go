@@ -51,7 +51,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
-	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // those of the old address mean nothing for the new one
+	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // the old address's values mean nothing for the new one
 	if err := store.Move(w.ctx, f, to); err != nil {
 		return c.failure(err)
 	}

@@ -202,7 +202,7 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 	}
 	if in.unknown {
 		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
-			"does not claim it; those of fetch --raw and export --raw say it")
+			"does not claim it; the lines of fetch --raw and export --raw say it")
 	}
 	if isURL(c.From) && !in.partial && in.head.Coverage != nil {
 		p.Para("  - ", "    ", "the source belongs to another site and does not say that it has the whole history, so the published feed does not claim it")

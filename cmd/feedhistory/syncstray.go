@@ -20,7 +20,7 @@ type strays struct {
 
 	mu    sync.Mutex
 	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
-	found map[string]feedhistory.Links // addresses that are not those of feeds, with the feeds of their pages
+	found map[string]feedhistory.Links // addresses that do not belong to feeds, with the feeds of the web pages there
 }
 
 // add records that an address is new in the database.
