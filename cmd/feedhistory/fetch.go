@@ -31,7 +31,8 @@ type fetchCommand struct {
 
 // Help returns the text of --help that precedes the flags.
 func (c *fetchCommand) Help() string {
-	return "fetch prints each entry once, as soon as its document arrives. On standard error it reports the verdict and each gap. " +
+	return "fetch prints each entry once: in jsonl as soon as its document arrives, but with --raw, with --limit and in other formats at the end. " +
+		"On standard error it reports the verdict and each gap. " +
 		"If something is missing, or the first document is damaged, the exit status is 3.\n\n" +
 		"With --since and --limit, fetch stops reading as soon as it has enough entries, or a document has only earlier ones. " +
 		"Entries that you did not ask for are not gaps, but without them the verdict is window at best. " +
