@@ -30,7 +30,7 @@ var (
 // ErrForeign says that the file with the name of the subscription document was
 // not written by a Publisher. Move it away; its entries can then be published
 // by AppendHistory.
-var ErrForeign = errors.New("not a subscription document that this package wrote")
+var ErrForeign = errors.New("not a subscription document that feedhistory wrote")
 
 // An EntryError says which entry was refused, and why. Nothing of the call has
 // been published then.

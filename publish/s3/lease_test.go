@@ -206,7 +206,7 @@ func TestChanged(t *testing.T) {
 	require.NoError(t, unlock())
 	s.upload(t, ".lock", "nonsense")
 	_, err = s.output(t).Lock()
-	require.ErrorContains(t, err, "not a lock that this package wrote")
+	require.ErrorContains(t, err, "not a lock that feedhistory wrote")
 }
 
 func (s *store) upload(t testing.TB, name, text string) {

@@ -69,7 +69,7 @@ type part struct {
 const format = "feedhistory-lock-1"
 
 // errRecord says that the lock's object was not written by this package.
-var errRecord = errors.New("not a lock that this package wrote")
+var errRecord = errors.New("not a lock that feedhistory wrote")
 
 func (r record) encode() []byte {
 	h := header{Format: format, Holder: r.holder, Sequence: r.sequence, Lease: r.lease.Milliseconds(), Free: r.free}

@@ -47,7 +47,7 @@ type commandLine struct {
 // The globals are the flags that every verb has, except for the database.
 type globals struct {
 	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
-	UserAgent    string           `placeholder:"NAME" help:"Name given to servers (default: ${agent})."`
+	UserAgent    string           `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
 	Pace         time.Duration    `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
 	Verbose      bool             `short:"v" help:"Log each request on standard error."`
 	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
