@@ -52,34 +52,52 @@ func (c *eraseCommand) Validate() error {
 // Run erases the entries, first from the published feeds and then from the mirror.
 func (c *eraseCommand) Run(w *world) error {
 	p := newPage(w.Asides())
+	erased := map[string]bool{}
 	if c.Out != "" {
-		if err := c.published(p); err != nil {
+		if err := c.published(p, erased); err != nil {
 			return err
 		}
 		if c.DB == "" {
 			return p.Err
 		}
 	}
-	return errors.Join(c.mirrored(w, p), p.Err)
+	return errors.Join(c.mirrored(w, p, erased), p.Err)
 }
 
-// mirrored erases the entries from the mirror.
-func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
+// mirrored erases the entries from the mirror. Those that have just been erased from what
+// is published may be missing there. Others are an error: without --out before anything is
+// erased, otherwise in the end, because an earlier run may have erased them from there.
+func (c *eraseCommand) mirrored(w *world, p *page, published map[string]bool) (err error) {
 	store, err := c.open(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	of := map[string][]string{} // the ids by their feed
-	for _, id := range c.IDs {
-		feed, err := c.feedOf(w, store, id)
-		if err != nil {
-			return c.failure(err)
-		}
-		of[feed] = append(of[feed], id)
+	of, missing, err := c.find(w, store)
+	if err != nil {
+		return c.failure(err)
 	}
+	var unknown error
+	for _, id := range missing {
+		if published[id] {
+			p.Para("", "  ", c.database.name()+": there is no entry with the id "+id)
+		} else {
+			unknown = cmp.Or(unknown, fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name()))
+		}
+	}
+	if len(of) == 0 || unknown != nil && c.Out == "" {
+		return unknown
+	}
+	return cmp.Or(c.eraseMirrored(w, p, store, of), unknown)
+}
+
+// eraseMirrored erases entries, whose ids it gets by their feed, from the mirror, and
+// removes what the history server has republished of these feeds.
+func (c *eraseCommand) eraseMirrored(w *world, p *page, store *openStore, of map[string][]string) error {
 	m := &mirror.Mirror{Store: store}
+	erased := 0
 	for feed, ids := range of {
+		erased += len(ids)
 		err := m.Erase(w.ctx, feed, ids...)
 		for tries := 1; errors.Is(err, mirror.ErrConflict) && tries < 20; tries++ { // a poll is under way
 			err = m.Erase(w.ctx, feed, ids...)
@@ -95,14 +113,31 @@ func (c *eraseCommand) mirrored(w *world, p *page) (err error) {
 	if err != nil {
 		return fmt.Errorf("the entries are erased, but the history server may still show them: %w; run the same command again", err)
 	}
-	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(len(c.IDs), "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(erased, "entry", "entries")))
 	for _, feed := range removed {
 		p.Para("  - ", "    ", "the documents that the history server republished of "+withoutUser(feed)+" are removed; remove them from caches, too")
 	}
 	return nil
 }
 
-// feedOf returns the mirrored feed that has an entry.
+// find returns the ids of the mirrored entries by their feed, and the other ids.
+func (c *eraseCommand) find(w *world, store mirror.Store) (of map[string][]string, missing []string, err error) {
+	of = map[string][]string{}
+	for _, id := range c.IDs {
+		feed, err := c.feedOf(w, store, id)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case feed == "":
+			missing = append(missing, id)
+		default:
+			of[feed] = append(of[feed], id)
+		}
+	}
+	return of, missing, nil
+}
+
+// feedOf returns the mirrored feed that has an entry; "" if none has.
 func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed string, err error) {
 	has := func(url string) (bool, error) {
 		records, err := store.Records(w.ctx, url, []string{id})
@@ -132,15 +167,15 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name())
+		return "", nil
 	case 1:
 		return found[0], nil
 	}
 	return "", usageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
 }
 
-// published erases the entries from the published feeds.
-func (c *eraseCommand) published(p *page) error {
+// published erases the entries from the published feeds, and adds their ids to erased.
+func (c *eraseCommand) published(p *page, erased map[string]bool) error {
 	feeds, err := c.publishers()
 	if err != nil {
 		return err
@@ -149,7 +184,6 @@ func (c *eraseCommand) published(p *page) error {
 	if err != nil {
 		return err
 	}
-	erased := map[string]bool{}
 	for _, to := range feeds {
 		ids, err := c.eraseFrom(to, len(feeds) == 1 && c.DB == "")
 		switch {

@@ -108,6 +108,30 @@ func TestEraseAgain(t *testing.T) {
 	require.Equal(t, exitFailed, status, stderr)
 }
 
+// An entry that was never mirrored is erased from what is published, and keeps no other
+// from being erased; one that is in neither place is an error in the end.
+func TestEraseNeverMirrored(t *testing.T) {
+	dir, url := serveDirectory(t)
+	data := t.TempDir()
+	db, out := filepath.Join(data, "feeds.db"), filepath.Join(data, "pub")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	done(t, `{"id":"urn:own","title":"Mysecret"}`+"\n"+`{"id":"urn:last","title":"Last"}`+"\n", "publish", "--out", out, "--base", "https://example.org/")
+	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:own", "urn:1", "urn:none")
+	require.Equal(t, exitFailed, status, stderr)
+	require.Contains(t, said(stderr), "feeds.db: there is no entry with the id urn:own")
+	require.Contains(t, said(stderr), "feedhistory: there is no entry with the id urn:none")
+	require.Contains(t, said(stderr), "feeds.db: 1 entry")
+	require.Empty(t, holds(t, data, "mysecret"))
+	require.Empty(t, holds(t, data, "xylosecret"))
+	done(t, "", "erase", "--out", out, "--db", db, "urn:last")
+
+	status, _, stderr = call(t.Context(), "", "erase", "--db", db, "urn:2", "urn:none")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, said(stderr), "there is no entry with the id urn:none")
+	require.NotEmpty(t, holds(t, data, "something else"), "nothing is erased")
+}
+
 // An erased entry is in no format any more, and the command reports another feed of the
 // directory that still has it.
 func TestEraseFormats(t *testing.T) {
