@@ -35,6 +35,16 @@ const feedWithSecret = `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</titl
 <entry><id>urn:1</id><title>Xylosecret %d</title><updated>2003-01-0%dT00:00:00Z</updated><link href="http://example.org/xylosecret"/><content>Of Xylosecret</content></entry>
 <entry><id>urn:2</id><title>Two</title><updated>2003-01-02T00:00:00Z</updated><content>Of something else</content></entry></feed>`
 
+// mirrorOfSecret mirrors feedWithSecret in a directory, with a place for published feeds.
+func mirrorOfSecret(t *testing.T) (data, db, out string) {
+	dir, url := serveDirectory(t)
+	data = t.TempDir()
+	db, out = filepath.Join(data, "feeds.db"), filepath.Join(data, "pub")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
+	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	return data, db, out
+}
+
 // An erased entry is in no file of the database, neither as a version nor in an index.
 func TestEraseFromFiles(t *testing.T) {
 	dir, url := serveDirectory(t)
@@ -87,11 +97,7 @@ func TestEraseFromPostgreSQL(t *testing.T) {
 // An erasure that ended between the published feed and the mirror continues when it is run
 // again.
 func TestEraseAgain(t *testing.T) {
-	dir, url := serveDirectory(t)
-	data := t.TempDir()
-	db, out := filepath.Join(data, "feeds.db"), filepath.Join(data, "pub")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
-	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	data, db, out := mirrorOfSecret(t)
 	done(t, done(t, "", "export", "--raw", "--db", db), "publish", "--out", out, "--base", "https://example.org/")
 	done(t, "", "erase", "--out", out, "urn:1")
 	require.Empty(t, holds(t, out, "xylosecret"))
@@ -111,11 +117,7 @@ func TestEraseAgain(t *testing.T) {
 // An entry that was never mirrored is erased from what is published, and keeps no other
 // from being erased; one that is in neither place is an error in the end.
 func TestEraseNeverMirrored(t *testing.T) {
-	dir, url := serveDirectory(t)
-	data := t.TempDir()
-	db, out := filepath.Join(data, "feeds.db"), filepath.Join(data, "pub")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.atom"), fmt.Appendf(nil, feedWithSecret, 1, 1), 0o600))
-	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
+	data, db, out := mirrorOfSecret(t)
 	done(t, `{"id":"urn:own","title":"Mysecret"}`+"\n"+`{"id":"urn:last","title":"Last"}`+"\n", "publish", "--out", out, "--base", "https://example.org/")
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:own", "urn:1", "urn:none")
 	require.Equal(t, exitFailed, status, stderr)

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -100,21 +99,14 @@ func (k *keyring) set(changes map[string]http.Header) error {
 	return errors.Join(err, unlock(), k.read())
 }
 
-// lock keeps other processes from writing the file. It waits for up to ten seconds; a
-// process holds the lock only for an instant.
+// lock keeps other processes from writing the file. A process holds the lock only for an
+// instant.
 func (k *keyring) lock() (unlock func() error, err error) {
 	dir := filepath.Dir(k.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for range 1000 {
-		unlock, err = publish.Dir{Path: dir}.Lock()
-		if !errors.Is(err, publish.ErrLocked) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return unlock, err
+	return whileLocked(publish.Dir{Path: dir}.Lock)
 }
 
 // changed reads the file, and returns its text after the changes; nil if they change

@@ -26,7 +26,7 @@ func (f *republishedFlag) removeRepublished(db database, feeds ...string) (remov
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := forgetPatiently(publish.Dir{Path: dir}, feeds)
+		some, err := whileLocked(func() ([]string, error) { return web.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
 		if err != nil {
 			return nil, err
 		}
@@ -36,12 +36,12 @@ func (f *republishedFlag) removeRepublished(db database, feeds ...string) (remov
 	return slices.Compact(removed), nil
 }
 
-// forgetPatiently removes the documents of republished feeds from a directory. It waits up
-// to ten seconds for a server that is publishing there.
-func forgetPatiently(out publish.Dir, feeds []string) (removed []string, err error) {
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if removed, err = web.Forget(out, feeds...); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {
-			return removed, err
+// whileLocked repeats what locks a publish.Dir as long as another process has the lock,
+// for up to ten seconds.
+func whileLocked[T any](do func() (T, error)) (value T, err error) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if value, err = do(); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {
+			return value, err
 		}
 	}
 }
