@@ -3,7 +3,6 @@ module github.com/feedhistory/feedhistory/fleet
 go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
 	github.com/feedhistory/feedhistory v0.2.0
 	github.com/feedhistory/feedhistory/mirror/sqlstore v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
@@ -11,7 +10,6 @@ require (
 	github.com/riverqueue/river v0.51.0
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0
 	github.com/riverqueue/river/rivertype v0.51.0
-	github.com/rogpeppe/go-internal v1.16.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 )
@@ -46,7 +44,6 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

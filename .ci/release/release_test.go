@@ -35,7 +35,7 @@ func TestStrangers(t *testing.T) {
 	empty := filepath.Join(dir, "empty")
 	require.NoError(t, os.MkdirAll(empty, 0o755))
 	t.Setenv("GOBIN", filepath.Join(dir, "bin"))
-	for name, pkg := range map[string]string{"feedhistory": "/cmd/feedhistory", "feedfleet": "/fleet/cmd/feedfleet"} {
+	for name, pkg := range map[string]string{"feedhistory": "/cmd/feedhistory", "feedfleet": "/cmd/feedfleet"} {
 		_, err := modules.Go(empty, proxy, cache, "install", modules.Path+pkg+"@"+version)
 		require.NoError(t, err)
 		out, err := exec.Command(filepath.Join(dir, "bin", name), "--version").CombinedOutput()

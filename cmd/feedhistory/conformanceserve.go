@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/feedhistory/feedhistory/conformance"
-	"github.com/feedhistory/feedhistory/internal/httpserver"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 )
 
 // A conformanceServeCommand is the verb conformance serve.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
-	"github.com/feedhistory/feedhistory/web"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // holds reports whether any file of a directory has a text, in any case.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/handover"
-	"github.com/feedhistory/feedhistory/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )

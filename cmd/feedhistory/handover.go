@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/handover"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 

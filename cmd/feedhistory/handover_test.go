@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/feedhistory/feedhistory/internal/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 )
 
 // reader runs a model of Miniflux, which each script has one of:

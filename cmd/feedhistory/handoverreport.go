@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/handover"
 )
 
 // mostRefused is the maximum number of refused entries that a report names.

@@ -22,8 +22,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/build"
-	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/build"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // The exit statuses.

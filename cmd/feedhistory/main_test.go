@@ -18,7 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/feedhistory/feedhistory/internal/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 )
 
 var update = flag.Bool("update", false, "write what the command prints into the scripts")

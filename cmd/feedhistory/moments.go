@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A moment is a time on the command line: a time by RFC 3339, a date, which means midnight

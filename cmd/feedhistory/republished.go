@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/publish"
-	"github.com/feedhistory/feedhistory/web"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // republishedFlag is the flag of the verbs that remove what history servers have

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/httpserver"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/publish"
 )
 

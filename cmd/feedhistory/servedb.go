@@ -17,7 +17,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
-	"github.com/feedhistory/feedhistory/web"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // historyFlags are the flags of the history server.

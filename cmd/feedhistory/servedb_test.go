@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/examples/site"
-	"github.com/feedhistory/feedhistory/web"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // A lockedBuffer can be read while it is written to.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/web"
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // secretFeeds serves an archived feed, at any path, to clients that log in.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/opml"
-	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 )
 
 // These tests try on every verb, with real data, what all verbs must do alike.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/internal/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/fleet"
-	"github.com/feedhistory/feedhistory/internal/opml"
-	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A subscribeCommand is the verb subscribe.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/feedhistory/feedhistory/fleet"
-	"github.com/feedhistory/feedhistory/internal/terminal"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // An unsubscribeCommand is the verb unsubscribe.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/fleet"
-	"github.com/feedhistory/feedhistory/internal/httpserver"
+	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 )
 
 // A workCommand is the verb work.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 

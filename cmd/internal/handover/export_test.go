@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/internal/readertest"
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
