@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/cmd/internal/postgres"
+	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/fleet"
 )
 
 // A subscribeCommand is the verb subscribe.

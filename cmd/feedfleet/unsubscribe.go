@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/fleet"
 )
 
 // An unsubscribeCommand is the verb unsubscribe.

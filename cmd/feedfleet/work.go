@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/feedhistory/feedhistory/fleet"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
+	"github.com/feedhistory/feedhistory/fleet"
 )
 
 // A workCommand is the verb work.

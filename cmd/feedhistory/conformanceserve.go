@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/feedhistory/feedhistory/conformance"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
+	"github.com/feedhistory/feedhistory/conformance"
 )
 
 // A conformanceServeCommand is the verb conformance serve.

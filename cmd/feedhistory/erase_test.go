@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 // holds reports whether any file of a directory has a text, in any case.

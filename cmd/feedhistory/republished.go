@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // republishedFlag is the flag of the verbs that remove what history servers have

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // historyFlags are the flags of the history server.

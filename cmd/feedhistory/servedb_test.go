@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
+	"github.com/feedhistory/feedhistory/examples/site"
 )
 
 // A lockedBuffer can be read while it is written to.

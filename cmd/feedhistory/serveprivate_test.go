@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
 // secretFeeds serves an archived feed, at any path, to clients that log in.

@@ -16,9 +16,9 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 )
 
 // These tests try on every verb, with real data, what all verbs must do alike.

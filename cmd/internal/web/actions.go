@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 

@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 )
 
 // A feed is mirrored, and another reader gets its whole history from the mirror.
