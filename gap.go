@@ -290,7 +290,7 @@ func (r *reader) declaredGap() *Gap {
 }
 
 // coverage writes a Coverage.
-func (w *writer) coverage(c *Coverage) {
+func (w *xmlWriter) coverage(c *Coverage) {
 	if c == nil {
 		return
 	}
