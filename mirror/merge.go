@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/precedence"
