@@ -21,7 +21,7 @@ import (
 // them have been, or brought nothing new. There are at most eight.
 func (d *Document) Further(feed Kind) (further Links) {
 	var main *Link
-	if older, ok := d.Links.Rel(feed.older()); ok {
+	if older, ok := d.Links.Rel(feed.Older()); ok {
 		main = &older
 	}
 	for _, link := range d.Links {
@@ -64,7 +64,7 @@ func (k Kind) mark() string {
 	if k == Complete {
 		return "fh:complete"
 	}
-	return k.older()
+	return k.Older()
 }
 
 // A lead is a link beyond the chain.
@@ -93,7 +93,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 // link cannot be used; "" if there is none.
 func (d *Document) lostBeyond(feed Kind) string {
 	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
-		if rel != feed.older() && d.goesBeyond(feed, rel) && d.loses(rel) {
+		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
 			return rel
 		}
 	}
@@ -219,6 +219,6 @@ func (w *walk) unreached(l *fetchResult) {
 		return
 	}
 	if w.pending--; !w.torn {
-		w.gap(&Gap{URL: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
+		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
 	}
 }

@@ -47,8 +47,8 @@ type Known struct {
 // walk looks again.
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
-	older, _ := d.Links.Rel(feed.older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	older, _ := d.Links.Rel(feed.Older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
 	if d.isSubscription() {
 		k.ID = d.ID
 	}
