@@ -11,6 +11,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/weblink"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // This file recognises a feed that is here already under a different address,
@@ -72,7 +73,7 @@ func (d *directory) replaced(feed, by string) {
 	if d.successors == nil {
 		d.successors = map[string]string{}
 	}
-	d.successors[ShortName(feed)] = ShortName(by)
+	d.successors[republish.Name(feed)] = republish.Name(by)
 }
 
 // successor returns the name of the feed that has replaced another one; "" if

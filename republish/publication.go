@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 
 // A publication is a feed being published in one format.
 type publication struct {
-	s      *Server
+	c      *chains
 	feed   *mirror.Feed
 	format feedhistory.Format
 	out    *staged
@@ -25,14 +25,14 @@ type publication struct {
 	head   *feedhistory.Document // without a verdict
 }
 
-func (p *republisher) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
+func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
 	head, err := heading(feed, format, false)
 	if err != nil {
 		return nil, err
 	}
 	return &publication{
-		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
-		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},
+		c: c, feed: feed, format: format, base: c.feeds + name,
+		out:  &staged{Output: below{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
 		make: newSource(feed, head, format), head: head,
 	}, nil
 }
@@ -81,7 +81,7 @@ func (p *publication) update(ctx context.Context) error {
 		if err := p.changes(ctx, done.Version); err != nil {
 			return err
 		}
-		known, err := p.newestKnown(ctx, now)
+		known, err := newestOf(ctx, p.c.store, p.feed.URL, now)
 		if err != nil {
 			return err
 		}
@@ -126,21 +126,9 @@ func (p *publication) update(ctx context.Context) error {
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: 20,
-		Split:    feedhistory.Split{Size: p.s.size},
+		Split:    feedhistory.Split{Size: p.c.size},
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole },
 	}
-}
-
-// newestKnown returns the time of the mirror's newest entry that is not dated
-// in the future; the zero time if there is none.
-func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time, error) {
-	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
-		if err != nil {
-			return time.Time{}, err
-		}
-		return r.Time(), nil
-	}
-	return time.Time{}, nil
 }
 
 // newest returns the time of the newest entry in the subscription document that
@@ -171,18 +159,18 @@ const batchSize = 1000
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
 	p.out.hide()
-	f, err := p.s.feeds.figuresOf(ctx, p.feed)
+	months, err := mirror.Months(ctx, p.c.store, mirror.Query{Feed: p.feed.URL})
 	if err != nil {
 		return err
 	}
 	publisher := p.publisher(p.head)
 	query := mirror.Query{Feed: p.feed.URL}
 	entries := int64(0)
-	for i, m := range f.months {
-		if entries += m.Entries; entries < batchSize && i+1 < len(f.months) {
+	for i, m := range months {
+		if entries += m.Entries; entries < batchSize && i+1 < len(months) {
 			continue
 		}
-		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(f.months) {
+		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(months) {
 			query.Until = time.Time{}
 		}
 		if err := p.window(ctx, publisher, query); err != nil {
@@ -201,7 +189,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 // window publishes the entries of a query, oldest first.
 func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
 	var entries []*feedhistory.Entry
-	for r, err := range p.s.store.Entries(ctx, query) {
+	for r, err := range p.c.store.Entries(ctx, query) {
 		if err != nil {
 			return err
 		}
@@ -217,7 +205,7 @@ func (p *publication) window(ctx context.Context, publisher *publish.Publisher, 
 func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.Entry {
 	e, err := p.make.entry(r)
 	if err != nil {
-		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", r.Feed, "entry", r.ID, "err", err)
+		p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", r.Feed, "entry", r.ID, "err", err)
 		return nil
 	}
 	return e
@@ -236,7 +224,7 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		entries, deleted = nil, nil
 		return err
 	}
-	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}
@@ -273,7 +261,7 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
 			return err
 		}
-		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", refused.ID, "err", err)
+		p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", refused.ID, "err", err)
 		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.ID == refused.ID })
 	}
 	return nil

@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -16,31 +15,18 @@ import (
 // Slices of a feed's history are for readers that refuse large documents. Each
 // slice is a feed with the entries of a period.
 
-// The limits for the size of slices, in MB (a million bytes).
-const (
-	leastSlice = 1
-	mostSlice  = 50
-)
-
-// A slice is a part of a feed: the entries from one time until before another.
-type slice struct {
+// A Slice is a part of a feed: the entries from one time until before another.
+type Slice struct {
 	Since, Until time.Time // zero means from the beginning, or without an end
-	Entries      int
-	Bytes        int64
-	Query        string // the query of its URL
+	Entries      int       // number of entries
+	Bytes        int64     // approximate size of its document
 }
 
-// Large reports whether a slice is larger than it should be, which happens
-// because entries with the same time stay together.
-func (s slice) Large(size int) bool { return s.Bytes > int64(size)*1e6 }
+// String returns the name of the slice.
+func (s Slice) String() string { return sliceTitle(s.Since, s.Until) }
 
-// MB returns its size, rounded up.
-func (s slice) MB() string {
-	return strconv.FormatFloat(float64((s.Bytes+99_999)/100_000)/10, 'f', 1, 64)
-}
-
-// Says returns the name of the slice.
-func (s slice) Says() string { return sliceTitle(s.Since, s.Until) }
+// Query returns the query of the slice's URL, without a question mark.
+func (s Slice) Query() string { return sliceQuery(s.Since, s.Until) }
 
 func sliceTitle(since, until time.Time) string {
 	switch {
@@ -65,85 +51,87 @@ func sliceQuery(since, until time.Time) string {
 	return q.Encode()
 }
 
-// A plan is a way to cut a feed into slices.
-type plan struct {
-	slices []slice
-	all    int64 // size of everything in bytes
+// A Plan is a way to cut a feed into slices.
+type Plan struct {
+	Slices []Slice // oldest first
+	Bytes  int64   // approximate size of one document with everything
 }
 
-// slicesOf cuts a feed into slices of at most size MB each, from its oldest
+// mostPlans is the minimum number of plans to keep.
+const mostPlans = 32
+
+// Slices cuts a feed into slices of at most a size in bytes, from its oldest
 // entry on, so that existing slices stay when the feed grows. Entries with the
-// same time stay together.
-func (s *Server) slicesOf(ctx context.Context, feed *mirror.Feed, size int) (plan, error) {
-	key := s.tagOf(feed, "slices "+strconv.Itoa(size))
-	if p, ok := s.plans.get(key); ok {
+// same time stay together, so a slice may be larger.
+func (h *Handler) Slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
+	h.once.Do(h.setUp)
+	return h.documents.slices(ctx, feed, size)
+}
+
+func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (Plan, error) {
+	key := tagOf(d.base, feed, "slices "+strconv.FormatInt(size, 10))
+	if p, ok := d.plans.get(key); ok {
 		return p, nil
 	}
 	head, err := heading(feed, feedhistory.Atom, false)
 	if err != nil {
-		return plan{}, err
+		return Plan{}, err
 	}
-	before, after, err := s.partHead(ctx, &part{feed: feed, format: feedhistory.Atom, title: "x"})
+	before, after, err := d.frame(ctx, &part{feed: feed, format: feedhistory.Atom, title: "x"})
 	if err != nil {
-		return plan{}, err
+		return Plan{}, err
 	}
 	overhead := int64(len(before)+len(after)) + 1000 // addresses and titles differ
 	m := newSource(feed, head, feedhistory.Atom)
-	var groups []slice // one group for each time, newest first
-	for record, err := range s.store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
+	var groups []Slice // one group for each time, newest first
+	for record, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {
-			return plan{}, err
+			return Plan{}, err
 		}
 		e, err := m.entry(record)
 		if err != nil {
 			continue // it is not published either
 		}
 		if n := len(groups); n == 0 || !groups[n-1].Since.Equal(record.Time()) {
-			groups = append(groups, slice{Since: record.Time()})
+			groups = append(groups, Slice{Since: record.Time()})
 		}
 		last := &groups[len(groups)-1]
 		last.Entries++
 		last.Bytes += int64(len(e.XML())) + 1
 	}
-	p := cut(groups, int64(size)*1e6, overhead)
-	s.plans.put(key, p)
+	p := cut(groups, size, overhead)
+	d.plans.put(key, p)
 	return p, nil
 }
 
 // cut joins groups of entries, newest first, into slices, oldest first.
-func cut(groups []slice, most, overhead int64) (p plan) {
+func cut(groups []Slice, most, overhead int64) (p Plan) {
 	for i := len(groups) - 1; i >= 0; i-- {
 		g := groups[i]
-		p.all += g.Bytes
-		n := len(p.slices)
-		if n == 0 || p.slices[n-1].Bytes+g.Bytes > most {
+		p.Bytes += g.Bytes
+		n := len(p.Slices)
+		if n == 0 || p.Slices[n-1].Bytes+g.Bytes > most {
 			if n > 0 {
-				p.slices[n-1].Until = g.Since
+				p.Slices[n-1].Until = g.Since
 			}
-			next := slice{Since: g.Since, Bytes: overhead}
+			next := Slice{Since: g.Since, Bytes: overhead}
 			if n == 0 {
 				next.Since = time.Time{}
 			}
-			p.slices = append(p.slices, next)
+			p.Slices = append(p.Slices, next)
 			n++
 		}
-		p.slices[n-1].Entries += g.Entries
-		p.slices[n-1].Bytes += g.Bytes
+		p.Slices[n-1].Entries += g.Entries
+		p.Slices[n-1].Bytes += g.Bytes
 	}
-	p.all += overhead
-	for i := range p.slices {
-		p.slices[i].Query = sliceQuery(p.slices[i].Since, p.slices[i].Until)
-	}
+	p.Bytes += overhead
 	return p
 }
 
 // serveSlice answers with a slice.
-func (s *Server) serveSlice(w http.ResponseWriter, r *http.Request) error {
-	feed, name, err := s.toPublish(r)
-	if err != nil {
-		return err
-	}
-	p := &part{feed: feed, format: formatOf(r), query: mirror.Query{Feed: feed.URL}}
+func (h *Handler) serveSlice(w http.ResponseWriter, r *http.Request, asked request) error {
+	p := &part{feed: asked.feed, format: asked.format, query: mirror.Query{Feed: asked.feed.URL}}
+	var err error
 	q := r.URL.Query()
 	for _, bound := range []struct {
 		name string
@@ -161,19 +149,11 @@ func (s *Server) serveSlice(w http.ResponseWriter, r *http.Request) error {
 		return wrongAddress("since= must be before until=")
 	}
 	p.title = sliceTitle(p.query.Since, p.query.Until)
-	p.self = s.base() + "feeds/" + name + "/slice." + p.format.String()
+	p.self = h.base() + "feeds/" + asked.name + "/slice." + p.format.String()
 	if query := sliceQuery(p.query.Since, p.query.Until); query != "" {
 		p.self += "?" + query
 	}
-	return s.servePart(w, r, p)
-}
-
-// formatOf returns the format that the path of a request names.
-func formatOf(r *http.Request) feedhistory.Format {
-	if strings.HasSuffix(r.URL.Path, ".rss") {
-		return feedhistory.RSS
-	}
-	return feedhistory.Atom
+	return h.documents.serve(w, r, p)
 }
 
 // parseMoment reads a time in RFC 3339, or a date, which means its beginning in
@@ -192,7 +172,9 @@ func parseMoment(text string, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// wrongAddress returns the problem that an address has invalid parameters.
+// wrongAddress returns the error of an address with invalid parameters.
 func wrongAddress(why string) error {
-	return &problem{http.StatusBadRequest, "This address is not valid: " + why, "The page of the feed makes valid addresses."}
+	return &Error{http.StatusBadRequest, "this address is not valid: " + why, "The page of the feed makes valid addresses."}
 }
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }

@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ type place struct {
 }
 
 // placesOf returns the places of all entries that have content.
-func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, error) {
+func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, error) {
 	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
 		return known.list, nil
 	}
@@ -77,7 +77,7 @@ func asOf(list []place, start time.Time) (version int64) {
 
 // ordered returns the entries of a replay in its order, and those that came to
 // the mirror later.
-func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r *replay) (order, later []placed, err error) {
+func (s *replays) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay) (order, later []placed, err error) {
 	list, err := s.placesOf(ctx, feed)
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r 
 	case asof == 0:
 		asof = asOf(list, r.start)
 	}
-	frozen, err := s.published.frozen(name, asof, list)
+	frozen, err := s.frozen(name, asof, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,13 +148,13 @@ const ordersName = ".orders.json"
 func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
 
 // frozen returns the order of a feed at a version, and stores it.
-func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
-	defer p.lock(name + " orders")()
+func (s *replays) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
+	defer s.locks.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
-	if f, ok := p.orders.get(key); ok {
+	if f, ok := s.orders.get(key); ok {
 		return f, nil
 	}
-	out := below{p.out, name}
+	out := below{s.out, name}
 	data, err := fs.ReadFile(out, orderName(asof))
 	switch {
 	case err == nil:
@@ -164,7 +164,7 @@ func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrd
 		err = keepOrder(out, asof, f)
 	}
 	if err == nil {
-		p.orders.put(key, f)
+		s.orders.put(key, f)
 	}
 	return f, err
 }
