@@ -2,12 +2,13 @@ package republish
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -21,6 +22,7 @@ type documents struct {
 	logger *slog.Logger
 	sizes  sizes
 	plans  cache[string, Plan]
+	losses cache[string, loss] // by the feed's URL
 }
 
 // serveComplete answers with all entries of a feed in one document, newest
@@ -43,31 +45,29 @@ type part struct {
 
 // serve answers with a part of a feed.
 func (d *documents) serve(w http.ResponseWriter, r *http.Request, p *part) error {
-	var before, after string
+	ctx, lost := r.Context(), d.lost(p.feed)
+	var doc *feedhistory.Document
 	var m *source
-	doc := &stream{
-		tag: tagOf(d.base, p.feed, p.self), mediaType: mediaTypeOf(p.format), cache: "no-cache",
-		prepare: func() error {
-			head, err := heading(p.feed, p.format, false)
-			if err != nil {
-				return err
+	out := &stream{
+		tag: tagOf(d.base, p.feed, p.self+"\n"+strings.Join(lost.ids, "\n")), mediaType: mediaTypeOf(p.format), cache: "no-cache",
+		prepare: func() (err error) {
+			if m, err = d.source(p); err == nil {
+				doc, err = d.document(ctx, p, lost)
 			}
-			m = newSource(p.feed, head, p.format)
-			before, after, err = d.frame(r.Context(), p)
 			return err
 		},
-		write: func(w io.Writer) error {
-			out := bufio.NewWriterSize(w, 64<<10)
-			_, _ = out.WriteString(before)
-			if err := d.writeEntries(r.Context(), out, m, p.query); err != nil {
-				return err
-			}
-			_, _ = out.WriteString(after)
-			return out.Flush()
-		},
-		unchanged: func() bool { return d.isVersion(r.Context(), p.feed) },
+		write:     func(w io.Writer) error { return d.write(ctx, w, m, p, doc, lost) },
+		unchanged: func() bool { return d.isVersion(ctx, p.feed) },
 	}
-	return doc.deliver(w, r, &d.sizes)
+	return out.deliver(w, r, &d.sizes)
+}
+
+func (d *documents) source(p *part) (*source, error) {
+	head, err := heading(p.feed, p.format, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newSource(p.feed, head, p.format), nil
 }
 
 // isVersion reports whether a feed is still in the same state.
@@ -76,64 +76,63 @@ func (d *documents) isVersion(ctx context.Context, feed *mirror.Feed) bool {
 	return err == nil && now.Version == feed.Version
 }
 
-// writeEntries writes the entries of a query in the form in which they are
-// published again.
-func (d *documents) writeEntries(ctx context.Context, w *bufio.Writer, m *source, q mirror.Query) error {
-	for record, err := range d.store.Entries(ctx, q) {
+// write writes a document with the entries of a part. If an entry cannot be
+// read, the document breaks off; the next one says what it lacks.
+func (d *documents) write(ctx context.Context, w io.Writer, m *source, p *part, doc *feedhistory.Document, lost loss) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	feed := feedhistory.NewWriter(out, p.format, doc)
+	for record, err := range d.store.Entries(ctx, p.query) {
 		if err != nil {
-			d.logger.ErrorContext(ctx, "a document was cut short", "feed", q.Feed, "err", err)
+			d.logger.ErrorContext(ctx, "a document was cut short", "feed", p.feed.URL, "err", err)
 			return err
+		}
+		if lost.has(record.ID) {
+			continue
 		}
 		e, err := m.entry(record)
 		if err != nil {
-			d.logger.ErrorContext(ctx, "an entry cannot be published", "feed", q.Feed, "entry", record.ID, "err", err)
-			continue
+			d.logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", record.ID, "err", err)
+			return errors.Join(err, d.recordLoss(ctx, p.feed))
 		}
-		if _, err := w.Write(append(e.XML(), '\n')); err != nil {
+		if err := feed.Add(e); err != nil {
 			return err // the client has gone
 		}
 	}
-	return nil
+	if err := feed.Close(); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
-// frame returns the beginning and the end of a document, around its entries.
-func (d *documents) frame(ctx context.Context, p *part) (before, after string, err error) {
-	feed := p.feed
-	head, err := heading(feed, p.format, true)
+// document returns a document without its entries.
+func (d *documents) document(ctx context.Context, p *part, lost loss) (*feedhistory.Document, error) {
+	head, err := heading(p.feed, p.format, coverageOf(p.feed, lost))
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	doc := feedhistory.NewComplete(head, nil, p.self)
-	doc.Complete = feed.Verdict == feedhistory.Whole
-	newest, err := newestOf(ctx, d.store, feed.URL, time.Time{})
+	doc.Complete = head.Coverage.Verdict == feedhistory.Whole
+	newest, err := newestOf(ctx, d.store, p.feed.URL, time.Time{})
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	doc.Updated = slices.MaxFunc([]time.Time{time.Unix(0, 0), feed.Changed, newest}, time.Time.Compare).UTC()
+	doc.Updated = slices.MaxFunc([]time.Time{time.Unix(0, 0), p.feed.Changed, newest}, time.Time.Compare).UTC()
 	if p.title != "" {
 		doc.ID = p.self
 		doc.Title += ", " + p.title
 	}
-	for _, gap := range feed.Missing() {
-		if p.title != "" {
-			break // only the whole document reports what is missing
-		}
+	gaps := head.Coverage.Gaps
+	if p.title != "" {
+		gaps = lost.gaps(p.feed) // only the whole document reports what the feed lacks
+	}
+	for _, gap := range gaps {
 		e := gap.PseudoEntry()
 		doc.Entries = append(doc.Entries, e)
 		if e.Updated.After(doc.Updated) {
 			doc.Updated = e.Updated.UTC()
 		}
 	}
-	end := "</feed>"
-	if p.format == feedhistory.RSS {
-		end = "</channel>"
-	}
-	var b bytes.Buffer
-	if err := write(&b, doc, p.format); err != nil {
-		return "", "", err
-	}
-	at := bytes.LastIndex(b.Bytes(), []byte(end))
-	return string(b.Bytes()[:at]), string(b.Bytes()[at:]), nil
+	return doc, nil
 }
 
 // newestOf returns the time of the newest entry of a feed before a time, or of

@@ -49,9 +49,9 @@ func verdictText(v feedhistory.Verdict) string {
 	return "Something is known to be missing."
 }
 
-// heading returns the head of a feed that is published again. Without verdict
-// it is the head for archives, which never change.
-func heading(feed *mirror.Feed, format feedhistory.Format, verdict bool) (*feedhistory.Document, error) {
+// heading returns the head of a feed that is published again. With nil coverage
+// it is the head of archives, which never change.
+func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory.Coverage) (*feedhistory.Document, error) {
 	head, err := feed.Document()
 	if err != nil {
 		return nil, err
@@ -64,14 +64,12 @@ func heading(feed *mirror.Feed, format feedhistory.Format, verdict bool) (*feedh
 	}
 	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate })
 	head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: feed.URL})
-	if head.Coverage = nil; !verdict {
-		return reread(head, format)
+	if head.Coverage = coverage; coverage != nil {
+		if head.Subtitle != "" {
+			head.Subtitle += " – "
+		}
+		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", feed.URL, coverage.Verdict, verdictText(coverage.Verdict))
 	}
-	if head.Subtitle != "" {
-		head.Subtitle += " – "
-	}
-	head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", feed.URL, feed.Verdict, verdictText(feed.Verdict))
-	head.Coverage = &feedhistory.Coverage{Of: feed.URL, Kind: feed.Kind, Verdict: feed.Verdict, Gaps: feed.Missing()}
 	return reread(head, format)
 }
 

@@ -139,7 +139,7 @@ func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, asked reque
 // serveEmpty answers for a feed without entries, because publication begins with
 // the first entry.
 func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked request) error {
-	head, err := heading(asked.feed, asked.format, true)
+	head, err := heading(asked.feed, asked.format, coverageOf(asked.feed, loss{}))
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ type replayState struct {
 	released []release // first release first
 	next     time.Time // when the next release is; zero if unknown
 	ended    bool
+	lost     loss
 }
 
 // serveReplay answers with a document of a replay (5005#4): the subscription
@@ -81,11 +82,15 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 
 // state returns a replay at a moment.
 func (s *replays) state(ctx context.Context, feed *mirror.Feed, name string, r *Replay, now time.Time) (*replayState, error) {
-	order, later, err := s.ordered(ctx, feed, name, r)
+	places, err := s.placesOf(ctx, feed)
 	if err != nil {
 		return nil, err
 	}
-	p := &replayState{Replay: r, s: s, feed: feed, name: name, now: now, released: r.timetable(order, later, now)}
+	order, later, err := s.ordered(feed, name, r, places.list)
+	if err != nil {
+		return nil, err
+	}
+	p := &replayState{lost: places.lost, Replay: r, s: s, feed: feed, name: name, now: now, released: r.timetable(order, later, now)}
 	if n := len(p.released); n > 0 && p.released[n-1].at.After(now) {
 		p.next, p.released = p.released[n-1].at, p.released[:n-1]
 	} else {
@@ -128,7 +133,7 @@ func (p *replayState) url(archive int) string {
 
 // document returns a document of the replay.
 func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.Document, error) {
-	head, err := heading(p.feed, p.format, false)
+	head, err := heading(p.feed, p.format, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +156,10 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 	if err != nil {
 		return nil, err
 	}
+	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
+		head.Coverage = &feedhistory.Coverage{Of: p.feed.URL, Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
+		entries = append(entries, gaps[0].PseudoEntry())
+	}
 	if archive > 0 {
 		d := feedhistory.NewArchive(head, entries, feedhistory.ArchiveAt{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
 		d.Updated = p.released[to-1].at
@@ -168,7 +177,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 func (p *replayState) entries(ctx context.Context, head *feedhistory.Document, releases []release) (entries []*feedhistory.Entry, err error) {
 	m := newSource(p.feed, head, p.format)
 	for _, r := range slices.Backward(releases) {
-		if r.empty {
+		if r.empty || p.lost.has(r.id) {
 			continue
 		}
 		record, err := mirror.Lookup(ctx, p.s.store, p.feed.URL, r.id)
@@ -180,8 +189,7 @@ func (p *replayState) entries(ctx context.Context, head *feedhistory.Document, r
 		}
 		e, err := m.released(record, r.at)
 		if err != nil {
-			p.s.logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", r.id, "err", err)
-			continue
+			return nil, err
 		}
 		entries = append(entries, e)
 	}
@@ -241,7 +249,11 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 	if err != nil {
 		return nil, err
 	}
-	order, later, err := h.replays.ordered(ctx, feed, name, r)
+	places, err := h.replays.placesOf(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
+	order, later, err := h.replays.ordered(feed, name, r, places.list)
 	if err != nil {
 		return nil, err
 	}

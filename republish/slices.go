@@ -3,6 +3,7 @@ package republish
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -73,16 +74,19 @@ func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (
 	if p, ok := d.plans.get(key); ok {
 		return p, nil
 	}
-	head, err := heading(feed, feedhistory.Atom, false)
+	whole := &part{feed: feed, format: feedhistory.Atom, title: "x"}
+	m, err := d.source(whole)
 	if err != nil {
 		return Plan{}, err
 	}
-	before, after, err := d.frame(ctx, &part{feed: feed, format: feedhistory.Atom, title: "x"})
+	frame, err := d.document(ctx, whole, d.lost(feed))
 	if err != nil {
 		return Plan{}, err
 	}
-	overhead := int64(len(before)+len(after)) + 1000 // addresses and titles differ
-	m := newSource(feed, head, feedhistory.Atom)
+	empty := counter{w: io.Discard}
+	if err := feedhistory.WriteAtom(&empty, frame); err != nil {
+		return Plan{}, err
+	}
 	var groups []Slice // one group for each time, newest first
 	for record, err := range d.store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
 		if err != nil {
@@ -90,7 +94,7 @@ func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (
 		}
 		e, err := m.entry(record)
 		if err != nil {
-			continue // it is not published either
+			continue // no document has it; each says so
 		}
 		if n := len(groups); n == 0 || !groups[n-1].Since.Equal(record.Time()) {
 			groups = append(groups, Slice{Since: record.Time()})
@@ -99,6 +103,7 @@ func (d *documents) slices(ctx context.Context, feed *mirror.Feed, size int64) (
 		last.Entries++
 		last.Bytes += int64(len(e.XML())) + 1
 	}
+	overhead := empty.n + 1000 // addresses and titles differ
 	p := cut(groups, size, overhead)
 	d.plans.put(key, p)
 	return p, nil
