@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/website"
@@ -54,6 +55,10 @@ func (s *Session) Poll() int {
 	defer s.mu.Unlock()
 	return s.poll
 }
+
+// Due reports whether the feed is due at the present poll. If it is not, the
+// reader decides whether to request it.
+func (s *Session) Due() bool { return !slices.Contains(s.Case.IfDue, s.Poll()) }
 
 // Next begins the next poll, with its website. If the case has no more polls,
 // it returns false and changes nothing.
