@@ -41,7 +41,7 @@ func NewArchive(head *Document, entries []*Entry, at ArchiveAt) *Document {
 	d.link(RelPrevArchive, at.Prev)
 	d.link(RelNextArchive, at.Next)
 	d.Updated, d.LastModified = time.Time{}, time.Time{}
-	d.Updated = d.lastChange()
+	d.Updated = d.lastChange(d.Entries)
 	return d
 }
 

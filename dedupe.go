@@ -12,16 +12,26 @@ import (
 // A Verdict says how much of the logical feed a History has.
 type Verdict uint8
 
-// The verdicts, the best first.
+// The verdicts: the zero value, then the best first.
 const (
-	Whole   Verdict = iota // a complete feed, or an archived one whose chain was read to its end
+	Unknown Verdict = iota // nothing has been read
+	Whole                  // a complete feed, or an archived one whose chain was read to its end
 	Window                 // one plain document, which says nothing about earlier entries
 	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
 	Partial                // something is missing, or may be: see Gaps (5005#23)
 )
 
-// String returns "whole", "window", "lossy" or "partial".
-func (v Verdict) String() string { return name(v, "whole", "window", "lossy", "partial") }
+// String returns "unknown", "whole", "window", "lossy" or "partial".
+func (v Verdict) String() string { return name(v, unknown, "whole", "window", "lossy", "partial") }
+
+// Worse returns the worse of two verdicts, for a history that depends on both. Unknown is
+// the worst of all.
+func Worse(a, b Verdict) Verdict {
+	if a == Unknown || b == Unknown {
+		return Unknown
+	}
+	return max(a, b)
+}
 
 // A History is the logical feed, as far as it could be reconstructed, with each entry
 // once.
@@ -34,7 +44,8 @@ type History struct {
 	Documents int         // the number of documents that were read to their end
 }
 
-// Verdict returns how much of the logical feed this is. It is never better than the
+// Verdict returns how much of the logical feed this is: Unknown if there is neither a
+// document nor a gap. It is never better than the
 // Coverage that the newest document declares. After a walk with WalkOptions.Processed
 // or Last, it assumes that you have the documents that these functions report, and
 // all documents that those lead to.
@@ -49,10 +60,12 @@ func (h *History) Verdict() Verdict {
 	switch {
 	case len(h.Gaps) > 0:
 		return Partial
+	case h.Head == nil:
+		return Unknown
 	case h.Kind == Paged:
-		return max(bound, Lossy)
+		return Worse(bound, Lossy)
 	case h.Kind == Plain:
-		return max(bound, Window)
+		return Worse(bound, Window)
 	}
 	return bound
 }

@@ -191,7 +191,7 @@ func (d Draft) Entry() (*Entry, error) {
 	case d.Updated.IsZero():
 		return nil, fmt.Errorf("draft %s: the update time is missing (RFC 4287 §4.2.15)", d.ID)
 	}
-	w := &writer{}
+	w := &xmlWriter{}
 	w.b.WriteString("<entry")
 	writeAttr(&w.b, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
@@ -224,7 +224,7 @@ func (d Draft) Entry() (*Entry, error) {
 }
 
 // draftText writes a text construct or content. It writes a title even if it is empty.
-func (w *writer) draftText(name string, t Text) error {
+func (w *xmlWriter) draftText(name string, t Text) error {
 	if t == (Text{}) && name != "title" {
 		return nil
 	}

@@ -263,7 +263,7 @@ func named[T interface {
 	~uint8
 	String() string
 }](value *T, text []byte) error {
-	for v := T(0); v.String() != unknown; v++ {
+	for v := T(0); v == 0 || v.String() != unknown; v++ {
 		if v.String() == string(text) {
 			*value = v
 			return nil

@@ -2,11 +2,8 @@ package feedhistory
 
 import (
 	"cmp"
-	"io"
 	"math"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
@@ -214,9 +211,9 @@ func (r *reader) rssItem() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.addLinks(r.atomLink)
 			} else {
-				garbled := r.s.Garbled()
+				garbled := r.s.Mender.Garbled()
 				r.addLinks(r.textLink)
-				r.linkGarbled = r.linkGarbled || r.s.Garbled() > garbled
+				r.linkGarbled = r.linkGarbled || r.s.Mender.Garbled() > garbled
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure)
@@ -273,82 +270,4 @@ func (r *reader) enclosure(links Links) Links {
 		return links
 	}
 	return r.appendLink(links, link, r.currentBase(), offset)
-}
-
-// WriteRSS writes a document as RSS 2.0, with the elements of RFC 5005 as in its
-// Appendix B. It writes items that were read from RSS 2.0 with their own XML, and
-// converts others.
-func WriteRSS(w io.Writer, d *Document) error {
-	out := &writer{w: w}
-	out.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	writeAttr(&out.b, "xmlns:atom", vocab.Atom)
-	out.b.WriteString("><channel>\n")
-	out.element("title", d.Title)
-	home, _ := d.Links.Rel(RelAlternate)
-	out.element("link", iri.Writable(cmp.Or(home.Href, d.URL)))
-	out.element("description", cmp.Or(d.Subtitle, d.Title))
-	out.element("lastBuildDate", d.lastChange().UTC().Format(http.TimeFormat))
-	for _, l := range d.Links {
-		if l != home {
-			out.link("atom:link", l)
-		}
-	}
-	out.flags(d)
-	out.headAs(d, RSS)
-	out.entries(d, RSS, "", out.rssItem)
-	out.b.WriteString("</channel></rss>\n")
-	out.flush()
-	return out.err
-}
-
-// rssItem writes an entry of another format.
-func (w *writer) rssItem(e *Entry) {
-	item := w.decode(e)
-	others := e.extensions()
-	w.b.WriteString("<item" + others.attrs + ">\n")
-	w.element("title", e.Title().Plain())
-	w.element(`guid isPermaLink="false"`, e.ID)
-	if !e.Published.IsZero() {
-		w.element("pubDate", e.Published.Format(time.RFC1123Z))
-	}
-	if !e.Updated.IsZero() {
-		w.element("atom:updated", e.Updated.Format(time.RFC3339Nano))
-	}
-	w.rssLinks(e.Links)
-	for _, person := range item.Authors {
-		w.element(`dc:creator xmlns:dc="`+vocab.DC+`"`, cmp.Or(person.Name, person.Email))
-	}
-	for _, category := range item.Categories {
-		w.element("category", category)
-	}
-	summary := e.Summary()
-	if summary != (Text{}) {
-		w.element("description", summary.html())
-	}
-	switch content := e.Content(); {
-	case content == Text{}:
-	case summary == Text{} && content.Src == "" && !isMedia(content.Type):
-		w.element("description", content.html()) // readers expect the only text here
-	case content.Src != "", isMedia(content.Type) && !strings.HasPrefix(content.Type, "text/"):
-		w.media("atom:content", content) // RSS has no element for it
-	default:
-		w.element(`content:encoded xmlns:content="`+vocab.Content+`"`, content.html())
-	}
-	w.b.WriteString(others.elements + "</item>\n")
-}
-
-// rssLinks writes links. RSS has elements of its own for the first alternate and for
-// enclosures.
-func (w *writer) rssLinks(links Links) {
-	home, _ := links.Rel(RelAlternate)
-	for _, l := range links {
-		switch {
-		case l == home:
-			w.element("link", iri.Writable(l.Href))
-		case l.Rel == RelEnclosure:
-			w.empty("enclosure", "url", iri.Writable(l.Href), "length", cmp.Or(l.Length, "0"), "type", cmp.Or(l.Type, "application/octet-stream"))
-		default:
-			w.link("atom:link", l)
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -78,9 +79,34 @@ func stamps(deleted []Tombstone) (out []string) {
 	return out
 }
 
-// strictXML reads a document with encoding/xml, to its end.
+// strictXML reads a document with encoding/xml, to its end. Unlike encoding/xml, it
+// refuses attributes that occur twice, prefixes that nobody declares, and a second root.
 func strictXML(text string) error {
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+	d, declared, roots := xml.NewDecoder(strings.NewReader(text)), []map[string]bool{{"xml": true}}, 0
+	for {
+		token, err := d.RawToken()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%w in %s", err, text)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if len(declared) == 1 {
+				roots++
+			}
+			if declared, err = strictStart(token, declared); err != nil {
+				return fmt.Errorf("%w in %s", err, text)
+			}
+		case xml.EndElement:
+			declared = declared[:len(declared)-1]
+		}
+	}
+	if roots != 1 {
+		return fmt.Errorf("%d roots in %s", roots, text)
+	}
+	for d := xml.NewDecoder(strings.NewReader(text)); ; { // unlike RawToken, Token matches tags
 		switch _, err := d.Token(); err {
 		case nil:
 		case io.EOF:
@@ -89,6 +115,29 @@ func strictXML(text string) error {
 			return fmt.Errorf("%w in %s", err, text)
 		}
 	}
+}
+
+// strictStart checks a start tag, and adds the prefixes that are declared within it.
+func strictStart(e xml.StartElement, declared []map[string]bool) ([]map[string]bool, error) {
+	scope, seen := maps.Clone(declared[len(declared)-1]), map[xml.Name]bool{}
+	for _, a := range e.Attr {
+		if seen[a.Name] {
+			return nil, fmt.Errorf("the attribute %v twice", a.Name)
+		}
+		if seen[a.Name] = true; a.Name.Space == "xmlns" {
+			scope[a.Name.Local] = true
+		}
+	}
+	names := []xml.Name{e.Name}
+	for name := range seen {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if name.Space != "" && name.Space != "xmlns" && !scope[name.Space] {
+			return nil, fmt.Errorf("the prefix of %v is not declared", name)
+		}
+	}
+	return append(declared, scope), nil
 }
 
 var (

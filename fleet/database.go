@@ -18,8 +18,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
-	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -168,8 +167,8 @@ func CheckURL(address string) error {
 // a user or password in its URL.
 func subscribable(address string) (feed, host string, err error) {
 	feed, host, err = name(address)
-	if u, parseErr := iri.ParseLeniently(feed); err == nil && parseErr == nil && u.User != nil {
-		err = &URLError{URL: iri.Redact(address), Err: errors.New("a user or password in the URL")}
+	if u, parseErr := feedhistory.ParseURL(feed); err == nil && parseErr == nil && u.User != nil {
+		err = &URLError{URL: feedhistory.Redact(address), Err: errors.New("a user or password in the URL")}
 	}
 	return feed, host, err
 }
@@ -178,7 +177,7 @@ func subscribable(address string) (feed, host string, err error) {
 // host that it is requested from. The error is a *URLError.
 func name(address string) (feed, host string, err error) {
 	feed, _, _ = strings.Cut(strings.TrimSpace(address), "#")
-	u, err := iri.ParseLeniently(feed)
+	u, err := feedhistory.ParseURL(feed)
 	switch {
 	case err != nil:
 		err = errors.Unwrap(err)
@@ -191,7 +190,7 @@ func name(address string) (feed, host string, err error) {
 	case strings.ToValidUTF8(feed, "") != feed:
 		err = errors.New("not UTF-8")
 	default:
-		return feed, fetch.HostOf(feed), nil
+		return feed, feedhistory.HostOf(feed), nil
 	}
 	return "", "", &URLError{address, err}
 }

@@ -169,7 +169,7 @@ func (p *poll) depart() {
 // prepare updates what the feed's state says about a change that is to be
 // committed.
 func (p *poll) prepare(c *Change) {
-	p.feed.Verdict = max(p.verdict(), p.feed.bound())
+	p.feed.Verdict = feedhistory.Worse(p.verdict(), p.feed.bound())
 	p.feed.Sought = slices.Sorted(maps.Keys(p.sought))
 	for _, d := range c.Documents {
 		for _, name := range d.Names {

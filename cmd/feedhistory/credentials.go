@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/internal/fetch"
+	"github.com/feedhistory/feedhistory"
 )
 
 // passwordVariable is the environment variable with the password for --user. On the
@@ -47,7 +47,7 @@ func (c *credentials) read() error {
 			return usageError("--header: give a name and a value with a colon between them") // the message does not quote the field: it may be a secret
 		}
 		value = strings.TrimSpace(value)
-		if err := fetch.CheckSecrets(http.Header{name: {value}}); err != nil {
+		if err := (feedhistory.Credential{Header: http.Header{name: {value}}}).Check(); err != nil {
 			return usageError("--header: " + err.Error())
 		}
 		fields.Add(name, value)
@@ -69,7 +69,7 @@ func (c *credentials) read() error {
 		}
 		fields.Set("Authorization", "Bearer "+token)
 	}
-	if err := fetch.CheckSecrets(fields); err != nil {
+	if err := (feedhistory.Credential{Header: fields}).Check(); err != nil {
 		return usageError("the credentials cannot be sent: " + err.Error())
 	}
 	if len(fields) > 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/weblink"
 )
 
 // feedsOf returns the feeds of the web page at an address, given the error of reading the
@@ -49,7 +48,7 @@ func otherFeed(feed feedhistory.Link) string {
 	switch {
 	case title != "":
 		text += fmt.Sprintf(" (%s)", title)
-	case weblink.IsOfComments(feed.Title, feed.Href):
+	case feed.IsOfComments():
 		text += " (comments)"
 	}
 	return text

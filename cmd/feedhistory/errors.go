@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -95,7 +94,7 @@ func failure(arg string, err error) error {
 // withoutUser removes the user and the password from a URL, for messages. From text that
 // is not a URL but may contain a password, it removes everything that may be one.
 func withoutUser(arg string) string {
-	u, err := iri.ParseLeniently(arg)
+	u, err := feedhistory.ParseURL(arg)
 	switch {
 	case err == nil && u.User != nil:
 		u.User = nil

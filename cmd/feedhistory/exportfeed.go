@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,35 +12,37 @@ import (
 )
 
 // exportFeed writes the first of the feeds as the document that History.Document would
-// return, in Atom or RSS. It never has more than one batch of entries in memory.
+// return, in Atom or RSS. It never has more than one entry in memory.
 func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err != nil {
 			return err
 		}
-		a, err := newFeedExport(ctx, w, store, f, format)
+		doc, err := exportHead(ctx, store, f)
 		if err != nil {
 			return err
 		}
-		return a.write(store.Entries(ctx, mirror.Query{Feed: f.URL}))
+		out := feedhistory.NewWriter(w, format, doc)
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
+			if err != nil {
+				return err
+			}
+			e, err := r.Entry()
+			if err != nil {
+				return fmt.Errorf("the entry %s: %w", r.ID, err)
+			}
+			if err := out.Add(e); err != nil {
+				return err
+			}
+		}
+		return out.Close()
 	}
 	return nil
 }
 
-// A feedExport writes one long document as many short ones with the same head. It leaves
-// out the head of each but the first, and the end of each but the last.
-type feedExport struct {
-	w    io.Writer
-	doc  *feedhistory.Document // the head, and a batch of entries
-	head []byte                // the beginning of each document but the first, which is left out
-
-	format feedhistory.Format
-	end    string // the end of each document
-}
-
-const feedBatch = 500
-
-func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, format feedhistory.Format) (*feedExport, error) {
+// exportHead returns the document without the feed's entries. Its only entries are those
+// that stand for gaps.
+func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -53,29 +54,12 @@ func newFeedExport(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	if history.Deleted, err = tombstones(ctx, store, f); err != nil {
 		return nil, err
 	}
-	a := &feedExport{w: w, doc: history.Document(), format: format, end: "</feed>\n"}
-	if format == feedhistory.RSS {
-		a.end = "</channel></rss>\n"
+	doc := history.Document()
+	doc.Complete = f.Verdict == feedhistory.Whole
+	if doc.Updated.IsZero() {
+		doc.Updated = f.Changed.UTC()
 	}
-	a.doc.Complete = f.Verdict == feedhistory.Whole
-	if a.doc.Updated.IsZero() {
-		a.doc.Updated = f.Changed.UTC() // otherwise the heads would differ in their times
-	}
-	missing := a.doc.Entries
-	a.doc.Entries = nil
-	text, err := a.render()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	a.doc.Deleted = nil // the first head has the deletions
-	if a.head, err = a.render(); err != nil {
-		return nil, err
-	}
-	a.doc.Entries = missing
-	return a, nil
+	return doc, nil
 }
 
 // tombstones returns the deletions of the entries that are no longer part of a feed.
@@ -92,46 +76,4 @@ func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (delete
 		}
 	}
 	return deleted, nil
-}
-
-// write writes the entries and the end.
-func (a *feedExport) write(records iter.Seq2[*mirror.Record, error]) error {
-	for r, err := range records {
-		if err != nil {
-			return err
-		}
-		e, err := r.Entry()
-		if err != nil {
-			return fmt.Errorf("the entry %s: %w", r.ID, err)
-		}
-		if a.doc.Entries = append(a.doc.Entries, e); len(a.doc.Entries) >= feedBatch {
-			if err := a.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	err := a.flush()
-	_, end := io.WriteString(a.w, a.end)
-	return errors.Join(err, end)
-}
-
-func (a *feedExport) flush() error {
-	text, err := a.render()
-	if err != nil {
-		return err
-	}
-	_, err = a.w.Write(text[len(a.head):])
-	a.doc.Entries = a.doc.Entries[:0]
-	return err
-}
-
-// render returns the document with the current batch, without its end.
-func (a *feedExport) render() ([]byte, error) {
-	var b bytes.Buffer
-	write := feedhistory.WriteAtom
-	if a.format == feedhistory.RSS {
-		write = feedhistory.WriteRSS
-	}
-	err := write(&b, a.doc)
-	return bytes.TrimSuffix(b.Bytes(), []byte(a.end)), err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A fetchCommand is the verb fetch.
@@ -206,7 +205,7 @@ func (f *fetching) print(r *backfill.Result) error {
 // isPrivate reports whether there are credentials for the origin of a feed.
 func (f *fetching) isPrivate(h *feedhistory.History) bool {
 	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
-		return iri.AreSameOrigin(c.Origin, h.Head.URL)
+		return feedhistory.SameOrigin(c.Origin, h.Head.URL)
 	})
 }
 

@@ -171,7 +171,7 @@ func (f *fetching) restrict(h *feedhistory.History) {
 		return
 	}
 	h.Gaps = slices.DeleteFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) })
-	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
 }
 
 // meaning says what the verdict means, given the entries that the flags ask for.

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -245,7 +244,7 @@ func (k *keyring) replace(page, feed string) error {
 		return err
 	}
 	changes := map[string]http.Header{page: nil}
-	if header := feeds[page]; header != nil && feed != "" && iri.AreSameOrigin(page, feed) {
+	if header := feeds[page]; header != nil && feed != "" && feedhistory.SameOrigin(page, feed) {
 		changes[feed] = header
 	}
 	return k.set(changes)
@@ -255,7 +254,7 @@ func (k *keyring) replace(page, feed string) error {
 // has the same origin and no credentials. It reports whether it has copied them.
 func (k *keyring) pass(from, to string) (bool, error) {
 	feeds, err := k.private()
-	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !iri.AreSameOrigin(from, to) {
+	if err != nil || len(feeds[from]) == 0 || len(feeds[to]) > 0 || !feedhistory.SameOrigin(from, to) {
 		return false, err
 	}
 	return true, k.set(map[string]http.Header{to: feeds[from]})
@@ -269,7 +268,7 @@ func (k *keyring) move(from, to string) error {
 	if err != nil || header == nil {
 		return err
 	}
-	if !iri.AreSameOrigin(from, to) {
+	if !feedhistory.SameOrigin(from, to) {
 		header = http.Header{}
 	}
 	return k.set(map[string]http.Header{from: nil, to: header})

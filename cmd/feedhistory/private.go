@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // privateFlags are the flags for private feeds. The command sends the credentials only to
@@ -77,7 +76,7 @@ func (f *privateFlags) authorize(client *feedhistory.Client, addresses []string)
 	}
 	if len(f.Header) > 0 || f.User != "" || f.TokenEnv != "" {
 		for _, other := range addresses[min(1, len(addresses)):] {
-			if !iri.AreSameOrigin(addresses[0], other) {
+			if !feedhistory.SameOrigin(addresses[0], other) {
 				return nil, usageError("--header, --user, --token-env: credentials are for one origin, but the addresses have two: " +
 					withoutUser(addresses[0]) + ", " + withoutUser(other))
 			}

@@ -16,8 +16,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
-	"github.com/feedhistory/feedhistory/internal/fetch"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -174,8 +172,8 @@ func (c *publishCommand) loadHistory(w *world) (*input, error) {
 // siteName returns the part of an address that all addresses of a site share: the name
 // that the site's owner has registered or, if there is none, the host.
 func siteName(address string) string {
-	host := fetch.HostOf(address)
-	u, err := iri.ParseLeniently(address)
+	host := feedhistory.HostOf(address)
+	u, err := feedhistory.ParseURL(address)
 	if err != nil {
 		return host
 	}

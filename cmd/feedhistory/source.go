@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // isURL reports whether an argument is a URL rather than a file's name.
@@ -93,7 +92,7 @@ func sourceAddress(arg string) string {
 func checkURL(arg string) error {
 	arg = webAddress(arg)
 	shown := withoutUser(arg)
-	u, err := iri.ParseLeniently(arg)
+	u, err := feedhistory.ParseURL(arg)
 	var why *url.Error
 	switch {
 	case !isURL(arg):

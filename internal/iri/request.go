@@ -67,7 +67,7 @@ func SameOrigin(a, b *url.URL) bool {
 func AreSameOrigin(a, b string) bool {
 	ua, errA := ParseLeniently(a)
 	ub, errB := ParseLeniently(b)
-	return errA == nil && errB == nil && SameOrigin(ua, ub)
+	return errA == nil && errB == nil && ua.Host != "" && SameOrigin(ua, ub)
 }
 
 // Port returns the port of a URL, which may be the scheme's default.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 // mostAnswered is the maximum size of an answer in bytes.
@@ -131,7 +130,7 @@ func refusal(address string, resp *http.Response, body []byte) *ReaderError {
 	if to := resp.Header.Get("Location"); e.Message == "" && to != "" {
 		e.Message = "it redirects to " + to + ", where the credentials are not sent"
 	}
-	e.RetryAfter, _ = fetch.RetryAfter(resp.Header, time.Now())
+	e.RetryAfter = feedhistory.NewStatusError(resp).RetryAfter
 	return e
 }
 

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -131,7 +131,7 @@ func feedAddress(typed string) (address, wrong string) {
 	if typed != "" && !strings.Contains(typed, "://") {
 		typed = "https://" + typed
 	}
-	u, err := iri.ParseLeniently(typed)
+	u, err := feedhistory.ParseURL(typed)
 	switch {
 	case typed == "":
 		return "", "Type the address of a feed, or choose an OPML file."

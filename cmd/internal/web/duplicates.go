@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/weblink"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -20,7 +18,7 @@ import (
 // same feed: those that differ only in http and https, in a final slash, or in
 // whether characters are escaped.
 func likeness(address string) string {
-	u, err := iri.ParseLeniently(address)
+	u, err := feedhistory.ParseURL(address)
 	if err != nil {
 		return address
 	}
@@ -144,7 +142,7 @@ func (s *Server) discover(ctx context.Context, page *mirror.Feed) error {
 			feeds = append(feeds, link)
 		}
 	}
-	if articles := slices.DeleteFunc(slices.Clone(feeds), func(l feedhistory.Link) bool { return weblink.IsOfComments(l.Title, l.Href) }); len(articles) == 1 {
+	if articles := slices.DeleteFunc(slices.Clone(feeds), feedhistory.Link.IsOfComments); len(articles) == 1 {
 		feeds = articles // comments are hardly what the user means
 	}
 	if len(feeds) != 1 {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -26,7 +25,7 @@ func gapsOf(feed *mirror.Feed) (views []gapView) {
 	for i, gap := range feed.Missing() {
 		v := gapView{
 			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
-			URL: webLink(gap.URL), Shown: iri.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
+			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
 		}
 		if i < len(feed.Pending) {
 			v.Retry = feed.Pending[i].Retry

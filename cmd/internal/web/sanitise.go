@@ -11,7 +11,6 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // mostShown is the maximum size of a text to show, in bytes.
@@ -80,7 +79,7 @@ func linked(body, base string, images bool) string {
 	if err != nil {
 		return html.EscapeString(body) // nested too deeply
 	}
-	at, err := iri.ParseLeniently(base)
+	at, err := feedhistory.ParseURL(base)
 	if err != nil {
 		at = &url.URL{}
 	}
@@ -167,26 +166,18 @@ func attribute(n *html.Node, key string) string {
 
 // absolute resolves a reference, and escapes what should have been escaped.
 func absolute(base *url.URL, reference string) string {
-	reference, fragment, ok := strings.Cut(strings.TrimSpace(reference), "#")
-	u, err := iri.ParseLeniently(reference)
+	u, err := feedhistory.ParseURL(strings.TrimSpace(reference))
 	if err != nil {
 		return ""
 	}
-	address := base.ResolveReference(u).String()
-	if ok {
-		address += "#" + iri.Escape(fragment)
-	}
-	return address
+	return base.ResolveReference(u).String()
 }
 
 // webLink returns a URL if a page may link to it, else "".
 func webLink(address string) string {
-	u, err := iri.ParseLeniently(address)
+	u, err := feedhistory.ParseURL(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
-	}
-	if _, fragment, ok := strings.Cut(address, "#"); ok {
-		return u.String() + "#" + iri.Escape(fragment)
 	}
 	return u.String()
 }

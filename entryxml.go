@@ -1,0 +1,117 @@
+package feedhistory
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// XML returns the entry as published, as a separate element: with the namespaces,
+// base and language that were in scope, and well-formed even if it was not. It
+// changes nothing else. For a JSON Feed it returns nil; see JSON.
+func (e *Entry) XML() []byte {
+	if e.raw == "" || e.format() == JSONFeed {
+		return nil
+	}
+	return []byte(e.scope.standalone(e.raw, e.lenient))
+}
+
+// Signed returns the entry with the authors of its feed, if it is an Atom entry
+// without authors (RFC 4287 §4.2.1). An entry needs them outside its document.
+func (e *Entry) Signed() *Entry {
+	authors := e.authors()
+	if len(authors) == 0 {
+		return e
+	}
+	var w xmlWriter
+	for _, p := range authors {
+		w.author(p)
+	}
+	text := string(e.XML())
+	end := strings.LastIndex(text, "</")
+	if end < 0 {
+		return e
+	}
+	signed := *e
+	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+vocab.Atom+`">`) + text[end:]
+	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
+	signed.texts = textPlaces{}
+	return &signed
+}
+
+// authors returns the authors that an entry has from its feed. Their number is
+// limited, because every entry repeats them.
+func (e *Entry) authors() []Person {
+	if e.raw == "" || e.signed || e.format() != Atom {
+		return nil
+	}
+	left := maxBorrowedExtra
+	for i, p := range e.Source.Authors {
+		if left -= len(p.Name) + len(p.Email) + len(p.URI); left < 0 {
+			return e.Source.Authors[:i]
+		}
+	}
+	return e.Source.Authors
+}
+
+// isNative reports whether the entry's element has the given format and namespace, so
+// that it can be written unchanged in such a document.
+func (e *Entry) isNative(format Format, space string) bool {
+	if e.raw == "" || e.odd || e.format() != format {
+		return false
+	}
+	r := e.reader()
+	defer r.release()
+	return r.s.Space() == space
+}
+
+// isMedia reports whether a text's type is a media type, which only content may have.
+func isMedia(kind string) bool {
+	return kind != "" && kind != TextPlain && kind != TextHTML && kind != TextXHTML
+}
+
+// atomBody returns the content of the Atom element for the text (RFC 4287 §3.1.1,
+// §4.1.3.3). The error says where markup is not well-formed.
+func (t Text) atomBody() (string, error) {
+	kind := strings.ToLower(t.Type)
+	switch {
+	case kind == TextXHTML:
+		div := "<div xmlns=\"" + vocab.XHTML + "\">" + t.Body + "</div>"
+		return div, wellFormed(div)
+	case t.Src != "" && t.Body == "":
+		return "", nil
+	case isXMLType(kind):
+		return t.Body, wellFormed(t.Body)
+	case isMedia(kind) && !strings.HasPrefix(kind, "text/"):
+		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
+	}
+	var b strings.Builder
+	escapeText(&b, t.Body)
+	return b.String(), nil
+}
+
+// wellFormed checks that an element is well-formed, without any leniency.
+func wellFormed(element string) error {
+	s := xmlscan.New(element, xmlscan.Limits{})
+	for s.Next() != xmlscan.Stop {
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	if notes, _ := s.Notes(); len(notes) > 0 {
+		return fmt.Errorf("not well-formed: %s", notes[0].Message)
+	}
+	return nil
+}
+
+// html returns the text as HTML with absolute references.
+func (t Text) html() string {
+	if t.isMarkup() {
+		return t.absolute()
+	}
+	return html.EscapeString(t.Body)
+}

@@ -1,0 +1,76 @@
+package feedhistory
+
+import (
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// extended are the extensions of an entry, such as those of iTunes, Podcasting 2.0 and
+// Media RSS, to be written in another format.
+type extended struct {
+	attrs    string // the attributes that the element around them needs
+	elements string
+}
+
+// extensions returns an entry's extensions, without those for which every format has
+// its own element.
+func (e *Entry) extensions() (x extended) {
+	if e.raw == "" || e.format() == JSONFeed {
+		return x
+	}
+	raw := e.raw
+	if e.lenient {
+		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+	}
+	r := newFragment(raw, e.scope, e.format())
+	sc := r.newScope()
+	var elements []string
+	for depth := r.s.Depth(); r.s.Child(depth); {
+		if !r.isOwn() && !r.isMapped() {
+			start := r.s.Offset()
+			r.s.Skip()
+			elements = append(elements, raw[start:r.s.End()])
+		}
+	}
+	if len(elements) == 0 {
+		return x
+	}
+	all := strings.Join(elements, "\n")
+	shared, others := sc.shareable(all)
+	var b strings.Builder
+	left := maxBorrowed*len(all) + maxBorrowedExtra
+	for _, element := range elements {
+		attrs := declarations(element, others)
+		if left -= len(attrs); left < 0 {
+			return extended{} // too many declarations for the elements' length
+		}
+		if attrs != "" {
+			element = xmlscan.Standalone(element, sc.bindings, attrs)
+		}
+		b.WriteString(element + "\n")
+	}
+	x.elements, x.attrs = b.String(), sc.attrs(shared, markup.MayBeRelative(all))
+	return x
+}
+
+// isOwn reports whether the current element belongs to the format's own vocabulary.
+func (r *reader) isOwn() bool {
+	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
+}
+
+// isMapped reports whether every format has its own element for the meaning of the
+// current element.
+func (r *reader) isMapped() bool {
+	switch local := r.s.Local(); r.space() {
+	case vocab.DC:
+		return local == "creator" || local == "date" || local == "subject"
+	case vocab.DCTerms:
+		return local == "modified" || local == "issued" || local == "created"
+	case vocab.Content:
+		return local == "encoded"
+	}
+	return false
+}

@@ -1,0 +1,123 @@
+package feedhistory
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/mmcdole/gofeed"
+)
+
+// An xmlWriter writes XML. It keeps the first error.
+type xmlWriter struct {
+	w   io.Writer
+	b   strings.Builder
+	err error
+}
+
+// flush writes out the buffer, so that memory stays small.
+func (w *xmlWriter) flush() {
+	if w.err == nil {
+		_, w.err = io.WriteString(w.w, w.b.String())
+	}
+	w.b.Reset()
+}
+
+// native writes an entry with its own XML.
+func (w *xmlWriter) native(e *Entry) {
+	w.b.Write(e.XML())
+	w.b.WriteByte('\n')
+}
+
+// decode returns the entry in gofeed's form. The result may be empty, because texts,
+// times and links are known without it.
+func (w *xmlWriter) decode(e *Entry) *gofeed.Item {
+	item, err := e.Decode()
+	if item == nil {
+		return &gofeed.Item{}
+	}
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return item
+}
+
+// link writes an Atom link, under the given element name.
+func (w *xmlWriter) link(name string, l Link) {
+	w.empty(name, "rel", l.Rel, "href", iri.Writable(l.Href), "type", l.Type, "hreflang", l.HrefLang, "title", l.Title, "length", l.Length)
+}
+
+// flags writes the history flags and tombstones of a head section.
+func (w *xmlWriter) flags(d *Document) {
+	if d.Complete {
+		w.empty("fh:complete", "xmlns:fh", vocab.History)
+	}
+	if d.Archive {
+		w.empty("fh:archive", "xmlns:fh", vocab.History)
+	}
+	w.coverage(d.Coverage)
+	for _, t := range d.Deleted {
+		when := ""
+		if !t.When.IsZero() {
+			when = t.When.Format(time.RFC3339Nano)
+		}
+		w.empty("at:deleted-entry", "xmlns:at", vocab.Tombstones, "ref", t.Ref, "when", when)
+	}
+}
+
+// element writes an element with text on a line of its own. Attributes may follow the
+// name.
+func (w *xmlWriter) element(name, text string) {
+	w.b.WriteString("<" + name + ">")
+	escapeText(&w.b, text)
+	tag, _, _ := strings.Cut(name, " ")
+	w.b.WriteString("</" + tag + ">\n")
+}
+
+// empty writes an element without content. The attributes are names, each followed by
+// its value.
+func (w *xmlWriter) empty(name string, attrs ...string) {
+	w.open(name, attrs...)
+	w.b.WriteString("/>\n")
+}
+
+// open writes a start tag without its final ">". The attributes are names, each
+// followed by its value; it omits those whose value is empty.
+func (w *xmlWriter) open(name string, attrs ...string) {
+	w.b.WriteString("<" + name)
+	for i := 0; i+1 < len(attrs); i += 2 {
+		if attrs[i+1] != "" {
+			writeAttr(&w.b, attrs[i], attrs[i+1])
+		}
+	}
+}
+
+var (
+	escaper     = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+)
+
+// newEscaper returns a replacer that also removes the characters that XML forbids.
+func newEscaper(oldnew ...string) *strings.Replacer {
+	for c := range ' ' {
+		if c != '\t' && c != '\n' && c != '\r' {
+			oldnew = append(oldnew, string(c), "")
+		}
+	}
+	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+}
+
+// escapeText writes characters as XML or HTML text.
+func escapeText(b *strings.Builder, s string) {
+	_, _ = escaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// writeAttr writes an attribute, with the space before it.
+func writeAttr(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + `="`)
+	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	b.WriteByte('"')
+}
