@@ -17,6 +17,8 @@ import (
 // website and its requirements; a change of any of these makes a new version.
 const Version = "v2"
 
+const suite = "RFC 5005 conformance"
+
 //go:embed cases
 var files embed.FS
 

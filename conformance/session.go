@@ -38,6 +38,9 @@ func (c *Case) Begin() (*Session, error) {
 	return &Session{Case: c, URL: site.URL + c.Start, site: site, ids: idsOf(c, site), poll: 1}, nil
 }
 
+// Other returns the URL of the website's other origin, without a final slash.
+func (s *Session) Other() string { return s.site.Other }
+
 // Close ends the session's website.
 func (s *Session) Close() error { return s.site.Close() }
 
