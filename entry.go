@@ -194,7 +194,7 @@ func (r *reader) beginEntry() *Entry {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
 		return nil
 	}
-	r.entryMending = entryMending{begun: r.s.Mended()}
+	r.entryMending = entryMending{begun: r.s.Mender.Mended()}
 	sc := r.scopes[r.s.Depth()-1]
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // discard what came before
@@ -239,7 +239,7 @@ func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
 	}
 	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
 	e.texts = texts.found(len(e.raw))
-	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
+	if e.lenient = r.s.Lenient() > lenient; r.s.Mender.Mended() > r.begun {
 		r.mendEntry(e)
 	}
 	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
@@ -311,7 +311,7 @@ func (e *Entry) reader() *reader {
 
 // readers are readers for reading entries again. Their memory is far larger than an
 // entry.
-var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
+var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Cursor), doc: new(Document)} }}
 
 // release ends the use of a reader that Entry.reader returned.
 func (r *reader) release() {
@@ -321,7 +321,7 @@ func (r *reader) release() {
 
 // newFragment returns a reader at the start tag of an element.
 func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
+	r := &reader{s: new(xmlscan.Cursor), doc: new(Document)}
 	r.readAgain(raw, sc, format)
 	return r
 }

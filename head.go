@@ -87,7 +87,7 @@ func (r *reader) headText(text string, offset int) string {
 // keep reads the current element of the head section, and remembers it: elements that
 // have no meaning here for writing the document again, and the others for Feed.
 func (r *reader) keep(read func() (known bool)) {
-	start, mended := r.s.Offset(), r.s.Mended()
+	start, mended := r.s.Offset(), r.s.Mender.Mended()
 	r.notice()
 	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element that RSS 2.0 could have
 	known = read() || known
@@ -99,7 +99,7 @@ func (r *reader) keep(read func() (known bool)) {
 	switch {
 	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
 		return
-	case r.s.Mended() > mended:
+	case r.s.Mender.Mended() > mended:
 		raw = r.mendedText(raw, sc)
 	}
 	lends := sc.lends(loan{raw: raw, markup: raw})

@@ -160,11 +160,11 @@ func lowerASCII(s string) string {
 // idText reads the current element as an entry's id, and notices if it is damaged, or
 // differs from the one that the entry already has.
 func (r *reader) idText(e *Entry) string {
-	garbled := r.s.Garbled()
+	garbled := r.s.Mender.Garbled()
 	id := r.plainText()
 	switch r.ids++; {
 	case e.ID == "":
-		r.idGarbled = r.idGarbled || r.s.Garbled() > garbled
+		r.idGarbled = r.idGarbled || r.s.Mender.Garbled() > garbled
 	case id != "" && id != e.ID:
 		r.joined = true
 	}
@@ -173,7 +173,7 @@ func (r *reader) idText(e *Entry) string {
 
 // isIDLost reports whether the entry that ends here has only a part of an id.
 func (r *reader) isIDLost(e *Entry) bool {
-	if e.ID != "" || r.ids > 0 || r.s.Mended() == r.begun {
+	if e.ID != "" || r.ids > 0 || r.s.Mender.Mended() == r.begun {
 		return false
 	}
 	tag := "</guid"
@@ -215,7 +215,7 @@ func (r *reader) notice() {
 
 // mendEntry makes an entry that has just ended well-formed.
 func (r *reader) mendEntry(e *Entry) {
-	if r.s.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
+	if r.s.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && !r.linkInEntry {
 		r.linkInEntry, r.linkAt = true, r.start
 	}
 	if (r.joined || r.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
@@ -234,7 +234,7 @@ func (r *reader) hasTwoLinks(e *Entry) bool {
 // mendedText returns the element that has just ended, well-formed. White space between
 // an element without an end tag and the next element is not part of it.
 func (r *reader) mendedText(raw string, sc *scope) string {
-	if r.s.Unclosed() {
+	if r.s.Mender.Unclosed() {
 		raw = strings.TrimRight(raw, " \t\r\n")
 	}
 	return xmlscan.MendElement(raw, sc.bindings)
@@ -257,11 +257,11 @@ func (r *reader) findDamage() {
 		r.failAt(r.leftOut, ReasonMalformed, clauseXML, "an entry is left out because its id is damaged")
 	} else if r.twoInOne >= 0 {
 		r.failAt(r.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
-	} else if r.loose >= 0 && r.s.Mended() > 0 {
+	} else if r.loose >= 0 && r.s.Mender.Mended() > 0 {
 		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
 	} else if at, ok := r.entryAfterRoot(); ok {
 		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
-	} else if at, ok := r.s.Outside(); ok {
+	} else if at, ok := r.s.Mender.Outside(); ok {
 		r.damaged(at, false, "damage outside the entries: a link to older entries may be lost")
 	} else if r.linkInEntry {
 		r.damaged(r.linkAt, false, "an entry without an end tag has a link that may belong to the feed")
@@ -270,7 +270,7 @@ func (r *reader) findDamage() {
 
 // swallowed returns the place of the first entry that is inside something else.
 func (r *reader) swallowed() (at int, ok bool) {
-	if at, ok = r.s.Swallowed(); ok {
+	if at, ok = r.s.Mender.Swallowed(); ok {
 		return at, true
 	}
 	local := "item"

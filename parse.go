@@ -248,7 +248,7 @@ func (r *reader) noteZone(offset int) {
 // A reader turns the scanner's tokens into a Document. atom.go and rss.go have the
 // parts in which the XML formats differ.
 type reader struct {
-	s        *xmlscan.Scanner
+	s        *xmlscan.Cursor
 	text     string
 	limits   Limits
 	header   http.Header

@@ -211,9 +211,9 @@ func (r *reader) rssItem() {
 			if _, ok := r.s.Attr("", "href"); ok {
 				r.addLinks(r.atomLink)
 			} else {
-				garbled := r.s.Garbled()
+				garbled := r.s.Mender.Garbled()
 				r.addLinks(r.textLink)
-				r.linkGarbled = r.linkGarbled || r.s.Garbled() > garbled
+				r.linkGarbled = r.linkGarbled || r.s.Mender.Garbled() > garbled
 			}
 		case "enclosure":
 			r.addLinks(r.enclosure)

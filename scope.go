@@ -21,7 +21,7 @@ type scope struct {
 	base     string
 	bases    int // the number of xml:base attributes that base comes from
 	lang     string
-	clean    bool           // see xmlscan.Scanner.Clean; false is always safe
+	clean    bool           // see xmlscan.Cursor.Clean; false is always safe
 	index    map[string]int // the bindings by prefix, if there are many
 
 	written int           // the length of base and lang, which XML writes on each entry

@@ -42,7 +42,8 @@ func (p *provenance) line() {
 		return
 	}
 	var l struct {
-		lineOf
+		Type  string `json:"type"`
+		Feed  string `json:"feed"`
 		State *struct {
 			mirror.Feed
 			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
