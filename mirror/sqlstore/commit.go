@@ -15,10 +15,23 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 		if err != nil {
 			return err
 		}
+		var before map[string]liveCopy
+		if s.Hook != nil {
+			if before, err = t.before(feed, c); err != nil {
+				return err
+			}
+		}
 		if err := t.entries(feed, c); err != nil {
 			return err
 		}
-		return t.documents(feed, c)
+		if err := t.documents(feed, c); err != nil || s.Hook == nil {
+			return err
+		}
+		d, err := t.difference(feed, c, before)
+		if err != nil {
+			return err
+		}
+		return t.tell(c.Feed, version, d)
 	})
 	if err == nil {
 		c.Feed.Version = version

@@ -97,6 +97,13 @@ func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url
 
 // Remove implements mirror.Store.
 func (s *Store) Remove(ctx context.Context, url string) error {
+	last := &mirror.Feed{URL: url}
+	if s.Hook != nil {
+		var err error
+		if last, err = s.Feed(ctx, url); err != nil {
+			return err
+		}
+	}
 	return s.transact(ctx, func(t transaction) error {
 		// This locks the feed, so that nobody adds to it.
 		feeds, err := t.numbers("UPDATE fh.polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
@@ -113,7 +120,10 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 				err = t.exec(query, feeds[0])
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.tell(last, last.Version, &Delta{Removed: true})
 	})
 }
 
@@ -134,8 +144,11 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 			return err
 		}
 		url, values := nameOf(to), feedValues(&moved, state)
-		return t.exec("UPDATE fh.feeds SET url = ?, long_url = ?, state = ?, checksum = ? WHERE url = ?",
-			url.key, url.long, state, t.sums.of([]any{url.key, url.long}, values), keyOf(from))
+		if err := t.exec("UPDATE fh.feeds SET url = ?, long_url = ?, state = ?, checksum = ? WHERE url = ?",
+			url.key, url.long, state, t.sums.of([]any{url.key, url.long}, values), keyOf(from)); err != nil {
+			return err
+		}
+		return t.tell(&moved, version, &Delta{From: from})
 	})
 	if err == nil {
 		f.URL, f.Version = to, version

@@ -25,6 +25,10 @@ import (
 // A Store is a mirror.Store in a database. All of its methods may be called at
 // the same time, even by other processes.
 type Store struct {
+	// Hook, if not nil, is called in the transaction of each Commit, Move and Remove.
+	// Set it before you use the store.
+	Hook Hook
+
 	db *sql.DB
 	dialect
 	reads bool // whether it only reads
@@ -171,13 +175,17 @@ func (t transaction) exec(query string, args ...any) error {
 	return err
 }
 
-// numbers runs a query for a list of numbers.
-func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
+func (t transaction) query(query string, args ...any) (*sql.Rows, error) {
 	st, err := t.statement(query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.QueryContext(t.ctx, args...)
+	return st.QueryContext(t.ctx, args...)
+}
+
+// numbers runs a query for a list of numbers.
+func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
+	rows, err := t.query(query, args...)
 	if err != nil {
 		return nil, err
 	}
