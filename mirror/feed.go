@@ -246,7 +246,13 @@ const (
 
 // Host returns the name of the host that the feed is requested from, with the
 // port if it is neither 80 nor 443. Poll the feeds of one host one at a time.
-func (f *Feed) Host() string { return fetch.HostOf(cmp.Or(f.Address, f.URL)) }
+func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
+
+// next returns the version of the feed that the next commit makes.
+func (f *Feed) next() int64 { return f.Version + 1 }
+
+// address returns the URL to request the feed from.
+func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 
 // addGap adds a gap, which replaces an earlier one at the same place. Each
 // missed window is a separate gap.

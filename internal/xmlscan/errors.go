@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/feedhistory/feedhistory/internal/quote"
 )
 
 // A SyntaxError reports that the document is not well-formed, at a place without leniency.
@@ -78,7 +76,16 @@ func (s *Scanner) exceeded(limit string, max, at int) Token {
 }
 
 // clip shortens text of the document for a message.
-func clip(s string) string { return quote.Clip(s, 60) }
+func clip(s string) string { return Clip(s, 60) }
+
+// Clip returns the first most bytes of a text, without a broken character at the end,
+// and an ellipsis; or the whole text if it is no longer. Messages quote documents so.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
 
 // Line returns the 1-based line and column, counted in characters, of an offset in doc.
 func Line(doc string, offset int) (line, column int) {
