@@ -212,11 +212,11 @@ func (d *Document) Combines() (kinds []Kind) {
 // Older returns the link to the next document back in time: prev-archive in an
 // archived feed, next in a paged one; of several, the one that Links.Rel returns.
 // A complete or plain document has none, nor has the last one of a chain.
-func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().older()) }
+func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().Older()) }
 
-// older returns the relation that leads back in time in a feed of this kind; "" if
+// Older returns the relation that leads back in time in a feed of this kind; "" if
 // none does.
-func (k Kind) older() string {
+func (k Kind) Older() string {
 	switch k {
 	case Archived:
 		return RelPrevArchive

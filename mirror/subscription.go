@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // subscription processes the subscription document, or a second copy of it,
@@ -130,7 +128,7 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	}
 	rising, falling := 0, 0
 	for i, e := range entries[1:] {
-		switch timeOf(e).Compare(timeOf(entries[i])) {
+		switch e.Time().Compare(entries[i].Time()) {
 		case 1:
 			rising++
 		case -1:
@@ -144,11 +142,6 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 		return isKnown(entries[0])
 	}
 	return isKnown(entries[len(entries)-1])
-}
-
-// timeOf returns the time that feeds are usually ordered by.
-func timeOf(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Published, e.Updated)
 }
 
 func missedWindow(doc *feedhistory.Document, p *poll) Gap {
