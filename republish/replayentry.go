@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"bytes"
@@ -26,6 +26,7 @@ import (
 type knownPlaces struct {
 	version int64
 	list    []place
+	lost    loss
 }
 
 type place struct {
@@ -35,25 +36,29 @@ type place struct {
 }
 
 // placesOf returns the places of all entries that have content.
-func (s *Server) placesOf(ctx context.Context, feed *mirror.Feed) ([]place, error) {
+func (s *replays) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces, error) {
 	if known, ok := s.places.get(feed.URL); ok && known.version == feed.Version {
-		return known.list, nil
+		return known, nil
 	}
+	now := knownPlaces{version: feed.Version}
 	var list []place
 	for r, err := range s.store.Entries(ctx, mirror.Query{Feed: feed.URL, Deleted: true}) {
 		if err != nil {
-			return nil, err
+			return now, err
 		}
 		p := place{placed{id: r.ID, time: r.Time(), added: r.Added}, r.First, r.Change, r.State == mirror.Live}
 		if !p.live {
 			p.gone = r.Changed
+		} else if _, err := r.Entry(); err != nil {
+			s.logger.ErrorContext(ctx, "an entry cannot be published", "feed", feed.URL, "entry", r.ID, "err", err)
+			now.lost = now.lost.add(r.ID)
 		}
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.id, b.id)) })
-	list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry that changed meanwhile comes twice
-	s.places.put(feed.URL, knownPlaces{feed.Version, list})
-	return list, nil
+	now.list = slices.CompactFunc(list, func(a, b place) bool { return a.id == b.id }) // an entry that changed meanwhile comes twice
+	s.places.put(feed.URL, now)
+	return now, nil
 }
 
 // asOf returns the version at which the order of a replay is fixed if its
@@ -77,11 +82,7 @@ func asOf(list []place, start time.Time) (version int64) {
 
 // ordered returns the entries of a replay in its order, and those that came to
 // the mirror later.
-func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r *replay) (order, later []placed, err error) {
-	list, err := s.placesOf(ctx, feed)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placed, err error) {
 	asof := r.asof
 	switch {
 	case asof > feed.Version:
@@ -89,7 +90,7 @@ func (s *Server) ordered(ctx context.Context, feed *mirror.Feed, name string, r 
 	case asof == 0:
 		asof = asOf(list, r.start)
 	}
-	frozen, err := s.published.frozen(name, asof, list)
+	frozen, err := s.frozen(name, asof, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,13 +149,13 @@ const ordersName = ".orders.json"
 func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
 
 // frozen returns the order of a feed at a version, and stores it.
-func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
-	defer p.lock(name + " orders")()
+func (s *replays) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
+	defer s.locks.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
-	if f, ok := p.orders.get(key); ok {
+	if f, ok := s.orders.get(key); ok {
 		return f, nil
 	}
-	out := below{p.out, name}
+	out := below{s.out, name}
 	data, err := fs.ReadFile(out, orderName(asof))
 	switch {
 	case err == nil:
@@ -164,7 +165,7 @@ func (p *republisher) frozen(name string, asof int64, list []place) (f frozenOrd
 		err = keepOrder(out, asof, f)
 	}
 	if err == nil {
-		p.orders.put(key, f)
+		s.orders.put(key, f)
 	}
 	return f, err
 }

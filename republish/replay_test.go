@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"cmp"
@@ -29,12 +29,12 @@ func TestParseReplay(t *testing.T) {
 	} {
 		q, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		r, err := parseReplay(q)
+		r, err := ParseReplay(q)
 		require.NoError(t, err, query)
-		require.Equal(t, want, r.query().Encode())
-		again, err := parseReplay(r.query())
+		require.Equal(t, want, r.Query().Encode())
+		again, err := ParseReplay(r.Query())
 		require.NoError(t, err)
-		require.Equal(t, want, again.query().Encode())
+		require.Equal(t, want, again.Query().Encode())
 	}
 	const good = "&start=2026-12-01&every=1d"
 	for query, want := range map[string]string{
@@ -50,15 +50,15 @@ func TestParseReplay(t *testing.T) {
 	} {
 		q, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		_, err = parseReplay(q)
+		_, err = ParseReplay(q)
 		require.ErrorContains(t, err, want, query)
 	}
 }
 
-func mustReplay(t require.TestingT, query string) *replay {
+func mustReplay(t require.TestingT, query string) *Replay {
 	q, err := url.ParseQuery(query)
 	require.NoError(t, err)
-	r, err := parseReplay(q)
+	r, err := ParseReplay(q)
 	require.NoError(t, err, query)
 	return r
 }
@@ -188,14 +188,14 @@ func TestReplayModel(t *testing.T) {
 		query := "start=" + start.Format(time.DateOnly) + rapid.SampledFrom([]string{
 			"&every=1d", "&every=6h", "&every=1d&per=3", "&every=1w&days=mon,thu", "&every=1d&days=tue&zone=America/New_York", "&pace=original×400", "&every=1d&new=now",
 		}).Draw(t, "pace") + fmt.Sprintf("&asof=%d", asof)
-		servers := []*Server{}
+		servers := []*Handler{}
 		for range 2 { // the second server is asked only at the beginning and at the end
-			servers = append(servers, &Server{Store: w.store, Base: "http://127.0.0.1:8005/", size: 3, clock: func() time.Time { return w.now }})
+			servers = append(servers, &Handler{Store: w.store, Base: "http://127.0.0.1:8005/", Size: 3, Time: func() time.Time { return w.now }})
 		}
-		path := "/feeds/" + ShortName(replayURL) + "/replay.atom?" + strings.ReplaceAll(query, "×", "%C3%97")
+		path := "/feeds/" + Name(replayURL) + "/replay.atom?" + strings.ReplaceAll(query, "×", "%C3%97")
 		seen := map[string]time.Time{} // when each entry was released
 		archives := map[string]string{}
-		look := func(s *Server) map[string]time.Time {
+		look := func(s *Handler) map[string]time.Time {
 			h, err := direct(s).Fetch(t.Context(), "http://127.0.0.1:8005"+path)
 			require.NoError(t, err)
 			require.Empty(t, h.Gaps)
@@ -226,7 +226,7 @@ func TestReplayModel(t *testing.T) {
 			}
 			seen = now
 			for n := 1; ; n++ { // archives never change their entries
-				status, body, _ := answer(nil, servers[0], httptestRequest(t.Context(), http.MethodGet, path+fmt.Sprintf("&archive=%d", n), nil))
+				status, body, _ := answer(servers[0], getRequest(t.Context(), path+fmt.Sprintf("&archive=%d", n)))
 				if status == http.StatusNotFound {
 					break
 				}

@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 			return forgotten, err
 		}
 		for _, name := range names {
-			i := slices.IndexFunc(feeds, func(feed string) bool { return name.Name() == ShortName(feed) || name.Name() == oldName(feed) })
+			i := slices.IndexFunc(feeds, func(feed string) bool { return name.Name() == Name(feed) || name.Name() == oldName(feed) })
 			if i < 0 {
 				continue
 			}

@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 	_ "time/tzdata" // the server may run where no zones are installed
 )
 
-// A replay is a feed from its beginning, or from any entry, at a chosen pace. Its
+// A Replay is a feed from its beginning, or from any entry, at a chosen pace. Its
 // address says everything except the order of the entries, which the server stores
 // (see replayorder.go).
-type replay struct {
+type Replay struct {
 	start    time.Time      // when the first entry is released
 	zone     *time.Location // the time zone of days
 	every    interval       // time between releases
@@ -60,8 +60,8 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 // documents.
 var replayKeys = []string{"start", "every", "per", "days", "from", "zone", "asof", "new", "until", "pace", "archive"}
 
-// parseReplay reads the parameters in an address. The error says what is wrong.
-func parseReplay(q url.Values) (*replay, error) {
+// ParseReplay reads the parameters in an address. The error says what is wrong.
+func ParseReplay(q url.Values) (*Replay, error) {
 	for key, values := range q {
 		switch {
 		case !slices.Contains(replayKeys, key):
@@ -70,7 +70,7 @@ func parseReplay(q url.Values) (*replay, error) {
 			return nil, fmt.Errorf("%s= is given twice", key)
 		}
 	}
-	r := &replay{zone: time.UTC, per: 1, from: q.Get("from")}
+	r := &Replay{zone: time.UTC, per: 1, from: q.Get("from")}
 	for _, part := range []struct {
 		key      string
 		required bool
@@ -96,7 +96,7 @@ func parseReplay(q url.Values) (*replay, error) {
 	return r, nil
 }
 
-func (r *replay) readZone(text string) (err error) {
+func (r *Replay) readZone(text string) (err error) {
 	if text == "" || text == "Local" {
 		return errors.New("that is not a time zone")
 	}
@@ -106,20 +106,20 @@ func (r *replay) readZone(text string) (err error) {
 	return nil
 }
 
-func (r *replay) readStart(text string) (err error) {
+func (r *Replay) readStart(text string) (err error) {
 	r.start, err = parseMoment(text, r.zone)
 	r.start = r.start.In(r.zone)
 	return err
 }
 
-func (r *replay) readUntil(text string) (err error) {
+func (r *Replay) readUntil(text string) (err error) {
 	if r.until, err = parseMoment(text, r.zone); err == nil && !r.until.After(r.start) {
 		err = errors.New("the end comes before the start")
 	}
 	return err
 }
 
-func (r *replay) readEvery(text string) error {
+func (r *Replay) readEvery(text string) error {
 	if r.original > 0 {
 		return errors.New("it cannot be combined with pace=")
 	}
@@ -140,7 +140,7 @@ func (r *replay) readEvery(text string) error {
 	return nil
 }
 
-func (r *replay) readPace(text string) (err error) {
+func (r *Replay) readPace(text string) (err error) {
 	factor, ok := strings.CutPrefix(text, "original")
 	if !ok {
 		return errors.New("it should be original, or original×10 for ten times as fast")
@@ -155,14 +155,14 @@ func (r *replay) readPace(text string) (err error) {
 	return nil
 }
 
-func (r *replay) readPer(text string) (err error) {
+func (r *Replay) readPer(text string) (err error) {
 	if r.per, err = strconv.Atoi(text); err != nil || r.per < 1 || r.per > mostPer {
 		return errors.New("it should be a number between 1 and 100")
 	}
 	return nil
 }
 
-func (r *replay) readDays(text string) error {
+func (r *Replay) readDays(text string) error {
 	for name := range strings.SplitSeq(strings.ToLower(text), ",") {
 		day := slices.Index(weekdays, strings.TrimSpace(name))
 		if day < 0 {
@@ -173,14 +173,14 @@ func (r *replay) readDays(text string) error {
 	return nil
 }
 
-func (r *replay) readAsOf(text string) (err error) {
+func (r *Replay) readAsOf(text string) (err error) {
 	if r.asof, err = strconv.ParseInt(text, 10, 64); err != nil || r.asof < 1 {
 		return errors.New("it should be the number that the feed's page has put there")
 	}
 	return nil
 }
 
-func (r *replay) readNew(text string) error {
+func (r *Replay) readNew(text string) error {
 	if text != "now" && text != "last" {
 		return errors.New("it should be now, or last")
 	}
@@ -188,9 +188,9 @@ func (r *replay) readNew(text string) error {
 	return nil
 }
 
-// query returns the replay as the query of a URL: equal replays have equal
+// Query returns the replay as the query of a URL: equal replays have equal
 // queries.
-func (r *replay) query() url.Values {
+func (r *Replay) Query() url.Values {
 	q := url.Values{"start": {r.start.Format(time.RFC3339)}}
 	if at := r.start; at.Hour() == 0 && at.Minute() == 0 && at.Second() == 0 && at.Nanosecond() == 0 {
 		q.Set("start", at.Format(time.DateOnly))
@@ -225,7 +225,7 @@ func (r *replay) query() url.Values {
 }
 
 // dayNames returns the names of the days with releases, from Monday on.
-func (r *replay) dayNames() (names []string) {
+func (r *Replay) dayNames() (names []string) {
 	for i := range weekdays {
 		if day := (i + 1) % 7; r.days[day] {
 			names = append(names, weekdays[day])
@@ -236,7 +236,7 @@ func (r *replay) dayNames() (names []string) {
 
 // postpone returns the first time at or after t, at the same time of day, on a
 // day with releases.
-func (r *replay) postpone(t time.Time) time.Time {
+func (r *Replay) postpone(t time.Time) time.Time {
 	for !r.days[t.In(r.zone).Weekday()] {
 		t = t.In(r.zone).AddDate(0, 0, 1)
 	}
@@ -262,7 +262,7 @@ type release struct {
 // order, and those of entries that came to the mirror later. A release always
 // gets the same time, whenever the timetable is made, and no release is before
 // the preceding one.
-func (r *replay) timetable(order, later []placed, beyond time.Time) (all []release) {
+func (r *Replay) timetable(order, later []placed, beyond time.Time) (all []release) {
 	next := r.slots(order)
 	var last time.Time
 	add := func(p placed, at time.Time) bool {
@@ -303,7 +303,7 @@ func (r *replay) timetable(order, later []placed, beyond time.Time) (all []relea
 
 // slots returns a function that returns the release time of the entry with an
 // index. The indices must not decrease.
-func (r *replay) slots(order []placed) func(i int) time.Time {
+func (r *Replay) slots(order []placed) func(i int) time.Time {
 	if r.original > 0 {
 		return func(i int) time.Time {
 			if len(order) == 0 {

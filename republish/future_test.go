@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestRepublishedFuture(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"for ever": 50 * 365 * 24 * time.Hour, "for an hour": time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(s *Server) { s.size = 10 })
+			w := newWorld(t, func(s *Handler) { s.Size = 10 })
 			start := time.Now().UTC().Truncate(time.Second)
 			count := 0
 			publish := func(at time.Time) {
@@ -41,14 +41,14 @@ func TestRepublishedFuture(t *testing.T) {
 				w.poll(feed)
 				_, h := w.fetched(page + "/index.atom")
 				require.Len(t, h.Entries, count, "round %d", round)
-				before := archivesIn(t, w.Server, feed)
+				before := archivesIn(t, w.Handler, feed)
 				for i := range 9 {
 					publish(start.Add(time.Duration(9*round+i-900) * time.Minute))
 				}
 				w.poll(feed)
 				_, h = w.fetched(page + "/index.atom")
 				require.Len(t, h.Entries, count, "round %d", round)
-				after := archivesIn(t, w.Server, feed)
+				after := archivesIn(t, w.Handler, feed)
 				most := len(before) + 1
 				require.LessOrEqual(t, len(after), most, "round %d: a new chain was made", round)
 			}

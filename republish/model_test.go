@@ -1,8 +1,7 @@
-package web
+package republish
 
 import (
 	"io/fs"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -25,7 +23,7 @@ func TestRepublishedModel(t *testing.T) {
 		model.Fail(rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "faults"))
 		store := &mirror.Memory{}
 		m := &mirror.Mirror{Store: store, Client: direct(model), Versions: 2}
-		s := &Server{Store: store, Mirror: m, Base: "http://127.0.0.1:8005/", size: 3}
+		s := &Handler{Store: store, Base: "http://127.0.0.1:8005/", Size: 3}
 		const feed = "http://site.test/feed.atom"
 		before := map[string]string{}
 		for range rapid.IntRange(1, 4).Draw(t, "polls") {
@@ -48,7 +46,7 @@ func TestRepublishedModel(t *testing.T) {
 				want[gap.PseudoEntry().ID] = ""
 			}
 			for _, document := range []string{"/index.atom", "/index.rss"} {
-				h, err := direct(s).Fetch(t.Context(), "http://127.0.0.1:8005/feeds/"+ShortName(feed)+document)
+				h, err := direct(s).Fetch(t.Context(), "http://127.0.0.1:8005/feeds/"+Name(feed)+document)
 				require.NoError(t, err)
 				got := map[string]string{}
 				for _, e := range h.Entries {
@@ -67,19 +65,14 @@ func TestRepublishedModel(t *testing.T) {
 	})
 }
 
-// direct returns a client whose requests go to a handler.
-func direct(h http.Handler) *feedhistory.Client {
-	return &feedhistory.Client{HTTP: &http.Client{Transport: feedtest.Direct{Handler: h}}, Retry: feedhistory.Retry{Tries: 1}}
-}
-
 // archivesIn returns the archives that a server has published of a feed,
 // without next-archive.
-func archivesIn(t require.TestingT, s *Server, feed string) map[string]string {
-	names, err := fs.Glob(s.published.out, ShortName(feed)+"/index/*")
+func archivesIn(t require.TestingT, s *Handler, feed string) map[string]string {
+	names, err := fs.Glob(s.chains.out, Name(feed)+"/index/*")
 	require.NoError(t, err)
 	all := map[string]string{}
 	for _, name := range names {
-		data, err := fs.ReadFile(s.published.out, name)
+		data, err := fs.ReadFile(s.chains.out, name)
 		require.NoError(t, err)
 		lines := slices.DeleteFunc(slices.Collect(strings.Lines(string(data))), func(line string) bool {
 			return strings.Contains(line, `rel="next-archive"`)

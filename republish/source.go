@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"encoding/xml"
@@ -25,14 +25,14 @@ func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory
 	m := &source{format: format}
 	var b strings.Builder
 	if format == feedhistory.RSS {
-		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(titleOf(feed)))
+		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(Title(feed)))
 	} else {
-		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, vocab.Atom, escape(head.ID), escape(titleOf(feed)))
+		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, vocab.Atom, escape(head.ID), escape(Title(feed)))
 		for _, a := range head.Authors {
 			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
 		}
 		fmt.Fprintf(&b, `<link rel="self" href="%s"/>`, escape(feed.URL))
-		if site := siteOf(feed); site != "" {
+		if site := Site(feed); site != "" {
 			fmt.Fprintf(&b, `<link rel="alternate" href="%s"/>`, escape(site))
 		}
 		b.WriteString("</source>")

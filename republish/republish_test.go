@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"context"
@@ -15,74 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
-
-// reader is another instance of the library.
-func reader() *feedhistory.Client {
-	return &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
-}
-
-// words returns what an entry says, as far as formats can express it.
-func words(e *feedhistory.Entry) string {
-	link, _ := e.Links.Rel(feedhistory.RelAlternate)
-	summary, content := e.Summary().Plain(), e.Content().Plain()
-	if content == "" {
-		summary, content = content, summary // an RSS item uses its description for the first of them
-	}
-	return e.Title().Plain() + " | " + link.Href + " | " + summary + " | " + content
-}
-
-// mirrored returns what the mirror has of a feed.
-func (w *world) mirrored(feed string) map[string]string {
-	all := map[string]string{}
-	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: feed}) {
-		require.NoError(w.t, err)
-		e, err := r.Entry()
-		require.NoError(w.t, err)
-		all[r.ID] = words(e)
-	}
-	return all
-}
-
-// fetched returns what a reader gets from what is published again.
-func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
-	h, err := reader().Fetch(w.t.Context(), strings.TrimSuffix(w.url, "/")+path)
-	require.NoError(w.t, err)
-	require.Len(w.t, h.Gaps, len(h.Head.Declared()), "nothing is missing but what is said to be")
-	all := map[string]string{}
-	for _, e := range h.Entries {
-		all[e.ID] = words(e)
-	}
-	return all, h
-}
-
-// checked requires that the checks find nothing in a chain, with one exception:
-// an entry must keep its identity, even if its RSS guid is not a valid Atom id
-// (RFC 4287 §4.2.6).
-func (w *world) checked(path string) {
-	w.t.Helper()
-	var chain check.Chain
-	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
-		require.NoError(w.t, err)
-		if finding.Level > check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-") && !strings.Contains(finding.Message, "pod-")) {
-			w.t.Errorf("%s: %v", path, finding)
-		}
-	}
-}
-
-// requireSame checks all forms in which a feed is published again.
-func (w *world) requireSame(page, feed string) {
-	w.t.Helper()
-	want := w.mirrored(feed)
-	for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
-		got, _ := w.fetched(page + document)
-		require.Equal(w.t, want, got, document)
-		w.checked(page + document)
-	}
-}
 
 func TestRepublished(t *testing.T) {
 	t.Parallel()
@@ -91,7 +26,7 @@ func TestRepublished(t *testing.T) {
 	page := w.add("/blog/feed.atom")
 	feed := w.feedURL("/blog/feed.atom")
 	w.requireSame(page, feed)
-	before := archivesIn(w.t, w.Server, feed)
+	before := archivesIn(w.t, w.Handler, feed)
 	require.Greater(t, len(before), 4)
 
 	// New entries, a new version and a deletion follow what was published.
@@ -101,7 +36,7 @@ func TestRepublished(t *testing.T) {
 	state := w.poll(feed)
 	require.Equal(t, int64(1), state.Deleted)
 	w.requireSame(page, feed)
-	after := archivesIn(w.t, w.Server, feed)
+	after := archivesIn(w.t, w.Handler, feed)
 	require.Greater(t, len(after), len(before))
 	for name, text := range before {
 		require.Equal(t, text, after[name], name)
@@ -134,40 +69,39 @@ func TestRepublished(t *testing.T) {
 func TestRepublishedAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
-	w := newWorld(t, func(s *Server) { s.Output = dir })
+	w := newWorld(t, func(s *Handler) { s.Output = dir })
 	w.write(2003, 2015)
 	page := w.add("/blog/feed.atom")
 	feed := w.feedURL("/blog/feed.atom")
 	w.requireSame(page, feed)
-	before := archivesIn(w.t, w.Server, feed)
+	before := archivesIn(w.t, w.Handler, feed)
 
 	_, index, _ := w.get(page + "/index.atom")
-	other := &Server{Store: w.Store, Base: w.Base, Output: dir}
+	other := &Handler{Store: w.Store, Base: w.Base, Output: dir}
 	require.Equal(t, index, asked(t, other, page+"/index.atom"))
-	other = &Server{Store: w.Store, Base: "https://elsewhere.example", Output: dir}
+	other = &Handler{Store: w.Store, Base: "https://elsewhere.example", Output: dir}
 	require.Contains(t, asked(t, other, page+"/index.atom"), `href="https://elsewhere.example`+page+`/index.atom"`)
-	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
+	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// If the beginning was cut short, it begins again, with the same names.
-	require.NoError(t, below{w.published.out, ShortName(feed)}.Remove(".index.atom.json"))
+	require.NoError(t, below{w.chains.out, Name(feed)}.Remove(".index.atom.json"))
 	w.requireSame(page, feed)
-	require.Equal(t, before, archivesIn(w.t, w.Server, feed))
+	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// What was published but not recorded is not published again.
 	w.write(2015, 2016)
 	w.poll(feed)
-	noted, err := fs.ReadFile(w.published.out, ShortName(feed)+"/.index.atom.json")
+	noted, err := fs.ReadFile(w.chains.out, Name(feed)+"/.index.atom.json")
 	require.NoError(t, err)
 	_, index, _ = w.get(page + "/index.atom")
-	require.NoError(t, below{w.published.out, ShortName(feed)}.Put(".index.atom.json", noted))
+	require.NoError(t, below{w.chains.out, Name(feed)}.Put(".index.atom.json", noted))
 	_, again, _ := w.get(page + "/index.atom")
 	require.Equal(t, index, again)
 
-	status, body, _ := w.do(http.MethodPost, page+"/remove", map[string][]string{})
-	require.Equal(t, http.StatusSeeOther, status, body)
-	status, _, _ = w.get(page + "/index.atom")
+	require.NoError(t, w.Remove(t.Context(), feed))
+	status, _, _ := w.get(page + "/index.atom")
 	require.Equal(t, http.StatusNotFound, status)
-	left, _ := fs.Glob(w.published.out, ShortName(feed)+"/*/*")
+	left, _ := fs.Glob(w.chains.out, Name(feed)+"/*/*")
 	require.Empty(t, left)
 }
 
@@ -184,10 +118,10 @@ func TestRepublishedSilentChanges(t *testing.T) {
 		require.NotEqual(t, was, w.mirrored(feed))
 		w.requireSame(page, feed)
 	}
-	_, index, _ := w.get("/feeds/" + ShortName(w.feedURL("/tides.atom")) + "/index.atom")
+	_, index, _ := w.get("/feeds/" + Name(w.feedURL("/tides.atom")) + "/index.atom")
 	require.Contains(t, index, `<at:deleted-entry xmlns:at="http://purl.org/atompub/tombstones/1.0" ref="urn:tides:1"`)
 	require.Contains(t, index, `kind="complete" verdict="whole"></m:mirror>`)
-	_, index, _ = w.get("/feeds/" + ShortName(w.feedURL("/news.rss")) + "/index.atom")
+	_, index, _ = w.get("/feeds/" + Name(w.feedURL("/news.rss")) + "/index.atom")
 	require.Contains(t, index, `kind="plain" verdict="window"></m:mirror>`)
 	require.NotContains(t, index, "fh:complete", "nobody says that this is everything")
 	require.Contains(t, index, "does not say what came before")
@@ -216,7 +150,7 @@ func TestRepublishedGap(t *testing.T) {
 		w.checked(page + document)
 	}
 
-	archives := archivesIn(w.t, w.Server, feed)
+	archives := archivesIn(w.t, w.Handler, feed)
 	for _, name := range saved.Names() {
 		text, err := saved.ReadFile(name)
 		require.NoError(t, err)
@@ -232,15 +166,8 @@ func TestRepublishedGap(t *testing.T) {
 	require.Contains(t, index, `ref="`+gap.PseudoEntry().ID+`"`)
 	require.NotContains(t, index, "<m:gap")
 	for name, text := range archives {
-		require.Equal(t, text, archivesIn(w.t, w.Server, feed)[name], "archives stay where they were")
+		require.Equal(t, text, archivesIn(w.t, w.Handler, feed)[name], "archives stay where they were")
 	}
-}
-
-// asked returns the answer of a server.
-func asked(t *testing.T, s *Server, path string) string {
-	status, body, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, path, nil))
-	require.Equal(t, http.StatusOK, status, body)
-	return body
 }
 
 // Several feeds are published at the same time. While another process has the
@@ -248,12 +175,12 @@ func asked(t *testing.T, s *Server, path string) string {
 func TestRepublishedTogether(t *testing.T) {
 	t.Parallel()
 	dir := publish.Dir{Path: t.TempDir()}
-	w := newWorld(t, func(s *Server) { s.Output = dir })
+	w := newWorld(t, func(s *Handler) { s.Output = dir })
 	w.write(2003, 2015)
 	pages := []string{w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")}
 	unlock, err := dir.Lock()
 	require.NoError(t, err)
-	require.Contains(t, w.page(pages[0]+"/index.atom", http.StatusServiceUnavailable), "Another server is publishing")
+	require.Contains(t, w.refused(pages[0]+"/index.atom", http.StatusServiceUnavailable), "another server is publishing")
 	require.NoError(t, unlock())
 
 	var all sync.WaitGroup
@@ -261,7 +188,7 @@ func TestRepublishedTogether(t *testing.T) {
 		for _, page := range pages {
 			for _, document := range []string{"/index.atom", "/index.rss"} {
 				all.Go(func() {
-					status, body, _ := answer(t, w.Server, httptestRequest(t.Context(), http.MethodGet, page+document, nil))
+					status, body, _ := answer(w.Handler, getRequest(t.Context(), page+document))
 					assert.Equal(t, http.StatusOK, status, body)
 				})
 			}
@@ -292,23 +219,23 @@ func TestRepublishedThoughNobodyWaits(t *testing.T) {
 	w := newWorld(t, nil)
 	page := w.add("/tides.atom")
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &Server{Store: impatientStore{w.Store, cancel}}
-	_, _, _ = answer(t, s, httptestRequest(ctx, http.MethodGet, page+"/index.atom", nil))
+	s := &Handler{Store: impatientStore{w.Store, cancel}}
+	_, _, _ = answer(s, getRequest(ctx, page+"/index.atom"))
 	require.Error(t, ctx.Err())
-	require.True(t, s.published.isPublished(ShortName(w.feedURL("/tides.atom")), feedhistory.Atom))
+	require.True(t, s.chains.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom))
 }
 
 // What is forgotten is gone from the Output, at every Base and under both names, and is
 // published again when somebody requests it. Other feeds stay.
 func TestForget(t *testing.T) {
 	out := publish.Dir{Path: t.TempDir()}
-	w := newWorld(t, func(s *Server) { s.Output = out })
+	w := newWorld(t, func(s *Handler) { s.Output = out })
 	w.write(2003, 2008)
 	blog, tides := w.feedURL("/blog/feed.atom"), w.feedURL("/tides.atom")
 	for _, path := range []string{w.add("/blog/feed.atom"), w.add("/tides.atom")} {
-		for _, s := range []*Server{w.Server, {Store: w.Store, Base: "https://elsewhere.example/", Output: out}} {
+		for _, s := range []*Handler{w.Handler, {Store: w.Store, Base: "https://elsewhere.example/", Output: out}} {
 			for _, format := range []string{"atom", "rss"} {
-				status, _, _ := answer(t, s, httptestRequest(t.Context(), http.MethodGet, path+"/index."+format, nil))
+				status, _, _ := answer(s, getRequest(t.Context(), path+"/index."+format))
 				require.Equal(t, http.StatusOK, status)
 			}
 		}
@@ -340,7 +267,7 @@ func TestForget(t *testing.T) {
 		require.Zero(t, of(blog))
 		require.NotZero(t, of(tides))
 	}
-	status, index, _ := w.get("/feeds/" + ShortName(blog) + "/index.atom")
+	status, index, _ := w.get("/feeds/" + Name(blog) + "/index.atom")
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, index, "prev-archive")
 	require.NotZero(t, of(blog))

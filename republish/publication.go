@@ -1,4 +1,4 @@
-package web
+package republish
 
 import (
 	"cmp"
@@ -16,23 +16,24 @@ import (
 
 // A publication is a feed being published in one format.
 type publication struct {
-	s      *Server
+	c      *chains
 	feed   *mirror.Feed
 	format feedhistory.Format
 	out    *staged
 	base   string
 	make   *source
 	head   *feedhistory.Document // without a verdict
+	lost   loss
 }
 
-func (p *republisher) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
-	head, err := heading(feed, format, false)
+func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
+	head, err := heading(feed, format, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &publication{
-		s: p.s, feed: feed, format: format, base: p.s.base() + "feeds/" + name,
-		out:  &staged{Output: below{p.out, name}, name: indexName(format), files: map[string][]byte{}, lock: p.share},
+		c: c, feed: feed, format: format, base: c.feeds + name,
+		out:  &staged{Output: below{c.out, name}, name: indexName(format), files: map[string][]byte{}, lock: c.share},
 		make: newSource(feed, head, format), head: head,
 	}, nil
 }
@@ -40,16 +41,18 @@ func (p *republisher) publication(feed *mirror.Feed, name string, format feedhis
 // indexName returns the name of the subscription document.
 func indexName(format feedhistory.Format) string { return "index." + format.String() }
 
-// A published records what is published, in a hidden file next to it.
-type published struct {
+// A publicationRecord is the state of a publication, in a hidden file next to it.
+type publicationRecord struct {
 	Version int64     `json:"version"`         // the version of the feed up to which all changes are published
 	Gaps    []string  `json:"gaps,omitempty"`  // the ids of the entries that report gaps
 	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
+	Lost    []string  `json:"lost,omitempty"`  // the ids of the entries that could not be published
+	Loss    string    `json:"loss,omitempty"`  // the id of the entry that reports these
 }
 
 func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
 
-func readRecord(out fs.FS, format feedhistory.Format) (done published, err error) {
+func readRecord(out fs.FS, format feedhistory.Format) (done publicationRecord, err error) {
 	data, err := fs.ReadFile(out, recordName(format))
 	if err == nil {
 		err = json.Unmarshal(data, &done)
@@ -75,44 +78,40 @@ func (p *publication) update(ctx context.Context) error {
 	}
 	now := time.Now()
 	told, closed := p.compareGaps(done.Gaps)
-	anew := first || len(closed) > 0
-	newest := time.Time{}
+	anew, newest := first || len(closed) > 0, time.Time{}
 	if !anew {
-		if err := p.changes(ctx, done.Version); err != nil {
+		p.lost.ids = done.Lost
+		if newest, anew, err = p.extend(ctx, done, now); err != nil {
 			return err
 		}
-		known, err := p.newestKnown(ctx, now)
-		if err != nil {
-			return err
-		}
-		least := done.Newest
-		if known.Before(least) {
-			least = known.Truncate(time.Second)
-		}
-		newest = p.newest(now)
-		anew = newest.Before(least)
 	}
 	if anew {
+		p.lost = loss{}
 		if err := p.begin(ctx, closed); err != nil {
 			return err
 		}
-		done.Gaps, newest = nil, p.newest(now)
+		if done.Gaps, newest = nil, p.newest(now); len(p.lost.ids) > 0 {
+			done.Loss = "" // the new chain does not have that entry
+		}
 	}
 	if err := p.tell(told, done.Gaps); err != nil {
 		return err
 	}
-	head, err := heading(p.feed, p.format, true)
+	next := publicationRecord{Version: p.feed.Version, Newest: newest, Lost: p.lost.ids}
+	for _, e := range told {
+		next.Gaps = append(next.Gaps, e.ID)
+	}
+	if next.Loss, err = p.tellLoss(done.Loss); err != nil {
+		return err
+	}
+	head, err := heading(p.feed, p.format, coverageOf(p.feed, p.lost))
 	if err != nil {
 		return err
 	}
 	if err := p.publisher(head).Append(); err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(told))
-	for _, e := range told {
-		ids = append(ids, e.ID)
-	}
-	data, err := json.Marshal(published{Version: p.feed.Version, Gaps: ids, Newest: newest})
+	data, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
@@ -122,25 +121,32 @@ func (p *publication) update(ctx context.Context) error {
 	return p.out.Output.Put(recordName(p.format), data)
 }
 
+// extend publishes the changes after those that are published. It returns the
+// time of the newest entry in the subscription document, and whether the feed
+// must begin again instead, because that document would lack newer entries.
+func (p *publication) extend(ctx context.Context, done publicationRecord, now time.Time) (newest time.Time, anew bool, err error) {
+	if err := p.changes(ctx, done.Version); err != nil {
+		return newest, false, err
+	}
+	known, err := newestOf(ctx, p.c.store, p.feed.URL, now)
+	if err != nil {
+		return newest, false, err
+	}
+	least := done.Newest
+	if known.Before(least) {
+		least = known.Truncate(time.Second)
+	}
+	newest = p.newest(now)
+	return newest, newest.Before(least), nil
+}
+
 // publisher returns the Publisher of the feed.
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: 20,
-		Split:    feedhistory.Split{Size: p.s.size},
-		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole },
+		Split:    feedhistory.Split{Size: p.c.size},
+		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
-}
-
-// newestKnown returns the time of the mirror's newest entry that is not dated
-// in the future; the zero time if there is none.
-func (p *publication) newestKnown(ctx context.Context, now time.Time) (time.Time, error) {
-	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Until: now, Limit: 1}) {
-		if err != nil {
-			return time.Time{}, err
-		}
-		return r.Time(), nil
-	}
-	return time.Time{}, nil
 }
 
 // newest returns the time of the newest entry in the subscription document that
@@ -171,18 +177,18 @@ const batchSize = 1000
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
 	p.out.hide()
-	f, err := p.s.feeds.figuresOf(ctx, p.feed)
+	months, err := mirror.Months(ctx, p.c.store, mirror.Query{Feed: p.feed.URL})
 	if err != nil {
 		return err
 	}
 	publisher := p.publisher(p.head)
 	query := mirror.Query{Feed: p.feed.URL}
 	entries := int64(0)
-	for i, m := range f.months {
-		if entries += m.Entries; entries < batchSize && i+1 < len(f.months) {
+	for i, m := range months {
+		if entries += m.Entries; entries < batchSize && i+1 < len(months) {
 			continue
 		}
-		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(f.months) {
+		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(months) {
 			query.Until = time.Time{}
 		}
 		if err := p.window(ctx, publisher, query); err != nil {
@@ -201,7 +207,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 // window publishes the entries of a query, oldest first.
 func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
 	var entries []*feedhistory.Entry
-	for r, err := range p.s.store.Entries(ctx, query) {
+	for r, err := range p.c.store.Entries(ctx, query) {
 		if err != nil {
 			return err
 		}
@@ -213,14 +219,28 @@ func (p *publication) window(ctx context.Context, publisher *publish.Publisher, 
 	return p.append(ctx, publisher, entries, nil)
 }
 
-// entry returns an entry to publish; nil if the stored entry is damaged.
+// entry returns an entry to publish; nil if the mirror cannot read it.
 func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.Entry {
 	e, err := p.make.entry(r)
 	if err != nil {
-		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", r.Feed, "entry", r.ID, "err", err)
+		p.lose(ctx, r.ID, err)
 		return nil
 	}
+	p.find(r.ID)
 	return e
+}
+
+// lose records that an entry cannot be published.
+func (p *publication) lose(ctx context.Context, id string, err error) {
+	p.c.log.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
+	p.lost = p.lost.add(id)
+}
+
+// find records that an entry can be published, or is no longer there.
+func (p *publication) find(id string) {
+	if at, found := slices.BinarySearch(p.lost.ids, id); found {
+		p.lost.ids = slices.Delete(slices.Clone(p.lost.ids), at, at+1)
+	}
 }
 
 // changes publishes what has changed after a version of the feed.
@@ -236,11 +256,12 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		entries, deleted = nil, nil
 		return err
 	}
-	for r, err := range p.s.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
 		if err != nil {
 			return err
 		}
 		if r.State != mirror.Live {
+			p.find(r.ID)
 			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
 		} else if e := p.entry(ctx, r); e != nil {
 			entries = append(entries, e)
@@ -273,7 +294,7 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
 			return err
 		}
-		p.s.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", refused.ID, "err", err)
+		p.lose(ctx, refused.ID, err)
 		entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return e.ID == refused.ID })
 	}
 	return nil
@@ -311,4 +332,21 @@ func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
 	}
 	_, err := p.publisher(p.head).Update(publish.Update{Entries: fresh})
 	return err
+}
+
+// tellLoss publishes an entry that reports the entries which cannot be
+// published, and deletes the one that reported them before. It returns the id of
+// the entry; "" if nothing is lost.
+func (p *publication) tellLoss(before string) (id string, err error) {
+	for _, gap := range p.lost.gaps(p.feed) {
+		e := gap.PseudoEntry()
+		if id = e.ID; id != before {
+			_, err = p.publisher(p.head).Update(publish.Update{Entries: []*feedhistory.Entry{e}})
+		}
+		return id, err
+	}
+	if before != "" {
+		err = p.publisher(p.head).Delete(before, time.Now().UTC().Truncate(time.Second))
+	}
+	return "", err
 }
