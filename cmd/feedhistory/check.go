@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -159,7 +158,7 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	case r.Chain:
 		files := &fileTransport{file: arg, url: r.base(arg)}
-		client := &feedhistory.Client{HTTP: &http.Client{Transport: files}}
+		client := &feedhistory.Client{Transport: files}
 		return r.chain(files.url, client, files.name)
 	}
 	doc, err := r.read(arg)

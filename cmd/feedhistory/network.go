@@ -197,7 +197,7 @@ func (f *networkFlags) client(stderr io.Writer) *feedhistory.Client {
 		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
 	}
 	if f.transport != nil {
-		c.HTTP = &http.Client{Transport: f.transport}
+		c.Transport = f.transport
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))

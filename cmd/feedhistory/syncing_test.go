@@ -87,7 +87,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
 	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
-	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
+	s.poller.Mirror.Client = &feedhistory.Client{Transport: web}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
 		sound = faulty.Store
