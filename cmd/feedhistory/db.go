@@ -280,6 +280,8 @@ func (d *database) checkFile(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return store.db.Close()
+	case errors.Is(err, sqlstore.ErrForeign): // a program's own tables may be beside ours, but this is a mistake
+		return err
 	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
 		return nil
 	}
