@@ -143,11 +143,9 @@ func (c *entriesCommand) add(p *page, r *mirror.Record, e *feedhistory.Entry, se
 // time of its tombstone, else the time when the mirror noticed; the zero value for an
 // entry that is part of its feed.
 func deletionOf(r *mirror.Record) publish.JSONDeletion {
-	switch {
-	case r.State == mirror.Live:
+	t, ok := r.Deletion()
+	if !ok {
 		return publish.JSONDeletion{}
-	case r.State == mirror.Deleted && !r.Tombstone.When.IsZero():
-		return publish.JSONDeletion{Deleted: true, When: r.Tombstone.When}
 	}
-	return publish.JSONDeletion{Deleted: true, When: r.Changed.UTC()}
+	return publish.JSONDeletion{Deleted: true, When: t.When}
 }

@@ -190,7 +190,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
-	case isImporting(f):
+	case f.Importing():
 		return "import"
 	case isHarvested(f):
 		return "harvest"
@@ -230,7 +230,7 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
-	case isImporting(f):
+	case f.Importing():
 		p.Field("next poll", "none: run the same import again first")
 	case isHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
@@ -267,7 +267,7 @@ func meaning(f *mirror.Feed) string {
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return verdictText(f.Verdict)
-	case isImporting(f):
+	case f.Importing():
 		return "Its import is not complete."
 	case f.Known.URL == "":
 		return "The feed could not be read yet."

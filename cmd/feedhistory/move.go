@@ -46,7 +46,7 @@ func (c *moveCommand) Run(w *world) (err error) {
 	} else if !errors.Is(err, mirror.ErrNotFound) {
 		return c.failure(err)
 	}
-	if isImporting(f) {
+	if f.Importing() {
 		return fmt.Errorf("%s: its import is not complete; run the same import again first", withoutUser(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false

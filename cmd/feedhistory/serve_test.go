@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/freeport"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -19,7 +19,7 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 
 // freeAddress returns an address on which nobody listens.
 func freeAddress() string {
-	port, err := freeport.Port()
+	port, err := pgtest.FreePort()
 	if err != nil {
 		panic(err)
 	}
