@@ -8,6 +8,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 )
 
 // backfillFlags are the flags of verbs that can recover entries to which a feed does
@@ -74,19 +76,19 @@ func (f *backfillFlags) verdictText(r *backfill.Result) string {
 	by := "Recovered by " + r.RecoveredBy
 	switch {
 	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
-		text := verdictText(v) + " No method found any"
+		text := explain.VerdictText(v) + " No method found any"
 		if r.Probe.Reason != "" {
 			text += ": " + r.Probe.Reason
 		}
 		return text + "."
 	case r.RecoveredBy == "":
-		return verdictText(v)
+		return explain.VerdictText(v)
 	case v == feedhistory.Whole:
 		return by + ": every entry that the server counted is here."
 	case v == feedhistory.Lossy:
 		return by + ", which the feed itself does not declare: entries may have slipped through."
 	}
-	return by + ". " + verdictText(v)
+	return by + ". " + explain.VerdictText(v)
 }
 
 // documentOf returns a history as one document.
@@ -98,19 +100,19 @@ func documentOf(r *backfill.Result) *feedhistory.Document {
 
 // jsonRecovered is the JSON of a history, with the method that recovered it.
 type jsonRecovered struct {
-	jsonHistory
+	schema.History
 	RecoveredBy string `json:"recovered_by,omitempty"`
 }
 
 func recoveredJSON(r *backfill.Result) jsonRecovered {
-	j := jsonRecovered{historyJSON(r.History), r.RecoveredBy}
+	j := jsonRecovered{schema.NewHistory(r.History), r.RecoveredBy}
 	j.Verdict = r.Verdict().String()
 	return j
 }
 
 // jsonInspected is the JSON of a document, with the methods that --backfill would try.
 type jsonInspected struct {
-	jsonDocument
+	schema.Document
 	Backfill []string `json:"backfill,omitempty"`
 }
 

@@ -4,12 +4,13 @@ import (
 	"errors"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 )
 
 // budgetFlags are the flags that limit the requests and the bytes for one feed.
 type budgetFlags struct {
-	MaxDocuments int  `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
-	MaxBytes     size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
+	MaxDocuments int           `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     argument.Size `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 }
 
 // check refuses a budget of zero documents or bytes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -19,7 +20,7 @@ func (c *conformancePageCommand) Help() string {
 }
 
 // Run makes the page.
-func (c *conformancePageCommand) Run(w *world) error {
+func (c *conformancePageCommand) Run(w *command.World) error {
 	var reports []*conformance.Report
 	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)
@@ -33,5 +34,5 @@ func (c *conformancePageCommand) Run(w *world) error {
 			reports = append(reports, report)
 		}
 	}
-	return conformance.WritePage(w.stdout, reports...)
+	return conformance.WritePage(w.Stdout, reports...)
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -29,7 +30,7 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 		return nil
 	}
 	if f.of == "" {
-		f.of = addressOf(doc)
+		f.of = schema.AddressOf(doc)
 	}
 	for _, t := range doc.Deleted {
 		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {
@@ -61,7 +62,7 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	}
 	record := publish.NewJSONEntry(e)
 	record.Feed = f.of
-	return printLine(f.out, record)
+	return terminal.WriteJSON(f.out, record)
 }
 
 // printRest prints what is in the history and has not been printed: entries of which a
@@ -87,7 +88,7 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 			continue
 		}
 		f.twice++
-		if err := printLine(f.out, deletionRecord(f.of, t)); err != nil {
+		if err := terminal.WriteJSON(f.out, schema.DeletionRecord(f.of, t)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,10 @@ func (f *fetching) wants(e *feedhistory.Entry) bool {
 // changed returns the time when an entry was updated, else published; zero if the entry
 // has neither time.
 func changed(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Updated, e.Published)
+	if e.Updated.IsZero() {
+		return e.Published
+	}
+	return e.Updated
 }
 
 // latest returns the n entries with the latest times, in the given order. If an entry has
@@ -184,7 +188,7 @@ func (f *fetching) meaning(r *backfill.Result) string {
 	case f.Limit > 0 && !f.Since.IsZero():
 		what = fmt.Sprintf("the latest %d of %s", f.Limit, what)
 	case f.Limit > 0:
-		what = "the latest " + count(f.Limit, "entry", "entries")
+		what = "the latest " + terminal.Count(f.Limit, "entry", "entries")
 	}
 	text := "You asked only for " + what
 	switch r.Verdict() {

@@ -7,11 +7,13 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// findings shows the findings on each document, with the lines that they are about, and a
+// showFindings shows the findings on each document, with the lines that they are about, and a
 // summary. It shows each hint on a kind of finding once.
-func (p *page) findings(found []check.Finding, documents int) {
+func showFindings(p *terminal.Page, found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
 	levels := map[check.Level]int{}
@@ -24,22 +26,22 @@ func (p *page) findings(found []check.Finding, documents int) {
 	}
 	hinted := map[string]bool{}
 	for _, url := range urls {
-		p.Line(clean(documentName(url)))
+		p.Line(terminal.Clean(documentName(url)))
 		for _, f := range byURL[url] {
-			p.finding(f, !hinted[f.Code+f.Hint])
+			showFinding(p, f, !hinted[f.Code+f.Hint])
 			hinted[f.Code+f.Hint] = true
 		}
 		p.Line("")
 	}
-	sum := count(documents, "document", "documents") + " checked: "
+	sum := terminal.Count(documents, "document", "documents") + " checked: "
 	if len(found) == 0 {
 		p.Line(sum + "nothing to report")
 		return
 	}
 	p.Line(sum + strings.Join([]string{
-		count(levels[check.Error], "error", "errors"),
-		count(levels[check.Warning], "warning", "warnings"),
-		count(levels[check.Note], "note", "notes"),
+		terminal.Count(levels[check.Error], "error", "errors"),
+		terminal.Count(levels[check.Warning], "warning", "warnings"),
+		terminal.Count(levels[check.Note], "note", "notes"),
 	}, ", "))
 }
 
@@ -53,22 +55,22 @@ func documentName(url string) string {
 	return url
 }
 
-// finding shows one finding.
-func (p *page) finding(f check.Finding, hint bool) {
+// showFinding shows one finding.
+func showFinding(p *terminal.Page, f check.Finding, hint bool) {
 	const indent = "      "
 	text := fmt.Sprintf("%v: %s [%s, %s]", f.Level, f.Message, f.Code, f.Clause)
 	if f.Line > 0 {
 		text = fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
 	}
 	p.Para("  ", indent, text)
-	p.quote(indent, f.Quote)
+	showQuote(p, indent, f.Quote)
 	if hint && f.Hint != "" {
 		p.Para(indent, indent, "→ "+f.Hint)
 	}
 }
 
-// quote shows a line of a document, with a caret below the place of a finding.
-func (p *page) quote(indent string, q check.Quote) {
+// showQuote shows a line of a document, with a caret below the place of a finding.
+func showQuote(p *terminal.Page, indent string, q check.Quote) {
 	before, after := strings.TrimLeft(cleanLine(q.Before), " "), strings.TrimRight(cleanLine(q.After), " ")
 	if before == "" && after == "" {
 		return
@@ -78,7 +80,7 @@ func (p *page) quote(indent string, q check.Quote) {
 		runes := []rune(strings.TrimPrefix(before, "…"))
 		before = "…" + string(runes[max(1, len(runes)/4):])
 	}
-	p.Line(indent + "| " + cut(before+after, columns-len(indent)-2))
+	p.Line(indent + "| " + terminal.Cut(before+after, terminal.Columns-len(indent)-2))
 	p.Line(indent + "| " + strings.Repeat(" ", uniseg.StringWidth(before)) + "^")
 }
 
@@ -86,5 +88,5 @@ func (p *page) quote(indent string, q check.Quote) {
 // line marks a place in the text.
 func cleanLine(s string) string {
 	words := strings.Split(strings.ReplaceAll(s, "\t", " "), " ")
-	return strings.Join(each(words, clean), " ")
+	return strings.Join(schema.Each(words, terminal.Clean), " ")
 }

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
 )
 
 // A harvestCommand is the verb harvest. Each protocol has its own file.
@@ -14,7 +19,7 @@ type harvestCommand struct {
 	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where a harvest ended: begin where the last one ended, and record where this one ends; also --mark or --cursor."`
 	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: media type in which to request records (repeatable; the preferred one first)."`
 	Snapshot    string         `placeholder:"URL" help:"With datareplication: address of the index of a snapshot to begin with."`
-	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"With datareplication: maximum size of an entity (default: ${default})."`
+	MaxEntity   argument.Size  `default:"64MiB" placeholder:"SIZE" help:"With datareplication: maximum size of an entity (default: ${default})."`
 	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with the Content-ID of another entity, or with an unknown operation."`
 	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
 	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
@@ -25,9 +30,9 @@ type harvestCommand struct {
 	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
 	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the result for the collection."`
 
-	credentials
+	logins.Credentials
 
-	networkFlags
+	network.Flags
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -74,7 +79,7 @@ func (c *harvestCommand) Validate() error {
 			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
 		}
 	}
-	return c.credentials.check()
+	return c.Credentials.Check()
 }
 
 // inOne reports whether to print the whole harvest as one object.
@@ -88,17 +93,17 @@ const (
 )
 
 // Run harvests the collection, prints the changes and records the state.
-func (c *harvestCommand) Run(w *world) error {
+func (c *harvestCommand) Run(w *command.World) error {
 	for _, url := range []*string{&c.URL, &c.Snapshot} {
 		if *url == "" && url == &c.Snapshot {
 			continue
 		}
-		if err := checkURL(*url); err != nil {
+		if err := argument.CheckURL(*url); err != nil {
 			return err
 		}
-		*url = webAddress(*url)
+		*url = argument.WebAddress(*url)
 	}
-	if err := c.credentials.read(); err != nil {
+	if err := c.Credentials.Load(); err != nil {
 		return err
 	}
 	if c.DB != "" {

@@ -6,6 +6,11 @@ import (
 	"fmt"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
@@ -28,13 +33,13 @@ type pmhHarvest struct {
 }
 
 // atomPMH harvests metadata records.
-func (c *harvestCommand) atomPMH(w *world) error {
+func (c *harvestCommand) atomPMH(w *command.World) error {
 	var from pmhState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
 	harvester := c.harvester(w)
-	h := pmhHarvest{Harvest: harvester.Harvest(w.ctx, from.Mark), queue: from.Queue}
+	h := pmhHarvest{Harvest: harvester.Harvest(w.Ctx, from.Mark), queue: from.Queue}
 	if err := h.collect(c.URL); err != nil {
 		return err
 	}
@@ -53,18 +58,18 @@ func (c *harvestCommand) atomPMH(w *world) error {
 			return err
 		}
 	}
-	w.harvestedPMH(h)
+	harvestedPMH(w, h)
 	if !whole || len(h.queue) > 0 && c.Fetch {
-		return statusError(exitPartial)
+		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
 
 // harvester returns the Harvester that the flags ask for.
-func (c *harvestCommand) harvester(w *world) *atompmh.Harvester {
-	client := w.client(w.Stderr)
+func (c *harvestCommand) harvester(w *command.World) *atompmh.Harvester {
+	client := w.Client(w.Stderr)
 	client.Budget.Documents = c.MaxRequests
-	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.header(), Accept: c.Accept}
+	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept}
 	if c.Overlap != nil {
 		h.Overlap = *c.Overlap
 	}
@@ -78,11 +83,11 @@ func (h *pmhHarvest) collect(url string) error {
 		accept, isAccept := errors.AsType[*atompmh.AcceptError](err)
 		switch {
 		case isAccept:
-			return usageError("--" + accept.Error())
+			return exit.UsageError("--" + accept.Error())
 		case isGap:
 			h.gaps = append(h.gaps, gap)
 		case err != nil:
-			return failure(url, err)
+			return explain.Failure(url, err)
 		default:
 			h.changes = append(h.changes, change)
 		}
@@ -91,23 +96,23 @@ func (h *pmhHarvest) collect(url string) error {
 }
 
 // printPMH prints the changes: a line for each record, or one object.
-func (c *harvestCommand) printPMH(w *world, h pmhHarvest) error {
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
+func (c *harvestCommand) printPMH(w *command.World, h pmhHarvest) error {
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	var err error
 	if c.inOne() {
 		_, whole := h.Mark()
 		j := jsonPMH{
 			URL: c.URL, Protocol: c.Protocol, Documents: h.Documents(), Whole: whole, All: h.All(),
-			Changes: h.fetched, Pending: len(h.queue), Gaps: each(h.gaps, gapJSON),
+			Changes: h.fetched, Pending: len(h.queue), Gaps: schema.Each(h.gaps, schema.NewGap),
 		}
 		if !c.Fetch {
-			j.Changes = each(h.changes, changeJSON)
+			j.Changes = schema.Each(h.changes, changeJSON)
 		}
-		err = printLine(out, j)
+		err = terminal.WriteJSON(out, j)
 		return errors.Join(err, out.Flush())
 	}
 	for _, change := range h.changes {
-		err = errors.Join(err, printLine(out, changeJSON(change)))
+		err = errors.Join(err, terminal.WriteJSON(out, changeJSON(change)))
 	}
 	return errors.Join(err, out.Flush())
 }
@@ -122,7 +127,7 @@ type (
 		All       bool         `json:"all"` // there are no other records
 		Changes   []jsonChange `json:"changes"`
 		Pending   int          `json:"pending,omitempty"` // records that are still to be fetched
-		Gaps      []jsonGap    `json:"gaps"`
+		Gaps      []schema.Gap `json:"gaps"`
 	}
 	jsonChange struct {
 		Kind            string               `json:"kind"`
@@ -148,7 +153,7 @@ type (
 func changeJSON(c atompmh.Change) jsonChange {
 	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
 	j := jsonChange{
-		Kind: c.Kind.String(), ID: c.ID, Time: timeJSON(c.Time.UTC()), Representations: each(c.Representations, representation),
+		Kind: c.Kind.String(), ID: c.ID, Time: schema.Time(c.Time.UTC()), Representations: schema.Each(c.Representations, representation),
 	}
 	if c.Entry != nil {
 		j.Title = c.Entry.Title().Plain()
@@ -161,13 +166,13 @@ func changeJSON(c atompmh.Change) jsonChange {
 }
 
 // harvestedPMH says what a harvest brought, and what is missing.
-func (w *world) harvestedPMH(h pmhHarvest) {
-	p, missing := newPage(w.Asides()), newPage(w.Stderr)
+func harvestedPMH(w *command.World, h pmhHarvest) {
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	kinds := map[atompmh.Kind]int{}
 	for _, c := range h.changes {
 		kinds[c.Kind]++
 	}
-	what := fmt.Sprintf("%s (%s)", count(kinds[atompmh.Record], "record", "records"), count(h.Documents(), "document", "documents"))
+	what := fmt.Sprintf("%s (%s)", terminal.Count(kinds[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
 	if n := kinds[atompmh.Deleted]; n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
@@ -179,7 +184,7 @@ func (w *world) harvestedPMH(h pmhHarvest) {
 	}
 	p.Para("", "", what)
 	if n := len(h.queue); n > 0 {
-		missing.Para("", "", count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
+		missing.Para("", "", terminal.Count(n, "record", "records")+" could not be fetched; the next harvest with --fetch tries again.")
 	}
 	switch _, whole := h.Mark(); {
 	case !whole:
@@ -190,6 +195,6 @@ func (w *world) harvestedPMH(h pmhHarvest) {
 		p.Para("", "", "This is everything that changed since the last harvest.")
 	}
 	for _, g := range h.gaps {
-		missing.harvestGap(g)
+		showHarvestGap(missing, g)
 	}
 }

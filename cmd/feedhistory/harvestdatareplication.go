@@ -8,6 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 )
 
@@ -20,7 +26,7 @@ type replicationState struct {
 // A replicationRun is one harvest of entities.
 type replicationRun struct {
 	*harvestCommand
-	*world
+	*command.World
 	*datareplication.Harvest
 	out      *bufio.Writer
 	noted    datareplication.Cursor // the cursor that the state has
@@ -30,14 +36,14 @@ type replicationRun struct {
 
 // dataReplication harvests entities. Unlike the other protocols, it can continue after
 // any entity, so it also records a state when a harvest ends early.
-func (c *harvestCommand) dataReplication(w *world) error {
+func (c *harvestCommand) dataReplication(w *command.World) error {
 	var from replicationState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
 	r := &replicationRun{
-		harvestCommand: c, world: w, Harvest: c.replicationClient(w).Harvest(w.ctx, from.Cursor),
-		out: bufio.NewWriterSize(w.stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
+		harvestCommand: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Cursor),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
 	}
 	broken, err := r.print()
 	switch {
@@ -47,22 +53,22 @@ func (c *harvestCommand) dataReplication(w *world) error {
 		return c.replicationFailure(broken)
 	}
 	if c.inOne() {
-		err = printLine(r.out, r.json(broken))
+		err = terminal.WriteJSON(r.out, r.json(broken))
 	}
 	if err = errors.Join(err, r.note()); err != nil {
 		return err
 	}
 	r.report(broken)
 	if broken != nil {
-		return statusError(exitPartial)
+		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
 
 // replicationClient returns the Client that the flags ask for.
-func (c *harvestCommand) replicationClient(w *world) *datareplication.Client {
+func (c *harvestCommand) replicationClient(w *command.World) *datareplication.Client {
 	return &datareplication.Client{
-		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
 	}
 }
@@ -88,7 +94,7 @@ func (r *replicationRun) print() (broken, err error) {
 }
 
 func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
-	err := printLine(r.out, entityJSON(e))
+	err := terminal.WriteJSON(r.out, entityJSON(e))
 	if turned {
 		err = errors.Join(err, r.note())
 	}
@@ -141,7 +147,7 @@ func (r *replicationRun) json(broken error) jsonReplication {
 }
 
 func entityJSON(e *datareplication.Entity) jsonEntity {
-	j := jsonEntity{ID: e.ContentID, Time: timeJSON(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
+	j := jsonEntity{ID: e.ContentID, Time: schema.Time(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
 	if utf8.Valid(e.Body) {
 		j.Body = string(e.Body)
 	} else {
@@ -152,15 +158,15 @@ func entityJSON(e *datareplication.Entity) jsonEntity {
 
 // report says what a harvest brought and, if it ended early, why.
 func (r *replicationRun) report(broken error) {
-	p, missing := newPage(r.Asides()), newPage(r.Stderr)
-	p.Para("", "", count(r.count, "entity", "entities")+" ("+count(r.Requests(), "request", "requests")+")")
+	p, missing := terminal.NewPage(r.Asides()), terminal.NewPage(r.Stderr)
+	p.Para("", "", terminal.Count(r.count, "entity", "entities")+" ("+terminal.Count(r.Requests(), "request", "requests")+")")
 	if broken == nil {
 		p.Para("", "", "This is everything until now.")
 	} else {
 		p.Para("", "", "The harvest ended early:")
 		name, what := replicationDetail(broken, r.URL)
 		missing.Para("  - ", "    ", name+": "+what)
-		if todo := cmp.Or(replicationAdvice(broken), remedy(broken)); todo != "" {
+		if todo := cmp.Or(replicationAdvice(broken), explain.Remedy(broken)); todo != "" {
 			missing.Para("    ", "    ", "what to do: "+todo)
 		}
 	}
@@ -174,10 +180,10 @@ func (c *harvestCommand) replicationFailure(err error) error {
 	name, what := replicationDetail(err, c.URL)
 	todo := replicationAdvice(err)
 	switch {
-	case name == withoutUser(c.URL) && todo == "":
-		return failure(c.URL, err)
+	case name == argument.WithoutUser(c.URL) && todo == "":
+		return explain.Failure(c.URL, err)
 	case todo == "":
-		todo = remedy(err)
+		todo = explain.Remedy(err)
 	}
 	if todo != "" {
 		what += "; " + todo
@@ -188,12 +194,12 @@ func (c *harvestCommand) replicationFailure(err error) error {
 // replicationDetail returns the URL of the page that an error is about, and what is wrong.
 func replicationDetail(err error, url string) (name, what string) {
 	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
-		if what = detail(page.Err); page.From != "" {
-			what += ", linked from " + withoutUser(page.From)
+		if what = explain.Detail(page.Err); page.From != "" {
+			what += ", linked from " + argument.WithoutUser(page.From)
 		}
-		return withoutUser(page.URL), what
+		return argument.WithoutUser(page.URL), what
 	}
-	return withoutUser(cmp.Or(pageOf(err), url)), detail(err)
+	return argument.WithoutUser(cmp.Or(pageOf(err), url)), explain.Detail(err)
 }
 
 // pageOf returns the URL of the page that an error of the protocol is about; "" for
@@ -266,7 +272,7 @@ func pageAdvice(page *datareplication.PageError) string {
 	case missing:
 		return "try again later, or tell the server's operator that a link to it leads nowhere"
 	}
-	return remedy(page.Err)
+	return explain.Remedy(page.Err)
 }
 
 // breaksRules reports whether an error says that the feed breaks the rules of the

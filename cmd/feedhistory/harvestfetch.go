@@ -6,12 +6,15 @@ import (
 	"errors"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 )
 
 // fetchPMH prints the changes with the records themselves, and the records that earlier
 // harvests could not fetch. An interrupt leaves the other records in the queue.
-func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmhHarvest) error {
+func (c *harvestCommand) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
@@ -22,9 +25,9 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 			}
 		}
 	}
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	h.fetched = []jsonChange{}
-	for f, err := range harvester.FetchQueued(w.ctx, changes, h.queue) {
+	for f, err := range harvester.FetchQueued(w.Ctx, changes, h.queue) {
 		j := fetchedJSON(f)
 		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
 			h.brought++
@@ -32,7 +35,7 @@ func (c *harvestCommand) fetchPMH(w *world, harvester *atompmh.Harvester, h *pmh
 		if c.inOne() {
 			h.fetched = append(h.fetched, j)
 		} else {
-			err = errors.Join(err, printLine(out, j))
+			err = errors.Join(err, terminal.WriteJSON(out, j))
 		}
 		if err != nil {
 			return err
@@ -49,7 +52,7 @@ func fetchedJSON(f atompmh.Fetched) jsonChange {
 	j.Type, j.Gone = f.Type, f.Gone
 	switch {
 	case f.Err != nil:
-		j.Type, j.Error = "", detail(f.Err)
+		j.Type, j.Error = "", explain.Detail(f.Err)
 	case utf8.Valid(f.Body):
 		j.Body = string(f.Body)
 	default:

@@ -4,13 +4,16 @@ import (
 	"errors"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 )
 
-// harvestGap shows a gap of a harvest.
-func (p *page) harvestGap(g *feedhistory.Gap) {
-	p.Para("  - ", "    ", withoutUser(g.URL))
-	p.Para("    ", "    ", g.Reason.String()+": "+detail(g.Err))
+// showHarvestGap shows a gap of a harvest.
+func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
+	p.Para("  - ", "    ", argument.WithoutUser(g.URL))
+	p.Para("    ", "    ", g.Reason.String()+": "+explain.Detail(g.Err))
 	p.Para("    ", "    ", "what to do: "+harvestAdvice(g))
 }
 
@@ -30,5 +33,5 @@ func harvestAdvice(g *feedhistory.Gap) string {
 	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:
 		return "raise --max-requests"
 	}
-	return advice(g)
+	return explain.Advice(g)
 }

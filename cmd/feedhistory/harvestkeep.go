@@ -8,24 +8,29 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // keep harvests into a mirror, which records how far the harvest has come.
-func (c *harvestCommand) keep(w *world) error {
-	db := &database{DB: c.DB}
-	store, err := db.create(w)
+func (c *harvestCommand) keep(w *command.World) error {
+	db := &database.Location{DB: c.DB}
+	store, err := db.Create(w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	if c.fields != nil { // so the history server does not show the collection to others
-		keys, err := db.keyring()
+	if c.Fields != nil { // so the history server does not show the collection to others
+		keys, err := db.Keyring()
 		if err != nil {
 			return err
 		}
-		if err := keys.set(map[string]http.Header{c.URL: {}}); err != nil {
+		if err := keys.Set(map[string]http.Header{c.URL: {}}); err != nil {
 			return err
 		}
 	}
@@ -33,17 +38,17 @@ func (c *harvestCommand) keep(w *world) error {
 	var changes *mirror.Changes
 	switch c.Protocol {
 	case atomPMH:
-		changes, err = c.harvester(w).Keep(w.ctx, m)
+		changes, err = c.harvester(w).Keep(w.Ctx, m)
 	case dataReplication:
-		changes, err = c.replicationClient(w).Keep(w.ctx, m, c.resources())
+		changes, err = c.replicationClient(w).Keep(w.Ctx, m, c.resources())
 	default:
-		changes, err = c.rangeClient(w).Keep(w.ctx, m)
+		changes, err = c.rangeClient(w).Keep(w.Ctx, m)
 	}
 	if err == nil {
-		err = c.unpolled(w.ctx, store)
+		err = c.unpolled(w.Ctx, store)
 	}
 	if err == nil {
-		err = store.Index(w.ctx)
+		err = store.Index(w.Ctx)
 	}
 	if err != nil {
 		return c.keepFailure(db, err)
@@ -68,21 +73,21 @@ func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error
 }
 
 // keepFailure says why the harvest failed.
-func (c *harvestCommand) keepFailure(db *database, err error) error {
+func (c *harvestCommand) keepFailure(db *database.Location, err error) error {
 	switch {
 	case replicationAdvice(err) != "" || errors.As(err, new(*datareplication.PageError)):
 		return c.replicationFailure(err)
 	case isOfRequest(err):
-		return failure(c.URL, err)
+		return explain.Failure(c.URL, err)
 	}
-	return db.failure(err)
+	return db.Failure(err)
 }
 
 // isOfRequest reports whether a request or a document caused an error, rather than the
 // store.
 func isOfRequest(err error) bool {
 	return errors.As(err, new(*feedhistory.StatusError)) || errors.As(err, new(*feedhistory.RefusedError)) ||
-		errors.As(err, new(*feedhistory.ParseError)) || remedy(err) != ""
+		errors.As(err, new(*feedhistory.ParseError)) || explain.Remedy(err) != ""
 }
 
 // resources returns how to find out which resource an entity is about.
@@ -101,21 +106,21 @@ func (c *harvestCommand) resources() (of datareplication.Resources) {
 
 // kept reports what the harvest brought: with --json on standard output, and always as
 // text on standard error.
-func (c *harvestCommand) kept(w *world, changes *mirror.Changes) error {
+func (c *harvestCommand) kept(w *command.World, changes *mirror.Changes) error {
 	o := outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
-		if err := printLine(w.stdout, o.json(changes)); err != nil {
+		if err := terminal.WriteJSON(w.Stdout, o.json(changes)); err != nil {
 			return err
 		}
 	}
-	p, missing := newPage(w.Asides()), newPage(w.Stderr)
-	p.Line(clean(o.text(changes)))
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
+	p.Line(terminal.Clean(o.text(changes)))
 	for _, g := range changes.Gaps {
-		missing.harvestGap(g)
+		showHarvestGap(missing, g)
 	}
-	if status := o.status(); status != exitOK {
-		return statusError(status)
+	if status := o.status(); status != exit.OK {
+		return exit.StatusError(status)
 	}
 	return nil
 }

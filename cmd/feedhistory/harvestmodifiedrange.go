@@ -6,6 +6,11 @@ import (
 	"fmt"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -17,12 +22,12 @@ type rangeState struct {
 }
 
 // modifiedRange harvests by ranges of modification times.
-func (c *harvestCommand) modifiedRange(w *world) error {
+func (c *harvestCommand) modifiedRange(w *command.World) error {
 	var from rangeState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
-	sync := c.rangeClient(w).Sync(w.ctx, from.State)
+	sync := c.rangeClient(w).Sync(w.Ctx, from.State)
 	h, err := c.rangeHistory(w, sync)
 	if err != nil {
 		return err
@@ -36,16 +41,16 @@ func (c *harvestCommand) modifiedRange(w *world) error {
 			return err
 		}
 	}
-	w.harvestedRange(h, sync, from.State)
+	harvestedRange(w, h, sync, from.State)
 	if !whole {
-		return statusError(exitPartial)
+		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
 
-func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
+func (c *harvestCommand) rangeClient(w *command.World) *modifiedrange.Client {
 	client := &modifiedrange.Client{
-		HTTP: w.client(w.Stderr), URL: c.URL, Header: c.header(),
+		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
 	}
 	if c.Overlap != nil {
@@ -63,29 +68,29 @@ func (c *harvestCommand) rangeClient(w *world) *modifiedrange.Client {
 }
 
 // rangeHistory merges the answers. After an interrupt, the history has a gap.
-func (c *harvestCommand) rangeHistory(w *world, sync *modifiedrange.Sync) (*feedhistory.History, error) {
-	p := w.newProgress()
-	h, err := feedhistory.Merge(p.watch(sync.Documents()))
-	p.end()
+func (c *harvestCommand) rangeHistory(w *command.World, sync *modifiedrange.Sync) (*feedhistory.History, error) {
+	p := w.NewProgress()
+	h, err := feedhistory.Merge(p.Watch(sync.Documents()))
+	p.End()
 	if h == nil {
-		return nil, failure(c.URL, err)
+		return nil, explain.Failure(c.URL, err)
 	}
 	return h, nil
 }
 
 // printRange prints the changes: a line for each entry and each deletion, or one object.
-func (c *harvestCommand) printRange(w *world, h *feedhistory.History, sync *modifiedrange.Sync) error {
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
+func (c *harvestCommand) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync) error {
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	var err error
 	if c.inOne() {
-		err = printLine(out, c.rangeJSON(h, sync))
+		err = terminal.WriteJSON(out, c.rangeJSON(h, sync))
 		return errors.Join(err, out.Flush())
 	}
 	for _, e := range h.Entries {
-		err = errors.Join(err, printLine(out, publish.NewJSONEntry(e)))
+		err = errors.Join(err, terminal.WriteJSON(out, publish.NewJSONEntry(e)))
 	}
 	for _, t := range h.Deleted {
-		err = errors.Join(err, printLine(out, deletionRecord("", t)))
+		err = errors.Join(err, terminal.WriteJSON(out, schema.DeletionRecord("", t)))
 	}
 	return errors.Join(err, out.Flush())
 }
@@ -99,28 +104,28 @@ type jsonRange struct {
 	Since    string               `json:"since,omitempty"` // where the next harvest begins
 	Whole    bool                 `json:"whole"`
 	Entries  []*publish.JSONEntry `json:"entries"`
-	Deleted  []jsonTombstone      `json:"deleted"`
-	Gaps     []jsonGap            `json:"gaps"`
+	Deleted  []schema.Tombstone   `json:"deleted"`
+	Gaps     []schema.Gap         `json:"gaps"`
 }
 
 func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
 	next, whole := sync.State()
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),
-		Since: timeJSON(next.Since), Whole: whole,
-		Entries: each(h.Entries, publish.NewJSONEntry), Deleted: each(h.Deleted, utcTombstone), Gaps: each(h.Gaps, gapJSON),
+		Since: schema.Time(next.Since), Whole: whole,
+		Entries: schema.Each(h.Entries, publish.NewJSONEntry), Deleted: schema.Each(h.Deleted, utcTombstone), Gaps: schema.Each(h.Gaps, schema.NewGap),
 	}
 }
 
-func utcTombstone(t feedhistory.Tombstone) jsonTombstone {
-	return jsonTombstone{t.Ref, timeJSON(t.When.UTC())}
+func utcTombstone(t feedhistory.Tombstone) schema.Tombstone {
+	return schema.Tombstone{Ref: t.Ref, When: schema.Time(t.When.UTC())}
 }
 
 // harvestedRange says what a harvest brought, and what is missing.
-func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
-	p, missing := newPage(w.Asides()), newPage(w.Stderr)
-	what := fmt.Sprintf("%s (%s) · %s", count(len(h.Entries), "entry", "entries"),
-		count(sync.Requests(), "request", "requests"), sync.Dialect())
+func harvestedRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync, from modifiedrange.State) {
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
+	what := fmt.Sprintf("%s (%s) · %s", terminal.Count(len(h.Entries), "entry", "entries"),
+		terminal.Count(sync.Requests(), "request", "requests"), sync.Dialect())
 	if n := len(h.Deleted); n > 0 {
 		what += fmt.Sprintf(" · %d deleted", n)
 	}
@@ -132,12 +137,12 @@ func (w *world) harvestedRange(h *feedhistory.History, sync *modifiedrange.Sync,
 	case from.Since.IsZero():
 		p.Para("", "", "This is everything that the collection had when the harvest began.")
 	default:
-		p.Para("", "", "This is everything that was modified since "+timeJSON(from.Since)+".")
+		p.Para("", "", "This is everything that was modified since "+schema.Time(from.Since)+".")
 	}
 	if whole && !next.Since.IsZero() {
-		p.Para("", "", "The next harvest begins at "+timeJSON(next.Since)+", by the server's clock.")
+		p.Para("", "", "The next harvest begins at "+schema.Time(next.Since)+", by the server's clock.")
 	}
 	for _, g := range h.Gaps {
-		missing.harvestGap(g)
+		showHarvestGap(missing, g)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -35,13 +37,13 @@ func (c *harvestCommand) readState(state any) error {
 	}
 	var of harvested
 	if err := json.Unmarshal(data, &of); err != nil || of.URL == "" {
-		return usageError("--state: " + c.State + " is not the state of a harvest")
+		return exit.UsageError("--state: " + c.State + " is not the state of a harvest")
 	}
 	if of != c.harvested() {
-		return usageError("--state: " + c.State + " is the state of another harvest: " + of.Protocol + ", " + withoutUser(of.URL))
+		return exit.UsageError("--state: " + c.State + " is the state of another harvest: " + of.Protocol + ", " + argument.WithoutUser(of.URL))
 	}
 	if err := json.Unmarshal(data, state); err != nil {
-		return usageError("--state: " + c.State + ": " + err.Error())
+		return exit.UsageError("--state: " + c.State + ": " + err.Error())
 	}
 	return nil
 }

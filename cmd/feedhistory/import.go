@@ -13,12 +13,17 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // An importCommand is the verb import.
 type importCommand struct {
-	database
+	database.Location
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
@@ -32,13 +37,13 @@ func (c *importCommand) Help() string {
 }
 
 // Run imports the feeds.
-func (c *importCommand) Run(w *world) (err error) {
-	store, err := c.create(w)
+func (c *importCommand) Run(w *command.World) (err error) {
+	store, err := c.Create(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	in := &importing{ctx: w.ctx, store: store, replace: c.Replace, db: &c.database}
+	in := &importing{ctx: w.Ctx, store: store, replace: c.Replace, db: &c.Location}
 	files := c.Files
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -48,14 +53,14 @@ func (c *importCommand) Run(w *world) (err error) {
 			return err
 		}
 	}
-	if err := store.Index(w.ctx); err != nil {
-		return c.failure(err)
+	if err := store.Index(w.Ctx); err != nil {
+		return c.Failure(err)
 	}
-	what := count(in.feeds, "feed", "feeds") + " · " + count(in.entries, "entry", "entries") + " imported"
+	what := terminal.Count(in.feeds, "feed", "feeds") + " · " + terminal.Count(in.entries, "entry", "entries") + " imported"
 	if in.same > 0 {
 		what += fmt.Sprintf(" · %d already there", in.same)
 	}
-	p := newPage(w.Asides())
+	p := terminal.NewPage(w.Asides())
 	p.Para("", "", what)
 	return p.Err
 }
@@ -63,9 +68,9 @@ func (c *importCommand) Run(w *world) (err error) {
 // An importing is an import in progress.
 type importing struct {
 	ctx     context.Context
-	store   *openStore
+	store   *database.Store
 	replace bool
-	db      *database
+	db      *database.Location
 
 	feeds, entries, same int // so far
 	feed                 *importedFeed
@@ -115,10 +120,10 @@ func (e *lineError) Error() string {
 func (e *lineError) Unwrap() error { return e.Err }
 
 // file imports the lines of a file. The lines of a feed are in one file.
-func (in *importing) file(w *world, name string) error {
-	f, err := w.openFile(name)
+func (in *importing) file(w *command.World, name string) error {
+	f, err := w.OpenFile(name)
 	if err != nil {
-		return failure(name, err)
+		return explain.Failure(name, err)
 	}
 	defer f.Close()
 	lines, n := bufio.NewScanner(f), 0
@@ -135,7 +140,7 @@ func (in *importing) file(w *world, name string) error {
 	}
 	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("it is longer than %s", sizeText(importLine))
+		err = fmt.Errorf("it is longer than %s", argument.SizeText(importLine))
 	}
 	if err != nil {
 		return in.failure(&lineError{name, n + 1, err})
@@ -149,7 +154,7 @@ func (in *importing) file(w *world, name string) error {
 // failure says what to do after an error of the database; it returns other errors
 // unchanged.
 func (in *importing) failure(err *lineError) error {
-	if problem := in.db.failure(err.Err); problem != err.Err { // the database's, and not the line's
+	if problem := in.db.Failure(err.Err); problem != err.Err { // the database's, and not the line's
 		return fmt.Errorf("%w; run the same import again to continue", problem)
 	}
 	return err
@@ -194,7 +199,7 @@ func (in *importing) begin(line []byte) error {
 	if f.line.State == nil || f.line.Feed == "" || f.line.State.URL != f.line.Feed {
 		return errors.New("the line about the feed has no state")
 	}
-	if err := checkURL(f.line.Feed); err != nil {
+	if err := argument.CheckURL(f.line.Feed); err != nil {
 		return errors.New(err.Error()) // not a usageError: the command line is right
 	}
 	in.feed = f
@@ -213,7 +218,7 @@ func (in *importing) begin(line []byte) error {
 		return in.markPrivate(f)
 	default:
 		return fmt.Errorf("%s is already in %s, and differs: --replace replaces it",
-			withoutUser(old.URL), in.db.name())
+			argument.WithoutUser(old.URL), in.db.Place())
 	}
 	if err := in.markPrivate(f); err != nil {
 		return err
@@ -231,11 +236,11 @@ func (in *importing) markPrivate(f *importedFeed) error {
 	if !f.line.Private {
 		return nil
 	}
-	keys, err := in.db.keyring()
+	keys, err := in.db.Keyring()
 	if err != nil {
 		return err
 	}
-	return keys.set(map[string]http.Header{f.line.Feed: {}})
+	return keys.Set(map[string]http.Header{f.line.Feed: {}})
 }
 
 // isSame reports whether the stored feed equals the feed to import.
@@ -386,7 +391,7 @@ func (in *importing) end() error {
 		got, want int64
 	}{{"entries", f.entries, state.Entries}, {"deleted entries", f.deleted, state.Deleted}, {"documents", f.documents, state.Documents}} {
 		if missing.got < missing.want {
-			return fmt.Errorf("%s: lines are missing: of %d %s, only %d have been read", withoutUser(state.URL), missing.want, missing.what, missing.got)
+			return fmt.Errorf("%s: lines are missing: of %d %s, only %d have been read", argument.WithoutUser(state.URL), missing.want, missing.what, missing.got)
 		}
 	}
 	state.Version = f.stored.Version

@@ -28,6 +28,11 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -85,7 +90,7 @@ func TestTLSMessages(t *testing.T) {
 				args = append(args, "--ca-file", ca)
 			}
 			status, stdout, stderr := call(t.Context(), "", args...)
-			require.Equal(t, exitFailed, status)
+			require.Equal(t, exit.Failed, status)
 			require.Empty(t, stdout)
 			require.Contains(t, said(stderr), server.URL+"/feed.atom: "+test.want)
 			require.Equal(t, 1, strings.Count(stderr, server.URL), stderr)
@@ -107,10 +112,10 @@ func TestLargeDocumentMessage(t *testing.T) {
 		fmt.Fprint(w, `</title><entry><id>urn:1</id></entry></feed>`)
 	}))
 	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; raise --max-document-bytes if you trust the publisher")
 	status, stdout, stderr := call(t.Context(), "", "fetch", "--allow-private", "--max-document-bytes", "20MiB", server.URL)
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	require.Contains(t, stdout, "urn:1")
 }
 
@@ -131,7 +136,7 @@ func TestUsageMessages(t *testing.T) {
 		t.Setenv("MINIFLUX_TOKEN", "")
 		args := strings.Fields(test.args)
 		status, _, stderr := call(t.Context(), "", args...)
-		require.Equal(t, exitUsage, status, "%s: %s", test.args, stderr)
+		require.Equal(t, exit.Usage, status, "%s: %s", test.args, stderr)
 		require.Contains(t, said(stderr), test.says)
 		require.Contains(t, stderr, "feedhistory: see feedhistory "+args[0])
 	}
@@ -151,12 +156,12 @@ func TestConfigMessages(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		t.Setenv("FEEDHISTORY_CONFIG", file)
 		status, _, stderr := call(t.Context(), "", "fetch", "https://example.org/")
-		require.Equal(t, exitUsage, status, "%s: %s", text, stderr)
+		require.Equal(t, exit.Usage, status, "%s: %s", text, stderr)
 		require.Contains(t, stderr, want, text)
 	}
 	t.Setenv("FEEDHISTORY_CONFIG", dir)
 	status, _, stderr := call(t.Context(), "", "list")
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, exit.Usage, status)
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
@@ -170,13 +175,13 @@ func TestLineMessages(t *testing.T) {
 		{dataReplication, "\n\nx", "line 3: "},
 	} {
 		status, _, stderr := call(t.Context(), test.lines, append(produce, test.protocol)...)
-		require.Equal(t, exitFailed, status, stderr)
+		require.Equal(t, exit.Failed, status, stderr)
 		require.Contains(t, said(stderr), test.says)
 	}
-	site := &markdownSite{base: "https://example.org/", zone: time.UTC}
-	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
+	site := &markdown.Site{Base: "https://example.org/", Zone: time.UTC}
+	_, err := site.Address(markdown.FrontMatter{"url": "/%zz/"}, markdown.ArticlePlace{})
 	require.EqualError(t, err, "its address is not a URL: /%zz/")
-	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
+	_, err = site.Expand("/{year}/{slug}/", markdown.ArticlePlace{Slug: "x"})
 	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
 
@@ -185,7 +190,7 @@ func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
 		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
 	} {
-		require.Contains(t, remedy(err), want)
+		require.Contains(t, explain.Remedy(err), want)
 	}
 	for want, err := range map[string]error{
 		"remove content_id from the state: then the harvest continues by time": &datareplication.NotFoundError{},
@@ -196,15 +201,15 @@ func TestAdviceMessages(t *testing.T) {
 	}
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
 		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
-	require.Equal(t, "tell the publisher", advice(&feedhistory.Gap{
+	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
-	require.Contains(t, advice(&feedhistory.Gap{
+	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
-	require.Contains(t, advice(&feedhistory.Gap{
+	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
-	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
+	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
-	(&page{terminal.Page{W: &out}}).findings([]check.Finding{{}}, 1)
+	showFindings(terminal.NewPage(&out), []check.Finding{{}}, 1)
 	require.Contains(t, out.String(), "(a document without a URL)")
 }
 
@@ -219,12 +224,12 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	}
 	for _, verb := range []string{"entry", "erase"} {
 		status, _, stderr := call(t.Context(), "", verb, "--db", db, "urn:1")
-		require.Equal(t, exitUsage, status)
+		require.Equal(t, exit.Usage, status)
 		require.Contains(t, said(stderr), "several feeds have ")
 		require.Contains(t, said(stderr), "--feed: "+url+"/a.rss")
 		require.Contains(t, said(stderr), url+"/b.rss")
 	}
-	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
+	store, err := (&database.Location{DB: db}).Open(&command.World{Ctx: t.Context()})
 	require.NoError(t, err)
 	defer store.Close()
 	f, err := store.Feed(t.Context(), url+"/a.rss")
@@ -239,8 +244,8 @@ func TestSeveralFeedsMessages(t *testing.T) {
 // The message about a database that fails in the middle of an import does not blame a
 // line.
 func TestImportDatabaseMessage(t *testing.T) {
-	in := &importing{db: &database{DB: "feeds.db"}}
-	err := in.failure(&lineError{"-", 7, errDirectory})
+	in := &importing{db: &database.Location{DB: "feeds.db"}}
+	err := in.failure(&lineError{"-", 7, database.ErrDirectory})
 	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
 	err = in.failure(&lineError{"-", 7, errors.New("odd")})
 	require.EqualError(t, err, "standard input: line 7: odd")

@@ -14,6 +14,9 @@ import (
 	"net/url"
 	"os"
 	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 )
 
 // A produceCommand is the verb produce, the counterpart of harvest.
@@ -26,7 +29,7 @@ type produceCommand struct {
 	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
 	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
 	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
-	PageSize  size          `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	PageSize  argument.Size `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
 	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
 }
 
@@ -63,7 +66,7 @@ func (c *produceCommand) Validate() error {
 }
 
 // Run publishes the lines, and serves the result.
-func (c *produceCommand) Run(w *world) (err error) {
+func (c *produceCommand) Run(w *command.World) (err error) {
 	var listener net.Listener
 	if c.Listen != "" {
 		if listener, err = (&serveCommand{Listen: c.Listen}).listen(""); err != nil {
@@ -86,14 +89,14 @@ func (c *produceCommand) Run(w *world) (err error) {
 		return err
 	}
 	if listener != nil {
-		return w.serve(listener, handler, log)
+		return serveHTTP(w, listener, handler, log)
 	}
 	return waiting
 }
 
 // produce publishes the lines. It returns a handler that serves the result; an error with
 // the exit status if something cannot be published yet; and any other error.
-func (c *produceCommand) produce(w *world, log *slog.Logger) (http.Handler, error, error) {
+func (c *produceCommand) produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
 	switch c.Protocol {
 	case atomPMH:
 		return c.producePMH(w, log)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -21,9 +23,9 @@ import (
 )
 
 // producePMH publishes metadata records.
-func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Handler, waiting, err error) {
+func (c *produceCommand) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
 	var items []atompmh.Item
-	for line, err := range jsonLines[jsonChange](w.stdin) {
+	for line, err := range jsonLines[jsonChange](w.Stdin) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -54,10 +56,10 @@ func (c *produceCommand) producePMH(w *world, log *slog.Logger) (handler http.Ha
 	if c.Title != "" {
 		p.Head = &feedhistory.Document{Title: c.Title}
 	}
-	err = p.Update(w.ctx)
+	err = p.Update(w.Ctx)
 	if only := onlyFuture(err); only != "" {
 		w.Say(only)
-		waiting, err = statusError(exitPartial), nil
+		waiting, err = exit.StatusError(exit.Partial), nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -113,9 +115,9 @@ func (j jsonResource) entity() datareplication.Entity {
 }
 
 // produceReplication appends entities, or makes a snapshot.
-func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Handler, error) {
+func (c *produceCommand) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
 	p := &datareplication.Producer{Output: publish.Dir{Path: c.Out}, PageSize: int64(c.PageSize)}
-	lines := jsonLines[jsonResource](w.stdin)
+	lines := jsonLines[jsonResource](w.Stdin)
 	var err error
 	if c.Snapshot {
 		err = p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
@@ -148,9 +150,9 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 }
 
 // produceRange returns a handler that serves the lines as a collection in memory.
-func (c *produceCommand) produceRange(w *world, log *slog.Logger) (http.Handler, error) {
+func (c *produceCommand) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
 	var items []modifiedrange.Item
-	for record, err := range publish.JSONEntries(w.stdin) {
+	for record, err := range publish.JSONEntries(w.Stdin) {
 		if err != nil {
 			return nil, err
 		}

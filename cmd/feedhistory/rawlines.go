@@ -13,6 +13,9 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -107,27 +110,27 @@ type (
 // printRaw writes a fetched history as if one poll had mirrored it.
 func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	h := r.History
-	feed, now := feedOf(h), time.Now().UTC()
+	feed, now := schema.FeedOf(h), time.Now().UTC()
 	state := &mirror.Feed{
 		URL: feed, Kind: h.Kind, Verdict: r.Verdict(), Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now,
 	}
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, mirror.HeadOf(h.Head)
 	}
-	err := printLine(w, feedLine{lineOf: lineOf{"feed", feed}, Version: 1, Private: private, State: state})
+	err := terminal.WriteJSON(w, feedLine{lineOf: lineOf{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
-		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: detail(g.Err), Found: utc(g.Found), Poll: 1}
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
+		gap := mirror.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Message: explain.Detail(g.Err), Found: schema.Utc(g.Found), Poll: 1}
+		err = cmp.Or(err, terminal.WriteJSON(w, gapLine{lineOf: lineOf{"gap", feed}, Gap: &gap}))
 	}
 	for _, e := range h.Entries {
 		record := publish.NewJSONEntry(e)
 		record.Type, record.Feed, record.Raw = "entry", feed, publish.NewJSONRaw(e)
-		err = cmp.Or(err, printLine(w, record))
+		err = cmp.Or(err, terminal.WriteJSON(w, record))
 	}
 	for _, t := range h.Deleted {
-		record := deletionRecord(feed, t)
+		record := schema.DeletionRecord(feed, t)
 		record.Type = "entry"
-		err = cmp.Or(err, printLine(w, record))
+		err = cmp.Or(err, terminal.WriteJSON(w, record))
 	}
 	return err
 }
@@ -152,18 +155,18 @@ func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirr
 	w = withoutPasswords(w, f)
 	state := *f
 	state.Gaps, state.Pending = nil, nil
-	err := printLine(w, feedLine{lineOf: lineOf{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
+	err := terminal.WriteJSON(w, feedLine{lineOf: lineOf{"feed", f.URL}, Version: f.Version, Private: private, State: &state})
 	for _, p := range f.Pending {
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
+		err = cmp.Or(err, terminal.WriteJSON(w, gapLine{lineOf: lineOf{"gap", f.URL}, Pending: &p}))
 	}
 	for _, g := range f.Gaps {
-		err = cmp.Or(err, printLine(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
+		err = cmp.Or(err, terminal.WriteJSON(w, gapLine{lineOf: lineOf{"gap", f.URL}, Gap: &g}))
 	}
 	for d, e := range store.Documents(ctx, f.URL) {
 		if err = cmp.Or(err, e); err != nil {
 			return err
 		}
-		err = printLine(w, documentLine{lineOf: lineOf{"document", f.URL}, Document: newRawDocument(d)})
+		err = terminal.WriteJSON(w, documentLine{lineOf: lineOf{"document", f.URL}, Document: newRawDocument(d)})
 	}
 	for _, q := range []mirror.Query{{Feed: f.URL, Deleted: true, Oldest: true}, {Feed: f.URL, Bare: true, Oldest: true}} {
 		for r, e := range store.Entries(ctx, q) {
@@ -219,20 +222,20 @@ func exportRawEntry(ctx context.Context, w io.Writer, store mirror.Store, r *mir
 		}
 		line.Raw = &publish.JSONRaw{Format: r.Content.Format, Data: r.Content.Data, Base: r.Content.Base, Digest: r.Copy.Digest}
 	}
-	line.Type, line.Feed, line.Deleted = "entry", r.Feed, deletionOf(r)
+	line.Type, line.Feed, line.Deleted = "entry", r.Feed, schema.DeletionOf(r)
 	for v, err := range store.Versions(ctx, r.Feed, r.ID) {
 		if err != nil {
 			return err
 		}
 		line.Versions = append(line.Versions, rawVersion{newRawCopy(v.Copy), rawContent(v.Content)})
 	}
-	return printLine(w, line)
+	return terminal.WriteJSON(w, line)
 }
 
 func newRawDocument(d *mirror.Document) rawDocument {
 	return rawDocument{
-		URL: d.URL, Names: d.Names, Known: d.Known, Rank: rawRank(d.Rank), First: d.First, Last: d.Last, Read: utc(d.Read),
-		Entries: d.Entries, Digest: d.Digest, Oldest: utc(d.Oldest), Newest: utc(d.Newest),
+		URL: d.URL, Names: d.Names, Known: d.Known, Rank: rawRank(d.Rank), First: d.First, Last: d.Last, Read: schema.Utc(d.Read),
+		Entries: d.Entries, Digest: d.Digest, Oldest: schema.Utc(d.Oldest), Newest: schema.Utc(d.Newest),
 	}
 }
 
@@ -253,7 +256,7 @@ func (c rawCopy) copy() mirror.Copy {
 func newRawRecord(r *mirror.Record) *rawRecord {
 	raw := &rawRecord{
 		State: r.State, Copy: newRawCopy(r.Copy), Archived: r.Archived, Absence: r.Absence, First: r.First, Change: r.Change,
-		Tombstone: rawTombstone{r.Tombstone.When, rawRank(r.Tombstone.Rank)}, Added: utc(r.Added), Changed: utc(r.Changed),
+		Tombstone: rawTombstone{r.Tombstone.When, rawRank(r.Tombstone.Rank)}, Added: schema.Utc(r.Added), Changed: schema.Utc(r.Changed),
 	}
 	if r.Content.Format != 0 {
 		content := rawContent(r.Content)

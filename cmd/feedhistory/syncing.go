@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -25,7 +26,7 @@ func (s *syncing) run(ctx context.Context) error {
 	defer cancel(nil)
 	s.poller.Polled = func(p mirror.Polled) {
 		if err := s.end(ctx, outcomeOf(p)); err != nil {
-			cancel(&outputError{err})
+			cancel(&exit.OutputError{Err: err})
 		}
 	}
 	var err error
@@ -34,14 +35,11 @@ func (s *syncing) run(ctx context.Context) error {
 	} else {
 		err = s.poller.Drain(ctx)
 	}
-	if output, ok := errors.AsType[*outputError](context.Cause(ctx)); ok {
-		return output.error
+	if output, ok := errors.AsType[*exit.OutputError](context.Cause(ctx)); ok {
+		return output.Err
 	}
 	return err
 }
-
-// An outputError is an error of writing to standard output.
-type outputError struct{ error }
 
 // An outcome is the result of a poll.
 type outcome struct {

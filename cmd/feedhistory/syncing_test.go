@@ -17,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -86,7 +89,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *te
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
+	s := c.newSyncing(&command.World{Globals: &command.Globals{}, Flags: &network.Flags{}, Stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
 	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
@@ -115,7 +118,7 @@ func (s *indexedStore) Index(context.Context) error {
 }
 
 func exitStatus(err error) int {
-	var status statusError
+	var status exit.StatusError
 	errors.As(err, &status)
 	return int(status)
 }
@@ -179,7 +182,7 @@ func TestSyncEvery(t *testing.T) {
 		require.Equal(t, 2, web.indexed, "after each poll with something new")
 		require.Equal(t, 1, strings.Count(stderr.String(), "http://a.example/"), "nothing new is not told")
 		require.Contains(t, stderr.String(), "c.example/: 404 Not Found; check the address")
-		require.Equal(t, exitFailed, exitStatus(s.report.status()))
+		require.Equal(t, exit.Failed, exitStatus(s.report.status()))
 
 		web.status = map[string]int{} // the last poll of each feed counts
 		ctx, cancel = context.WithTimeout(t.Context(), 24*time.Hour)
@@ -208,7 +211,7 @@ func TestSyncInterrupted(t *testing.T) {
 		require.Len(t, web.asked, 2)
 		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync continues there\n")
 		require.Contains(t, stderr.String(), "1 feed was not polled")
-		require.Equal(t, exitPartial, exitStatus(s.report.status()))
+		require.Equal(t, exit.Partial, exitStatus(s.report.status()))
 	})
 }
 

@@ -16,6 +16,13 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -25,10 +32,10 @@ type syncReport struct {
 	mu      sync.Mutex
 	json    bool
 	stdout  io.Writer
-	page    *page // for results
-	asides  *page // for the summary
-	errors  *page // for polls that failed
-	db      *database
+	page    *terminal.Page // for results
+	asides  *terminal.Page // for the summary
+	errors  *terminal.Page // for polls that failed
+	db      *database.Location
 	every   bool
 	feeds   int                      // the number of feeds to poll; not used with every
 	bar     *progressbar.ProgressBar // nil if it is not shown
@@ -42,12 +49,12 @@ type syncReport struct {
 	left                           int // feeds whose poll an interrupt ended before it had a result
 }
 
-func (r *syncReport) begin(w *world, feeds int) {
+func (r *syncReport) begin(w *command.World, feeds int) {
 	r.feeds = feeds
 	if r.every {
 		feeds = -1
 	}
-	if r.bar = w.newBar(feeds, "polling"); r.bar != nil {
+	if r.bar = w.NewBar(feeds, "polling"); r.bar != nil {
 		r.stop = make(chan struct{})
 		go r.draw()
 	}
@@ -70,12 +77,12 @@ func (r *syncReport) draw() {
 func (r *syncReport) describe() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	done := count(r.polls, "poll", "polls")
+	done := terminal.Count(r.polls, "poll", "polls")
 	if !r.every {
-		done = fmt.Sprintf("%d of %s", r.polls, count(r.feeds, "feed", "feeds"))
+		done = fmt.Sprintf("%d of %s", r.polls, terminal.Count(r.feeds, "feed", "feeds"))
 	}
-	r.bar.Describe(fmt.Sprintf("%s · %s · %s", done, count(int(r.counted.documents.Load()), "document", "documents"),
-		count(int(r.counted.entries.Load()), "entry", "entries")))
+	r.bar.Describe(fmt.Sprintf("%s · %s · %s", done, terminal.Count(int(r.counted.documents.Load()), "document", "documents"),
+		terminal.Count(int(r.counted.entries.Load()), "entry", "entries")))
 }
 
 // tell reports the outcome of a poll. It returns an error of the output.
@@ -94,7 +101,7 @@ func (r *syncReport) tell(o outcome) error {
 		return nil
 	}
 	if o.kind == broken {
-		o.Err = r.db.failure(o.Err)
+		o.Err = r.db.Failure(o.Err)
 	}
 	status := o.status()
 	before, again := r.told[o.URL]
@@ -106,7 +113,7 @@ func (r *syncReport) tell(o outcome) error {
 	c := cmp.Or(o.Changes, &mirror.Changes{URL: o.URL, Verdict: feedhistory.Partial})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.json {
-		if err := printLine(r.stdout, o.json(c)); err != nil {
+		if err := terminal.WriteJSON(r.stdout, o.json(c)); err != nil {
 			return err
 		}
 	}
@@ -115,19 +122,19 @@ func (r *syncReport) tell(o outcome) error {
 	}
 	r.last = ""
 	if o.kind == failed || o.kind == broken {
-		r.errors.outcomeOfPoll(o, c)
+		showOutcome(r.errors, o, c)
 		return nil
 	}
-	r.page.outcomeOfPoll(o, c)
+	showOutcome(r.page, o, c)
 	return r.page.Err
 }
 
 // trouble reports that the store cannot be read. It reports the same error only once in
 // succession.
 func (r *syncReport) trouble(err error) {
-	if text := r.db.failure(err).Error(); text != r.last {
+	if text := r.db.Failure(err).Error(); text != r.last {
 		r.last = text
-		r.errors.Line(clean(text + "; trying again every minute"))
+		r.errors.Line(terminal.Clean(text + "; trying again every minute"))
 	}
 }
 
@@ -138,8 +145,8 @@ func (r *syncReport) end(left int) {
 		_ = r.bar.Finish()
 	}
 	if left += r.left; left > 0 && !r.every {
-		r.asides.Para("", "", count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
-		r.told[""] = exitPartial
+		r.asides.Para("", "", terminal.Count(left, "feed was", "feeds were")+" not polled; the next sync begins with them if they are due")
+		r.told[""] = exit.Partial
 	}
 	if r.polls < 2 {
 		return
@@ -147,18 +154,18 @@ func (r *syncReport) end(left int) {
 	failures, partial := 0, 0
 	for feed, status := range r.told {
 		switch {
-		case status == exitFailed:
+		case status == exit.Failed:
 			failures++
-		case status == exitPartial && feed != "":
+		case status == exit.Partial && feed != "":
 			partial++
 		}
 	}
-	text := count(r.polls, "poll", "polls") + " · " + changesText(r.added, r.changed, r.deleted)
+	text := terminal.Count(r.polls, "poll", "polls") + " · " + changesText(r.added, r.changed, r.deleted)
 	if failures > 0 {
 		text += fmt.Sprintf(" · %d failed", failures)
 	}
 	if partial > 0 {
-		text += " · " + count(partial, "feed lacks", "feeds lack") + " something"
+		text += " · " + terminal.Count(partial, "feed lacks", "feeds lack") + " something"
 	}
 	r.asides.Para("", "", text)
 }
@@ -170,9 +177,9 @@ func (r *syncReport) found(page string, feeds feedhistory.Links) {
 	if r.bar != nil {
 		_ = r.bar.Clear()
 	}
-	r.asides.Line(clean(withoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
+	r.asides.Line(terminal.Clean(argument.WithoutUser(page) + ": a web page; its feed is " + feeds[0].Href))
 	for _, other := range feeds[1:] {
-		r.asides.Line("  " + clean(otherFeed(other)))
+		r.asides.Line("  " + terminal.Clean(command.OtherFeed(other)))
 	}
 }
 
@@ -186,15 +193,15 @@ func (r *syncReport) hasTold(feed string) bool {
 
 // status returns the exit status for the last poll of each feed, as an error; nil for 0.
 func (r *syncReport) status() error {
-	worst := exitOK
+	worst := exit.OK
 	for _, status := range r.told {
-		if status == exitFailed {
-			return statusError(exitFailed)
+		if status == exit.Failed {
+			return exit.StatusError(exit.Failed)
 		}
 		worst = max(worst, status)
 	}
-	if worst != exitOK {
-		return statusError(worst)
+	if worst != exit.OK {
+		return exit.StatusError(worst)
 	}
 	return nil
 }
@@ -204,11 +211,11 @@ func (r *syncReport) status() error {
 func (o *outcome) status() int {
 	switch {
 	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
-		return exitFailed
+		return exit.Failed
 	case o.kind != busy && o.Changes.Alias == "" && o.Changes.Verdict == feedhistory.Partial:
-		return exitPartial
+		return exit.Partial
 	}
-	return exitOK
+	return exit.OK
 }
 
 // changesText says how many entries have changed, and how.
@@ -228,9 +235,9 @@ func changesText(added, changed, deleted int) string {
 	return strings.Join(parts, ", ")
 }
 
-// outcomeOfPoll shows the outcome of a poll.
-func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
-	p.Line(clean(o.text(c)))
+// showOutcome shows the outcome of a poll.
+func showOutcome(p *terminal.Page, o outcome, c *mirror.Changes) {
+	p.Line(terminal.Clean(o.text(c)))
 	switch c.Moved {
 	case "":
 	case c.URL:
@@ -239,11 +246,11 @@ func (p *page) outcomeOfPoll(o outcome, c *mirror.Changes) {
 		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
 	}
 	if c.Altered > 0 {
-		p.Para("  ", "  ", count(c.Altered, "archive document has", "archive documents have")+
+		p.Para("  ", "  ", terminal.Count(c.Altered, "archive document has", "archive documents have")+
 			" changed, although archives should never change; their new entries have been added")
 	}
 	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
-		p.missing(c.URL, c.Gaps)
+		showMissing(p, c.URL, c.Gaps)
 	}
 }
 
@@ -269,13 +276,13 @@ func (o *outcome) text(c *mirror.Changes) string {
 		}
 		return result + " · interrupted; the next sync continues there"
 	case waiting:
-		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, timeText(o.until))
+		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, terminal.Time(o.until))
 	case busy:
 		return o.URL + ": another process is polling it"
 	case broken:
 		return o.URL + ": " + o.Err.Error()
 	}
-	text := failure(o.URL, o.Changes.Failure).Error()
+	text := explain.Failure(o.URL, o.Changes.Failure).Error()
 	if c.Added > 0 {
 		text += " (what could be read: " + changes + ")"
 	}
@@ -297,48 +304,48 @@ func isWrongAddress(err error) bool {
 // gapsShown is the maximum number of gaps that sync shows of a feed; list shows all.
 const gapsShown = 3
 
-// missing shows the first gaps of a feed.
-func (p *page) missing(feed string, gaps []*feedhistory.Gap) {
+// showMissing shows the first gaps of a feed.
+func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
 	for i, g := range gaps {
 		if i == gapsShown && len(gaps) > gapsShown+1 {
 			p.Para("  - ", "    ", fmt.Sprintf("and %d more: see feedhistory list %s", len(gaps)-i, feed))
 			return
 		}
-		p.gap(g)
+		explain.Gap(p, g)
 	}
 }
 
 // A jsonSync is the outcome of a poll in JSON.
 type jsonSync struct {
-	URL       string    `json:"url"`
-	Kind      string    `json:"kind"`
-	Verdict   string    `json:"verdict"`
-	AsOf      string    `json:"as_of,omitempty"`
-	Added     int       `json:"added"`
-	Changed   int       `json:"changed"`
-	Deleted   int       `json:"deleted"`
-	Documents int       `json:"documents"`
-	Altered   int       `json:"altered,omitempty"` // archive documents that changed, although they must not
-	Gaps      []jsonGap `json:"gaps"`
-	NextPoll  string    `json:"next_poll,omitempty"`
-	Moved     string    `json:"moved,omitempty"`
-	Alias     string    `json:"alias,omitempty"` // the mirrored feed that it has become
-	Wait      string    `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
-	Gone      bool      `json:"gone,omitempty"`
-	Busy      bool      `json:"busy,omitempty"` // another process is polling the feed
-	Error     string    `json:"error,omitempty"`
+	URL       string       `json:"url"`
+	Kind      string       `json:"kind"`
+	Verdict   string       `json:"verdict"`
+	AsOf      string       `json:"as_of,omitempty"`
+	Added     int          `json:"added"`
+	Changed   int          `json:"changed"`
+	Deleted   int          `json:"deleted"`
+	Documents int          `json:"documents"`
+	Altered   int          `json:"altered,omitempty"` // archive documents that changed, although they must not
+	Gaps      []schema.Gap `json:"gaps"`
+	NextPoll  string       `json:"next_poll,omitempty"`
+	Moved     string       `json:"moved,omitempty"`
+	Alias     string       `json:"alias,omitempty"` // the mirrored feed that it has become
+	Wait      string       `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
+	Gone      bool         `json:"gone,omitempty"`
+	Busy      bool         `json:"busy,omitempty"` // another process is polling the feed
+	Error     string       `json:"error,omitempty"`
 }
 
 func (o *outcome) json(c *mirror.Changes) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: secondJSON(c.AsOf),
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
-		Gaps: each(c.Gaps, gapJSON), NextPoll: secondJSON(c.Next),
-		Moved: c.Moved, Alias: c.Alias, Wait: secondJSON(o.until), Gone: c.Gone, Busy: o.kind == busy,
+		Gaps: schema.Each(c.Gaps, schema.NewGap), NextPoll: schema.Second(c.Next),
+		Moved: c.Moved, Alias: c.Alias, Wait: schema.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,
 	}
 	switch o.kind {
 	case failed:
-		j.Error = detail(o.Changes.Failure)
+		j.Error = explain.Detail(o.Changes.Failure)
 	case broken:
 		j.Error = o.Err.Error()
 	case interrupted:

@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -16,7 +19,7 @@ import (
 // if it is the address of a web page, the page's feed replaces it.
 type strays struct {
 	named map[string]bool // addresses on the command line
-	keys  *keyring        // the feeds' credentials; nil if there are none
+	keys  *logins.Keyring // the feeds' credentials; nil if there are none
 
 	mu    sync.Mutex
 	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
@@ -44,7 +47,7 @@ func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure
 	}
 	var feeds feedhistory.Links
 	if asPage {
-		feeds = feedsOf(ctx, cmp.Or(ownClient(m, url), m.Client), url, failure)
+		feeds = command.FeedsOf(ctx, cmp.Or(ownClient(m, url), m.Client), url, failure)
 	}
 	if ctx.Err() != nil {
 		return
@@ -85,7 +88,7 @@ func (s *syncing) pass(o *outcome) error {
 	if o.Changes == nil || o.Changes.Alias == "" || s.strays.keys == nil {
 		return nil
 	}
-	passed, err := s.strays.keys.pass(o.URL, o.Changes.Alias)
+	passed, err := s.strays.keys.Pass(o.URL, o.Changes.Alias)
 	if passed {
 		s.poller.Add(&mirror.Feed{URL: o.Changes.Alias})
 	}
@@ -100,10 +103,10 @@ func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Link
 	store := s.poller.Mirror.Store
 	feed := ""
 	if len(feeds) > 0 {
-		feed = feedName(feeds[0].Href)
+		feed = argument.FeedName(feeds[0].Href)
 	}
 	if s.strays.keys != nil {
-		if err := s.strays.keys.replace(url, feed); err != nil {
+		if err := s.strays.keys.Replace(url, feed); err != nil {
 			return err
 		}
 	}
