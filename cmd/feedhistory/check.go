@@ -19,6 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/findings"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -165,9 +166,9 @@ func (r *checkRun) source(arg string) error {
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:
-		files := &fileTransport{file: arg, url: r.base(arg)}
+		files := &findings.FileTransport{File: arg, Url: r.base(arg)}
 		client := &feedhistory.Client{HTTP: &http.Client{Transport: files}}
-		return r.chain(files.url, client, files.name)
+		return r.chain(files.Url, client, files.Name)
 	}
 	doc, err := r.read(arg)
 	if feed := r.feedAt(arg, err); feed != "" {
@@ -319,7 +320,7 @@ func (r *checkRun) print() error {
 	}
 	p := terminal.NewPage(r.Stdout)
 	if r.documents > 0 || !r.failed {
-		showFindings(p, r.found, r.documents)
+		findings.Show(p, r.found, r.documents)
 	}
 	return p.Err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -27,7 +28,7 @@ func (c *conformancePageCommand) Run(w *command.World) error {
 		if err != nil {
 			return err
 		}
-		for report, err := range jsonLines[*conformance.Report](bytes.NewReader(data)) {
+		for report, err := range schema.Lines[*conformance.Report](bytes.NewReader(data)) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

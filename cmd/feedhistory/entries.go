@@ -79,7 +79,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(terminal.NewPage(out), entriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(terminal.NewPage(out), database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}

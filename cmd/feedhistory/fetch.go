@@ -15,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
@@ -31,7 +32,7 @@ type fetchCommand struct {
 	MaxDocuments int             `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     argument.Size   `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 
-	backfillFlags
+	recovery.Backfill
 	network.Flags
 	logins.Login
 }
@@ -63,7 +64,7 @@ func (c *fetchCommand) Validate() error {
 	case c.Raw && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
-	return c.backfillFlags.Validate()
+	return c.Backfill.Validate()
 }
 
 // Run fetches the feeds one after the other, prints their entries and reports on
@@ -164,13 +165,13 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
-	walk := f.walk(f.Ctx, f.client, url)
+	walk := f.Walk(f.Ctx, f.client, url)
 	p := &command.Progress{}
 	if f.printed == nil || !terminal.IsTerminal(f.Stdout) { // otherwise the entries show the progress
 		p = f.NewProgress()
 	}
 	defer p.End()
-	for doc, err := range p.Watch(walk.documents) {
+	for doc, err := range p.Watch(walk.Documents) {
 		more := f.merger.Add(doc, err)
 		if printErr := f.take(doc, err); printErr != nil {
 			return nil, &exit.OutputError{Err: printErr}
@@ -183,7 +184,7 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
 		return nil, err
 	}
-	result := walk.result(h) // err is among its gaps
+	result := walk.Result(h) // err is among its gaps
 	f.restrict(h)
 	result.Proven = result.Proven && !f.limited
 	return result, nil

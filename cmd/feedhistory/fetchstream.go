@@ -181,7 +181,7 @@ func (f *fetching) restrict(h *feedhistory.History) {
 // meaning says what the verdict means, given the entries that the flags ask for.
 func (f *fetching) meaning(r *backfill.Result) string {
 	if !f.limited {
-		return f.verdictText(r)
+		return f.VerdictText(r)
 	}
 	what := "the entries since " + f.Since.UTC().Format(time.RFC3339)
 	switch {

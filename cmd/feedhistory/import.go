@@ -89,11 +89,6 @@ type importedFeed struct {
 	entries, deleted, documents int64 // so far
 }
 
-// importSource is the Source of a feed whose import has not ended.
-const importSource = "import"
-
-func isImporting(f *mirror.Feed) bool { return f.Source == importSource && f.Polls == 0 }
-
 const (
 	importBatch = 500       // the maximum number of lines in a commit
 	importBytes = 4 << 20   // the maximum size of a commit, in bytes
@@ -208,7 +203,7 @@ func (in *importing) begin(line []byte) error {
 	case errors.Is(err, mirror.ErrNotFound):
 	case err != nil:
 		return err
-	case isImporting(old), in.replace && !f.isSame(old):
+	case database.IsImporting(old), in.replace && !f.isSame(old):
 		if err := in.clear(f); err != nil {
 			return err
 		}
@@ -224,7 +219,7 @@ func (in *importing) begin(line []byte) error {
 		return err
 	}
 	f.stored = &mirror.Feed{
-		URL: f.line.Feed, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: importSource, Next: never,
+		URL: f.line.Feed, Title: f.line.State.Title, Verdict: feedhistory.Partial, Source: database.ImportSource, Next: database.Never,
 		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()

@@ -195,9 +195,9 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
-	case isImporting(f):
+	case database.IsImporting(f):
 		return "import"
-	case isHarvested(f):
+	case database.IsHarvested(f):
 		return "harvest"
 	case f.Alias != "":
 		return "-"
@@ -235,9 +235,9 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
-	case isImporting(f):
+	case database.IsImporting(f):
 		p.Field("next poll", "none: run the same import again first")
-	case isHarvested(f):
+	case database.IsHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
 		p.Field("next poll", "none: the feed has become another one, which sync polls instead; the entries of this one are kept")
@@ -272,7 +272,7 @@ func meaning(f *mirror.Feed) string {
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return explain.VerdictText(f.Verdict)
-	case isImporting(f):
+	case database.IsImporting(f):
 		return "Its import is not complete."
 	case f.Known.URL == "":
 		return "The feed could not be read yet."

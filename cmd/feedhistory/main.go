@@ -80,8 +80,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ Network() *network.Flags }); ok {
 		w.Flags = verb.Network()
-		if verb, ok := verb.(interface{ Login() *logins.Login }); ok {
-			w.Login = verb.Login()
+		if verb, ok := verb.(interface{ LoginFlags() *logins.Login }); ok {
+			w.Login = verb.LoginFlags()
 		}
 		if err := w.Prepare(); err != nil {
 			return w.Status(err, call)

@@ -28,10 +28,12 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/findings"
 	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
@@ -169,10 +171,10 @@ func TestConfigMessages(t *testing.T) {
 func TestLineMessages(t *testing.T) {
 	produce := []string{"produce", "--base", "https://example.org/", "--listen", "127.0.0.1:0", "--protocol"}
 	for _, test := range []struct{ protocol, lines, says string }{
-		{atomPMH, `{"id":"urn:1","time":"yesterday"}`, `the record "urn:1": time is not a time such as 2003-12-13T18:30:02Z: "yesterday"`},
-		{atomPMH, produced[atomPMH] + "\n{", "line 2: "},
-		{modifiedRange, `{"id":"urn:1","deleted":true}`, `the deletion of "urn:1" has no time`},
-		{dataReplication, "\n\nx", "line 3: "},
+		{collection.AtomPMH, `{"id":"urn:1","time":"yesterday"}`, `the record "urn:1": time is not a time such as 2003-12-13T18:30:02Z: "yesterday"`},
+		{collection.AtomPMH, produced[collection.AtomPMH] + "\n{", "line 2: "},
+		{collection.ModifiedRange, `{"id":"urn:1","deleted":true}`, `the deletion of "urn:1" has no time`},
+		{collection.DataReplication, "\n\nx", "line 3: "},
 	} {
 		status, _, stderr := call(t.Context(), test.lines, append(produce, test.protocol)...)
 		require.Equal(t, exit.Failed, status, stderr)
@@ -197,10 +199,10 @@ func TestAdviceMessages(t *testing.T) {
 		"tell the server's operator": &datareplication.LoopError{},
 		"raise --max-entity":         &datareplication.BudgetError{Limit: "bytes"},
 	} {
-		require.Equal(t, want, replicationAdvice(err))
+		require.Equal(t, want, collection.ReplicationAdvice(err))
 	}
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
-		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
+		collection.HarvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
 	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
 	require.Contains(t, explain.Advice(&feedhistory.Gap{
@@ -209,7 +211,7 @@ func TestAdviceMessages(t *testing.T) {
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
 	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
-	showFindings(terminal.NewPage(&out), []check.Finding{{}}, 1)
+	findings.Show(terminal.NewPage(&out), []check.Finding{{}}, 1)
 	require.Contains(t, out.String(), "(a document without a URL)")
 }
 

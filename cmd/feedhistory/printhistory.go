@@ -6,6 +6,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
@@ -15,11 +16,11 @@ import (
 func printHistory(w io.Writer, r *backfill.Result, format string) error {
 	switch format {
 	case "json":
-		return terminal.WriteJSON(w, recoveredJSON(r))
+		return terminal.WriteJSON(w, recovery.NewHistory(r))
 	case "atom":
-		return feedhistory.WriteAtom(w, documentOf(r))
+		return feedhistory.WriteAtom(w, recovery.DocumentOf(r))
 	case "rss":
-		return feedhistory.WriteRSS(w, documentOf(r))
+		return feedhistory.WriteRSS(w, recovery.DocumentOf(r))
 	case "csv":
 		return schema.PrintTable(w, recordsOf(r))
 	}

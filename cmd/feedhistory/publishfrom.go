@@ -17,6 +17,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
+	"github.com/feedhistory/feedhistory/cmd/internal/provenance"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -56,7 +57,7 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 
 // loadLines reads lines of JSON, and what they say about the feeds from which they come.
 func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
-	loaded, about := &input{whole: true}, &provenance{}
+	loaded, about := &input{whole: true}, &provenance.Provenance{}
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
 		if err == nil && !r.Deleted.Deleted {
 			err = loaded.add(r)
@@ -65,15 +66,15 @@ func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
 			return nil, explain.Failure(c.From, err)
 		}
 		if r.Feed != "" {
-			about.feed(r.Feed)
+			about.Feed(r.Feed)
 		}
 		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 		}
 	}
-	if own := c.publisher().URL(); len(about.feeds) > 0 {
-		loaded.head = &feedhistory.Document{Coverage: about.coverage(own)}
-		loaded.unknown = about.isUnknown(own)
+	if own := c.publisher().URL(); len(about.Feeds) > 0 {
+		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
+		loaded.unknown = about.IsUnknown(own)
 		loaded.partial = loaded.head.Coverage != nil && loaded.head.Coverage.Verdict == feedhistory.Partial
 	}
 	return loaded, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -149,7 +150,7 @@ func exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.
 }
 
 func exportRawFeed(ctx context.Context, w io.Writer, store mirror.Store, f *mirror.Feed, private bool) error {
-	if isImporting(f) {
+	if database.IsImporting(f) {
 		return fmt.Errorf("%s: its import is not complete; run the same import again", f.URL)
 	}
 	w = withoutPasswords(w, f)

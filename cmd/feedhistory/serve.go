@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -64,7 +64,7 @@ func (c *serveCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	files := rootFS(c.Dir)
+	files := outputs.Root(c.Dir)
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)
@@ -93,20 +93,6 @@ func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, lo
 
 // address returns the host and port at which this machine can reach a listener.
 func address(l net.Listener) string { return httpserver.Address(l) }
-
-// A rootFS is a directory. No name or symbolic link leads out of it. Open opens the
-// directory again for each file, because a site's build may replace it.
-type rootFS string
-
-// Open opens a file of the directory.
-func (dir rootFS) Open(name string) (fs.File, error) {
-	root, err := os.OpenRoot(string(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.Open(filepath.FromSlash(name))
-}
 
 // mostLooked is the maximum number of files that subscriptions reads.
 const mostLooked = 200

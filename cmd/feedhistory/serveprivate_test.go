@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
@@ -166,7 +167,7 @@ func TestStaysPrivate(t *testing.T) {
 	require.Contains(t, private(other), site+"/fetched.atom")
 
 	harvested := filepath.Join(dir, "harvested.db")
-	status, _, stderr := call(t.Context(), "", "harvest", "--db", harvested, "--protocol", modifiedRange, "--user", "ann", site+"/range.atom")
+	status, _, stderr := call(t.Context(), "", "harvest", "--db", harvested, "--protocol", collection.ModifiedRange, "--user", "ann", site+"/range.atom")
 	require.Contains(t, []int{exit.OK, exit.Partial}, status, stderr)
 	require.Equal(t, []string{site + "/range.atom"}, private(harvested))
 

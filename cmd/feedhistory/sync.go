@@ -16,6 +16,8 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/logins"
 	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -35,8 +37,8 @@ type syncCommand struct {
 	Quota        argument.Size `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
 	QuotaEntries int64         `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
 
-	budgetFlags
-	backfillFlags
+	recovery.Budget
+	recovery.Backfill
 
 	network.Flags
 	logins.Login
@@ -69,7 +71,7 @@ func (c *syncCommand) Validate() error {
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
-	return errors.Join(c.check(), c.backfillFlags.Validate())
+	return errors.Join(c.Check(), c.Backfill.Validate())
 }
 
 // Run polls the feeds and reports on each.
@@ -88,51 +90,51 @@ func (c *syncCommand) Run(w *command.World) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store)
-	s.strays.named = c.named()
-	if s.strays.keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
+	s.Strays.Named = c.named()
+	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
 		return err
 	}
-	s.poller.Mirror.ClientFor = s.strays.keys.ClientFor(s.poller.Mirror.Client)
-	err = s.subscribe(w.Ctx, given)
+	s.Poller.Mirror.ClientFor = s.Strays.Keys.ClientFor(s.Poller.Mirror.Client)
+	err = s.Subscribe(w.Ctx, given)
 	if err == nil {
 		err = c.fill(w.Ctx, s, given)
 	}
 	if err != nil {
 		return c.Failure(err)
 	}
-	if s.poller.Waiting() == 0 && !c.Every {
+	if s.Poller.Waiting() == 0 && !c.Every {
 		return c.nothing(w, store)
 	}
-	s.report.begin(w, s.poller.Waiting())
-	err = s.run(w.Ctx)
-	s.report.end(s.poller.Waiting())
+	s.Report.Begin(w, s.Poller.Waiting())
+	err = s.Run(w.Ctx)
+	s.Report.End(s.Poller.Waiting())
 	if err != nil {
 		return c.Failure(err)
 	}
-	if w.Ctx.Err() != nil && !c.Every && s.report.ended == 0 && s.report.counted.documents.Load() == 0 {
+	if w.Ctx.Err() != nil && !c.Every && s.Report.Ended == 0 && s.Report.Counted.CommittedDocuments.Load() == 0 {
 		return exit.StatusError(exit.Interrupted)
 	}
-	return s.report.status()
+	return s.Report.Status()
 }
 
 // newSyncing returns a syncing that polls as the flags say.
-func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing {
+func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
 	client := w.Client(w.Stderr)
-	client.Budget = c.budget()
-	counted := &countedStore{Indexer: store}
-	s := &syncing{
-		backfill: c.backfill(client), every: c.Every,
-		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.Stdout, page: c.results(w), asides: terminal.NewPage(w.Asides()), errors: terminal.NewPage(w.Stderr),
-			db: &c.Location, counted: counted, told: map[string]int{},
+	client.Budget = c.Limits()
+	counted := &syncing.CountedStore{Indexer: store}
+	s := &syncing.Sync{
+		Backfill: c.Methods(client), Every: c.Every,
+		Report: &syncing.Report{
+			Json: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			Db: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
-	s.poller = &mirror.Poller{
+	s.Poller = &mirror.Poller{
 		Mirror: &mirror.Mirror{
 			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
 			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
 		},
-		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.poll, Trouble: s.report.trouble,
+		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.Poll, Trouble: s.Report.Trouble,
 	}
 	return s
 }
@@ -198,7 +200,7 @@ func readSubscriptions(w *command.World, file string) ([]opml.Outline, error) {
 
 // fill queues the feeds to poll. With --every, it queues none: the Poller finds those that
 // are due.
-func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
+func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []string) error {
 	if c.Every {
 		return nil
 	}
@@ -206,11 +208,11 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	for _, url := range given {
 		named[url] = true
 	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
+	_, err := s.Poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {
 			return named[f.URL]
 		}
-		return due || c.All && !f.Gone && f.Alias == "" && !isHarvested(f)
+		return due || c.All && !f.Gone && f.Alias == "" && !database.IsHarvested(f)
 	})
 	return err
 }

@@ -23,8 +23,8 @@ type Login struct {
 	Netrc bool `help:"Log in with the entry for the host in ~/.netrc, or in the file that NETRC names."`
 }
 
-// Login returns f: a verb that has this method reads private feeds.
-func (f *Login) Login() *Login { return f }
+// LoginFlags returns f: a verb that has this method reads private feeds.
+func (f *Login) LoginFlags() *Login { return f }
 
 // CredentialFor returns the credential that the flags give for an address; nil if they
 // give none.

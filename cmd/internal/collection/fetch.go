@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 
 // fetchPMH prints the changes with the records themselves, and the records that earlier
 // harvests could not fetch. An interrupt leaves the other records in the queue.
-func (c *harvestCommand) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
+func (c *Source) fetchPMH(w *command.World, harvester *atompmh.Harvester, h *pmhHarvest) error {
 	if h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
@@ -26,7 +26,7 @@ func (c *harvestCommand) fetchPMH(w *command.World, harvester *atompmh.Harvester
 		}
 	}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	h.fetched = []jsonChange{}
+	h.fetched = []Change{}
 	for f, err := range harvester.FetchQueued(w.Ctx, changes, h.queue) {
 		j := fetchedJSON(f)
 		if j.Error == "" && j.Type+j.Body != "" || j.Base64 != nil {
@@ -47,7 +47,7 @@ func (c *harvestCommand) fetchPMH(w *command.World, harvester *atompmh.Harvester
 	return out.Flush()
 }
 
-func fetchedJSON(f atompmh.Fetched) jsonChange {
+func fetchedJSON(f atompmh.Fetched) Change {
 	j := changeJSON(f.Change)
 	j.Type, j.Gone = f.Type, f.Gone
 	switch {

@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"bufio"
@@ -27,13 +27,13 @@ type pmhHarvest struct {
 	changes []atompmh.Change
 	gaps    []*feedhistory.Gap
 
-	fetched []jsonChange  // the changes and the queued records, with --fetch and --format json
+	fetched []Change      // the changes and the queued records, with --fetch and --format json
 	queue   atompmh.Queue // records that are still to be fetched
 	brought int           // the number of records that --fetch has fetched
 }
 
-// atomPMH harvests metadata records.
-func (c *harvestCommand) atomPMH(w *command.World) error {
+// HarvestPMH harvests metadata records.
+func (c *Source) HarvestPMH(w *command.World) error {
 	var from pmhState
 	if err := c.readState(&from); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *harvestCommand) atomPMH(w *command.World) error {
 }
 
 // harvester returns the Harvester that the flags ask for.
-func (c *harvestCommand) harvester(w *command.World) *atompmh.Harvester {
+func (c *Source) harvester(w *command.World) *atompmh.Harvester {
 	client := w.Client(w.Stderr)
 	client.Budget.Documents = c.MaxRequests
 	h := &atompmh.Harvester{HTTP: client, URL: c.URL, Header: c.Authorize(), Accept: c.Accept}
@@ -96,7 +96,7 @@ func (h *pmhHarvest) collect(url string) error {
 }
 
 // printPMH prints the changes: a line for each record, or one object.
-func (c *harvestCommand) printPMH(w *command.World, h pmhHarvest) error {
+func (c *Source) printPMH(w *command.World, h pmhHarvest) error {
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	var err error
 	if c.inOne() {
@@ -125,11 +125,11 @@ type (
 		Documents int          `json:"documents"`
 		Whole     bool         `json:"whole"`
 		All       bool         `json:"all"` // there are no other records
-		Changes   []jsonChange `json:"changes"`
+		Changes   []Change     `json:"changes"`
 		Pending   int          `json:"pending,omitempty"` // records that are still to be fetched
 		Gaps      []schema.Gap `json:"gaps"`
 	}
-	jsonChange struct {
+	Change struct {
 		Kind            string               `json:"kind"`
 		ID              string               `json:"id"`
 		Time            string               `json:"time,omitempty"`
@@ -150,9 +150,9 @@ type (
 	}
 )
 
-func changeJSON(c atompmh.Change) jsonChange {
+func changeJSON(c atompmh.Change) Change {
 	representation := func(r atompmh.Representation) jsonRepresentation { return jsonRepresentation(r) }
-	j := jsonChange{
+	j := Change{
 		Kind: c.Kind.String(), ID: c.ID, Time: schema.Time(c.Time.UTC()), Representations: schema.Each(c.Representations, representation),
 	}
 	if c.Entry != nil {

@@ -1,4 +1,4 @@
-package main
+package findings
 
 import (
 	"io/fs"
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// A fileTransport answers requests with the files of a feed's directory, as a web server
+// A FileTransport answers requests with the files of a feed's directory, as a web server
 // of that directory will. A link works only if its target is a file.
-type fileTransport struct {
-	file string // the feed's file
-	url  string // the URL where it will be served
+type FileTransport struct {
+	File string // the feed's file
+	Url  string // the URL where it will be served
 }
 
 // RoundTrip implements http.RoundTripper. It answers with the file at the URL, or with
 // status 404.
-func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *FileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp := &http.Response{
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req,
 		StatusCode: http.StatusNotFound,
@@ -43,30 +43,30 @@ func (t *fileTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // header adds the header fields that a server would add, so that check does not report
 // them as missing.
-func (t *fileTransport) header(h http.Header, info fs.FileInfo) {
+func (t *FileTransport) header(h http.Header, info fs.FileInfo) {
 	h.Set("Last-Modified", info.ModTime().UTC().Format(http.TimeFormat))
 	h.Set("Cache-Control", "no-cache")
 }
 
 // path returns the file that will be served at a URL.
-func (t *fileTransport) path(u *url.URL) (string, bool) {
-	feed, err := url.Parse(t.url)
+func (t *FileTransport) path(u *url.URL) (string, bool) {
+	feed, err := url.Parse(t.Url)
 	if err != nil || u.Scheme != feed.Scheme || !strings.EqualFold(u.Host, feed.Host) {
 		return "", false
 	}
 	if u.Path == feed.Path {
-		return t.file, true
+		return t.File, true
 	}
 	dir := feed.Path[:strings.LastIndexByte(feed.Path, '/')+1]
 	rel, err := filepath.Rel(filepath.FromSlash("/"+dir), filepath.FromSlash("/"+u.Path))
 	if err != nil {
 		return "", false
 	}
-	return filepath.Join(filepath.Dir(t.file), rel), true
+	return filepath.Join(filepath.Dir(t.File), rel), true
 }
 
-// name returns the name of the file at a URL, or the URL if there is no such file.
-func (t *fileTransport) name(link string) string {
+// Name returns the name of the file at a URL, or the URL if there is no such file.
+func (t *FileTransport) Name(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {
 		return link

@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"cmp"
@@ -14,18 +14,50 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
+// A Production is what to publish for harvests, and how.
+type Production struct {
+	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out       string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen    string        `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	Base      string        `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title     string        `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize  argument.Size `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+}
+
+// Produce publishes the lines. It returns a handler that serves the result; an error with
+// the exit status if something cannot be published yet; and any other error.
+func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
+	switch c.Protocol {
+	case AtomPMH:
+		return c.producePMH(w, log)
+	case DataReplication:
+		handler, err := c.produceReplication(w, log)
+		return handler, nil, err
+	default:
+		handler, err := c.produceRange(w, log)
+		return handler, nil, err
+	}
+}
+
 // producePMH publishes metadata records.
-func (c *produceCommand) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
+func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
 	var items []atompmh.Item
-	for line, err := range jsonLines[jsonChange](w.Stdin) {
+	for line, err := range schema.Lines[Change](w.Stdin) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -65,7 +97,7 @@ func (c *produceCommand) producePMH(w *command.World, log *slog.Logger) (handler
 		return nil, nil, err
 	}
 	w.Tell("the feed: " + p.URL())
-	return &publish.Handler{FS: rootFS(c.Out), Logger: log}, waiting, nil
+	return &publish.Handler{FS: outputs.Root(c.Out), Logger: log}, waiting, nil
 }
 
 // onlyFuture says which records have a time in the future; "" if something else is wrong,
@@ -78,7 +110,7 @@ func onlyFuture(err error) string {
 }
 
 // itemOf returns the record that a line describes as harvest prints it.
-func itemOf(line jsonChange) (item atompmh.Item, err error) {
+func itemOf(line Change) (item atompmh.Item, err error) {
 	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
 	if line.Kind != "" && line.Kind != atompmh.Record.String() && !item.Deleted {
 		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
@@ -94,7 +126,7 @@ func itemOf(line jsonChange) (item atompmh.Item, err error) {
 
 // A jsonResource is an entity as harvest prints it, with further header fields.
 type jsonResource struct {
-	jsonEntity
+	Entity
 	Header map[string]string `json:"header"`
 }
 
@@ -115,9 +147,9 @@ func (j jsonResource) entity() datareplication.Entity {
 }
 
 // produceReplication appends entities, or makes a snapshot.
-func (c *produceCommand) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
+func (c *Production) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
 	p := &datareplication.Producer{Output: publish.Dir{Path: c.Out}, PageSize: int64(c.PageSize)}
-	lines := jsonLines[jsonResource](w.Stdin)
+	lines := schema.Lines[jsonResource](w.Stdin)
 	var err error
 	if c.Snapshot {
 		err = p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
@@ -150,7 +182,7 @@ func (c *produceCommand) produceReplication(w *command.World, log *slog.Logger) 
 }
 
 // produceRange returns a handler that serves the lines as a collection in memory.
-func (c *produceCommand) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
+func (c *Production) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
 	var items []modifiedrange.Item
 	for record, err := range publish.JSONEntries(w.Stdin) {
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"bufio"
@@ -25,25 +25,25 @@ type replicationState struct {
 
 // A replicationRun is one harvest of entities.
 type replicationRun struct {
-	*harvestCommand
+	*Source
 	*command.World
 	*datareplication.Harvest
 	out      *bufio.Writer
 	noted    datareplication.Cursor // the cursor that the state has
 	count    int                    // the number of entities so far
-	entities []jsonEntity           // with --format json
+	entities []Entity               // with --format json
 }
 
-// dataReplication harvests entities. Unlike the other protocols, it can continue after
+// HarvestReplication harvests entities. Unlike the other protocols, it can continue after
 // any entity, so it also records a state when a harvest ends early.
-func (c *harvestCommand) dataReplication(w *command.World) error {
+func (c *Source) HarvestReplication(w *command.World) error {
 	var from replicationState
 	if err := c.readState(&from); err != nil {
 		return err
 	}
 	r := &replicationRun{
-		harvestCommand: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Cursor),
-		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Cursor, entities: []jsonEntity{},
+		Source: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Cursor),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Cursor, entities: []Entity{},
 	}
 	broken, err := r.print()
 	switch {
@@ -66,7 +66,7 @@ func (c *harvestCommand) dataReplication(w *command.World) error {
 }
 
 // replicationClient returns the Client that the flags ask for.
-func (c *harvestCommand) replicationClient(w *command.World) *datareplication.Client {
+func (c *Source) replicationClient(w *command.World) *datareplication.Client {
 	return &datareplication.Client{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
 		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
@@ -121,10 +121,10 @@ type (
 		Requests int                    `json:"requests"`
 		Whole    bool                   `json:"whole"`
 		Cursor   datareplication.Cursor `json:"cursor"` // where the next harvest begins
-		Entities []jsonEntity           `json:"entities"`
+		Entities []Entity               `json:"entities"`
 		Error    string                 `json:"error,omitempty"`
 	}
-	jsonEntity struct {
+	Entity struct {
 		ID        string `json:"id,omitempty"`
 		Time      string `json:"time,omitempty"`
 		Operation string `json:"operation,omitempty"`
@@ -146,8 +146,8 @@ func (r *replicationRun) json(broken error) jsonReplication {
 	return j
 }
 
-func entityJSON(e *datareplication.Entity) jsonEntity {
-	j := jsonEntity{ID: e.ContentID, Time: schema.Time(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
+func entityJSON(e *datareplication.Entity) Entity {
+	j := Entity{ID: e.ContentID, Time: schema.Time(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
 	if utf8.Valid(e.Body) {
 		j.Body = string(e.Body)
 	} else {
@@ -166,7 +166,7 @@ func (r *replicationRun) report(broken error) {
 		p.Para("", "", "The harvest ended early:")
 		name, what := replicationDetail(broken, r.URL)
 		missing.Para("  - ", "    ", name+": "+what)
-		if todo := cmp.Or(replicationAdvice(broken), explain.Remedy(broken)); todo != "" {
+		if todo := cmp.Or(ReplicationAdvice(broken), explain.Remedy(broken)); todo != "" {
 			missing.Para("    ", "    ", "what to do: "+todo)
 		}
 	}
@@ -176,9 +176,9 @@ func (r *replicationRun) report(broken error) {
 }
 
 // replicationFailure says in one line why there is no harvest, and what to do.
-func (c *harvestCommand) replicationFailure(err error) error {
+func (c *Source) replicationFailure(err error) error {
 	name, what := replicationDetail(err, c.URL)
-	todo := replicationAdvice(err)
+	todo := ReplicationAdvice(err)
 	switch {
 	case name == argument.WithoutUser(c.URL) && todo == "":
 		return explain.Failure(c.URL, err)
@@ -234,9 +234,9 @@ func pageOf(err error) string {
 	return ""
 }
 
-// replicationAdvice says what to do about an error of the protocol; "" for other
+// ReplicationAdvice says what to do about an error of the protocol; "" for other
 // errors.
-func replicationAdvice(err error) string {
+func ReplicationAdvice(err error) string {
 	var limit *datareplication.BudgetError
 	var page *datareplication.PageError
 	switch {

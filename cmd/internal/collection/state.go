@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"encoding/json"
@@ -20,11 +20,11 @@ type harvested struct {
 	Protocol string `json:"protocol"`
 }
 
-func (c *harvestCommand) harvested() harvested { return harvested{c.URL, c.Protocol} }
+func (c *Source) harvested() harvested { return harvested{c.URL, c.Protocol} }
 
 // readState reads the state from which to begin. If there is no file yet, it leaves state
 // unchanged.
-func (c *harvestCommand) readState(state any) error {
+func (c *Source) readState(state any) error {
 	if c.State == "" {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (c *harvestCommand) readState(state any) error {
 
 // writeState records the state from which the next harvest begins. It is atomic: after a
 // crash, the file has the old state or the new one.
-func (c *harvestCommand) writeState(state any) error {
+func (c *Source) writeState(state any) error {
 	if c.State == "" {
 		return nil
 	}

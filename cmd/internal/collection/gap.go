@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ import (
 func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
 	p.Para("  - ", "    ", argument.WithoutUser(g.URL))
 	p.Para("    ", "    ", g.Reason.String()+": "+explain.Detail(g.Err))
-	p.Para("    ", "    ", "what to do: "+harvestAdvice(g))
+	p.Para("    ", "    ", "what to do: "+HarvestAdvice(g))
 }
 
-// harvestAdvice says what to do about a gap.
-func harvestAdvice(g *feedhistory.Gap) string {
+// HarvestAdvice says what to do about a gap.
+func HarvestAdvice(g *feedhistory.Gap) string {
 	var loss *modifiedrange.PossibleLossError
 	var limit *modifiedrange.BudgetError
 	switch {

@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"bufio"
@@ -21,8 +21,8 @@ type rangeState struct {
 	modifiedrange.State
 }
 
-// modifiedRange harvests by ranges of modification times.
-func (c *harvestCommand) modifiedRange(w *command.World) error {
+// HarvestRange harvests by ranges of modification times.
+func (c *Source) HarvestRange(w *command.World) error {
 	var from rangeState
 	if err := c.readState(&from); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *harvestCommand) modifiedRange(w *command.World) error {
 	return nil
 }
 
-func (c *harvestCommand) rangeClient(w *command.World) *modifiedrange.Client {
+func (c *Source) rangeClient(w *command.World) *modifiedrange.Client {
 	client := &modifiedrange.Client{
 		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(),
 		Limits: modifiedrange.Limits{Requests: c.MaxRequests},
@@ -68,7 +68,7 @@ func (c *harvestCommand) rangeClient(w *command.World) *modifiedrange.Client {
 }
 
 // rangeHistory merges the answers. After an interrupt, the history has a gap.
-func (c *harvestCommand) rangeHistory(w *command.World, sync *modifiedrange.Sync) (*feedhistory.History, error) {
+func (c *Source) rangeHistory(w *command.World, sync *modifiedrange.Sync) (*feedhistory.History, error) {
 	p := w.NewProgress()
 	h, err := feedhistory.Merge(p.Watch(sync.Documents()))
 	p.End()
@@ -79,7 +79,7 @@ func (c *harvestCommand) rangeHistory(w *command.World, sync *modifiedrange.Sync
 }
 
 // printRange prints the changes: a line for each entry and each deletion, or one object.
-func (c *harvestCommand) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync) error {
+func (c *Source) printRange(w *command.World, h *feedhistory.History, sync *modifiedrange.Sync) error {
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	var err error
 	if c.inOne() {
@@ -108,7 +108,7 @@ type jsonRange struct {
 	Gaps     []schema.Gap         `json:"gaps"`
 }
 
-func (c *harvestCommand) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
+func (c *Source) rangeJSON(h *feedhistory.History, sync *modifiedrange.Sync) jsonRange {
 	next, whole := sync.State()
 	return jsonRange{
 		URL: c.URL, Protocol: c.Protocol, Dialect: sync.Dialect().String(), Requests: sync.Requests(),

@@ -1,4 +1,4 @@
-package main
+package collection
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// keep harvests into a mirror, which records how far the harvest has come.
-func (c *harvestCommand) keep(w *command.World) error {
+// Keep harvests into a mirror, which records how far the harvest has come.
+func (c *Source) Keep(w *command.World) error {
 	db := &database.Location{DB: c.DB}
 	store, err := db.Create(w)
 	if err != nil {
@@ -37,9 +38,9 @@ func (c *harvestCommand) keep(w *command.World) error {
 	m := &mirror.Mirror{Store: store}
 	var changes *mirror.Changes
 	switch c.Protocol {
-	case atomPMH:
+	case AtomPMH:
 		changes, err = c.harvester(w).Keep(w.Ctx, m)
-	case dataReplication:
+	case DataReplication:
 		changes, err = c.replicationClient(w).Keep(w.Ctx, m, c.resources())
 	default:
 		changes, err = c.rangeClient(w).Keep(w.Ctx, m)
@@ -56,26 +57,20 @@ func (c *harvestCommand) keep(w *command.World) error {
 	return c.kept(w, changes)
 }
 
-// never is the time of the next poll of a harvested feed, which sync does not poll: most
-// collections are not feeds that can be polled.
-var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-
-func isHarvested(f *mirror.Feed) bool { return f.Next.Equal(never) }
-
 // unpolled marks the feed as one that sync does not poll.
-func (c *harvestCommand) unpolled(ctx context.Context, store mirror.Store) error {
+func (c *Source) unpolled(ctx context.Context, store mirror.Store) error {
 	f, err := store.Feed(ctx, c.URL)
-	if err != nil || isHarvested(f) {
+	if err != nil || database.IsHarvested(f) {
 		return err
 	}
-	f.Next = never
+	f.Next = database.Never
 	return store.Commit(ctx, &mirror.Change{Feed: f})
 }
 
 // keepFailure says why the harvest failed.
-func (c *harvestCommand) keepFailure(db *database.Location, err error) error {
+func (c *Source) keepFailure(db *database.Location, err error) error {
 	switch {
-	case replicationAdvice(err) != "" || errors.As(err, new(*datareplication.PageError)):
+	case ReplicationAdvice(err) != "" || errors.As(err, new(*datareplication.PageError)):
 		return c.replicationFailure(err)
 	case isOfRequest(err):
 		return explain.Failure(c.URL, err)
@@ -91,7 +86,7 @@ func isOfRequest(err error) bool {
 }
 
 // resources returns how to find out which resource an entity is about.
-func (c *harvestCommand) resources() (of datareplication.Resources) {
+func (c *Source) resources() (of datareplication.Resources) {
 	if c.Key == "" {
 		return of
 	}
@@ -106,20 +101,20 @@ func (c *harvestCommand) resources() (of datareplication.Resources) {
 
 // kept reports what the harvest brought: with --json on standard output, and always as
 // text on standard error.
-func (c *harvestCommand) kept(w *command.World, changes *mirror.Changes) error {
-	o := outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
+func (c *Source) kept(w *command.World, changes *mirror.Changes) error {
+	o := syncing.Outcome{Polled: mirror.Polled{URL: c.URL, Changes: changes}}
 	changes.Next = time.Time{} // there is no next poll
 	if c.JSON {
-		if err := terminal.WriteJSON(w.Stdout, o.json(changes)); err != nil {
+		if err := terminal.WriteJSON(w.Stdout, o.Json(changes)); err != nil {
 			return err
 		}
 	}
 	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
-	p.Line(terminal.Clean(o.text(changes)))
+	p.Line(terminal.Clean(o.Text(changes)))
 	for _, g := range changes.Gaps {
 		showHarvestGap(missing, g)
 	}
-	if status := o.status(); status != exit.OK {
+	if status := o.Status(); status != exit.OK {
 		return exit.StatusError(status)
 	}
 	return nil

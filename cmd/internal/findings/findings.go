@@ -1,4 +1,5 @@
-package main
+// Package findings shows the findings of a check, and serves the files that are checked.
+package findings
 
 import (
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
-// showFindings shows the findings on each document, with the lines that they are about, and a
+// Show shows the findings on each document, with the lines that they are about, and a
 // summary. It shows each hint on a kind of finding once.
-func showFindings(p *terminal.Page, found []check.Finding, documents int) {
+func Show(p *terminal.Page, found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
 	levels := map[check.Level]int{}

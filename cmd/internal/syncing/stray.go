@@ -1,4 +1,4 @@
-package main
+package syncing
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 // before. If one of them turns out not to be the address of a feed, sync removes it again;
 // if it is the address of a web page, the page's feed replaces it.
 type strays struct {
-	named map[string]bool // addresses on the command line
-	keys  *logins.Keyring // the feeds' credentials; nil if there are none
+	Named map[string]bool // addresses on the command line
+	Keys  *logins.Keyring // the feeds' credentials; nil if there are none
 
 	mu    sync.Mutex
 	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
@@ -84,13 +84,13 @@ func isNoFeed(err error) bool {
 // pass copies the credentials of a feed that has become another one to the other feed, if
 // that has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
-func (s *syncing) pass(o *outcome) error {
-	if o.Changes == nil || o.Changes.Alias == "" || s.strays.keys == nil {
+func (s *Sync) pass(o *Outcome) error {
+	if o.Changes == nil || o.Changes.Alias == "" || s.Strays.Keys == nil {
 		return nil
 	}
-	passed, err := s.strays.keys.Pass(o.URL, o.Changes.Alias)
+	passed, err := s.Strays.Keys.Pass(o.URL, o.Changes.Alias)
 	if passed {
-		s.poller.Add(&mirror.Feed{URL: o.Changes.Alias})
+		s.Poller.Add(&mirror.Feed{URL: o.Changes.Alias})
 	}
 	return err
 }
@@ -98,15 +98,15 @@ func (s *syncing) pass(o *outcome) error {
 // forget removes an address that is not that of a feed from the store, and queues the feed
 // of the web page at the address instead, if there is one. It returns an error of the
 // store or of the keyring.
-func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
+func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) error {
 	ctx = context.WithoutCancel(ctx)
-	store := s.poller.Mirror.Store
+	store := s.Poller.Mirror.Store
 	feed := ""
 	if len(feeds) > 0 {
 		feed = argument.FeedName(feeds[0].Href)
 	}
-	if s.strays.keys != nil {
-		if err := s.strays.keys.Replace(url, feed); err != nil {
+	if s.Strays.Keys != nil {
+		if err := s.Strays.Keys.Replace(url, feed); err != nil {
 			return err
 		}
 	}
@@ -116,16 +116,16 @@ func (s *syncing) forget(ctx context.Context, url string, feeds feedhistory.Link
 	if feed == "" {
 		return nil
 	}
-	s.report.found(url, feeds)
-	isNew, err := subscribe(ctx, store, feed)
+	s.Report.found(url, feeds)
+	isNew, err := Subscribe(ctx, store, feed)
 	if err != nil {
 		return err
 	}
 	if isNew {
-		s.strays.add(feed, false) // false, because two pages could name each other
+		s.Strays.add(feed, false) // false, because two pages could name each other
 	}
-	if !s.report.hasTold(feed) {
-		s.poller.Add(&mirror.Feed{URL: feed})
+	if !s.Report.hasTold(feed) {
+		s.Poller.Add(&mirror.Feed{URL: feed})
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"cmp"
@@ -8,9 +8,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// entriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
+// EntriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
 // As in the store, the newest entries come first.
-func entriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
+func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
 	var lists []iter.Seq2[*mirror.Record, error]
 	for _, feed := range feeds {
 		q.Feed = feed
