@@ -106,7 +106,7 @@ func (d *decoded) author(p Person) {
 // A decoder reads an entry, or the elements of a head section, into gofeed's form.
 type decoder struct {
 	*decoded
-	r        *reader
+	r        *elements
 	elements int
 	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
@@ -151,7 +151,7 @@ func (d *decoder) atomEntry(e *Entry) {
 		case "author":
 			d.author(r.person())
 		case "category":
-			item.Categories = add(item.Categories, d.categories[:], r.category())
+			item.Categories = add(item.Categories, d.categories[:], d.category())
 		}
 	}
 	item.Links = e.linked(item, d.links[:])
@@ -162,11 +162,11 @@ func (d *decoder) atomEntry(e *Entry) {
 }
 
 // category reads an Atom category: its label, or else its term.
-func (r *reader) category() string {
-	if label, _ := r.s.Attr("", "label"); label != "" {
+func (d *decoder) category() string {
+	if label, _ := d.r.s.Attr("", "label"); label != "" {
 		return label
 	}
-	term, _ := r.s.Attr("", "term")
+	term, _ := d.r.s.Attr("", "term")
 	return term
 }
 
@@ -298,7 +298,7 @@ func (d *decoder) rssExtensions(author string) {
 
 // date reads a date; zero if it cannot be read.
 func (d *decoder) date(text string) time.Time {
-	t, _ := d.r.dates.read(text)
+	t, _ := d.r.date(text)
 	return t
 }
 

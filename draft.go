@@ -98,7 +98,7 @@ func (d *Draft) readElements(e *Entry) {
 
 // draftElement reads the current element of an entry, if it is an author or a
 // category.
-func (r *reader) draftElement(d *Draft, others *[]Person) bool {
+func (r *elements) draftElement(d *Draft, others *[]Person) bool {
 	space, local := r.space(), r.s.Local()
 	atom := vocab.IsAtom(space) || r.doc.Format == Atom && space == r.native
 	switch rss := r.doc.Format == RSS && r.isRSS(); {
@@ -148,7 +148,7 @@ func (d *Draft) addCategory(c Category) {
 
 // isCarried reports whether a draft keeps the current element as published, although
 // it belongs to Atom's own vocabulary.
-func (r *reader) isCarried() bool {
+func (r *elements) isCarried() bool {
 	if r.doc.Format != Atom {
 		return false
 	}

@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -94,9 +92,9 @@ func (e *Entry) say(w io.Writer, format Format) {
 // tellApart sets different IDs for entries of one document that have no id and share a
 // link. The oldest keeps the link, so that known IDs do not change; the IDs of the
 // others are made of link, title and time.
-func (r *reader) tellApart() {
+func tellApart(entries []*Entry) {
 	byLink := map[string][]*Entry{}
-	for _, e := range r.doc.Entries {
+	for _, e := range entries {
 		if e.WeakID && e.Links.has(RelAlternate) {
 			byLink[e.ID] = append(byLink[e.ID], e)
 		}
@@ -104,7 +102,7 @@ func (r *reader) tellApart() {
 	for _, same := range byLink {
 		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
-			if t := e.time(); !t.IsZero() && t.Before(oldest.time()) {
+			if t := e.Time(); !t.IsZero() && t.Before(oldest.Time()) {
 				oldest = e
 			}
 		}
@@ -119,25 +117,13 @@ func (r *reader) tellApart() {
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
-	for _, part := range []string{e.ID, e.Title().Body, e.time().UTC().Format(time.RFC3339Nano)} {
+	for _, part := range []string{e.ID, e.Title().Body, e.Time().UTC().Format(time.RFC3339Nano)} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return digestID(h)
 }
 
-// time returns when the entry was published, or else changed; zero if it says neither.
-func (e *Entry) time() time.Time {
-	return feedtime.First(e.Published, e.Updated)
-}
-
 // Storing an entry, and reading it again.
-
-// Digest returns a digest of the entry's bytes as published. An entry that is repeated
-// in another document has the same digest.
-func (e *Entry) Digest() string {
-	sum := sha256.Sum256([]byte(e.raw))
-	return hex.EncodeToString(sum[:16])
-}
 
 // ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
 // JSON resolve against base; XML has its own base.
@@ -182,166 +168,4 @@ func namespaceOf(element string) string {
 	var b strings.Builder
 	writeAttr(&b, "xmlns", s.Space())
 	return b.String()
-}
-
-// beginEntry allocates an entry for the current element; nil if reading ends here.
-func (r *reader) beginEntry() *Entry {
-	if r.headOnly {
-		r.headDone = true
-		return nil
-	}
-	if r.full() {
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
-		return nil
-	}
-	r.entryMending = entryMending{begun: r.s.Mended()}
-	sc := r.scopes[r.s.Depth()-1]
-	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
-	_ = r.s.Reach() // discard what came before
-	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
-		r.reach = own[len(own)-1].Reach
-	}
-	return r.newEntry(sc)
-}
-
-// full reports whether the document has as many entries as allowed.
-func (r *reader) full() bool { return len(r.doc.Entries)+r.skipped >= r.limits.Entries }
-
-func (r *reader) newEntry(sc *scope) *Entry {
-	if len(r.entries) == cap(r.entries) {
-		r.entries = make([]Entry, 0, min(max(4, 2*cap(r.entries)), 1024))
-	}
-	r.own, r.lent = r.own[:0], 0
-	if r.odd = false; r.s != nil {
-		local := r.s.Local()
-		r.odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
-		_ = r.space() // which may set odd
-	}
-	r.entries = append(r.entries, Entry{Source: r.head, scope: sc})
-	return &r.entries[len(r.entries)-1]
-}
-
-// enter remembers the scope of the current element's children.
-func (r *reader) enter() {
-	sc := r.newScope()
-	sc.clean = r.s.Clean()
-	r.scopes[r.s.Depth()] = sc
-}
-
-// endEntry keeps an entry that has just ended.
-func (r *reader) endEntry(e *Entry, lenient int, texts *textFinder) {
-	if r.s.Err() != nil || r.err != nil {
-		return // it was cut off, so it was not read
-	}
-	if r.idGarbled || r.linkGarbled && e.ID == "" || r.isIDLost(e) {
-		r.leaveOut()
-		return
-	}
-	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
-	e.texts = texts.found(len(e.raw))
-	if e.lenient = r.s.Lenient() > lenient; r.s.Mended() > r.begun {
-		r.mendEntry(e)
-	}
-	r.keepEntry(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
-}
-
-// keepEntry adds an entry to the document, unless it exceeds a limit.
-func (r *reader) keepEntry(e *Entry, offset int, l loan) {
-	l.raw, l.links = e.raw, r.lent
-	switch {
-	case len(e.ID) > r.limits.ID:
-		r.skip(offset, fmt.Sprintf("its id has more than %d bytes", r.limits.ID))
-		return
-	case len(r.own) > maxLinks:
-		r.skip(offset, fmt.Sprintf("it has more than %d links", maxLinks))
-		return
-	case r.lent < 0, !e.scope.lends(l):
-		r.skip(offset, fmt.Sprintf("it takes more than %d times its length from its surroundings", maxBorrowed))
-		return
-	}
-	if e.ID == "" {
-		e.identify(r.doc.Format)
-	}
-	r.doc.Entries = append(r.doc.Entries, e)
-}
-
-// maxLinks is the maximum number of links of an entry.
-const maxLinks = 4096
-
-// takeLinks returns the current entry's links, in memory that the entries share.
-func (r *reader) takeLinks() Links {
-	n := len(r.own)
-	if n == 0 || n > maxLinks {
-		return nil
-	}
-	if n > cap(r.links)-len(r.links) {
-		r.links = make(Links, 0, min(max(n, 4, 2*cap(r.links)), 4096))
-	}
-	from := len(r.links)
-	r.links = append(r.links, r.own...)
-	return r.links[from:len(r.links):len(r.links)]
-}
-
-// addLinks reads further links of the current entry, unless it has too many, or they
-// take too much from a base.
-func (r *reader) addLinks(read func(Links) Links) {
-	n := len(r.own)
-	if r.lent < 0 || n > maxLinks {
-		return
-	}
-	r.own = read(r.own)
-	for _, link := range r.own[n:] {
-		r.lent += roomOfLink + len(link.Href)
-	}
-	soFar := r.length
-	if r.s != nil {
-		soFar = r.s.End() - r.start
-	}
-	if !affords(soFar, r.lent) {
-		r.lent = -1
-	}
-}
-
-// reader returns a reader at the entry's start tag, to be used until release.
-func (e *Entry) reader() *reader {
-	r := readers.Get().(*reader)
-	r.readAgain(e.raw, e.scope, e.format())
-	return r
-}
-
-// readers are readers for reading entries again. Their memory is far larger than an
-// entry.
-var readers = sync.Pool{New: func() any { return &reader{s: new(xmlscan.Scanner), doc: new(Document)} }}
-
-// release ends the use of a reader that Entry.reader returned.
-func (r *reader) release() {
-	r.reset("", new(scope), 0)
-	readers.Put(r)
-}
-
-// newFragment returns a reader at the start tag of an element.
-func newFragment(raw string, sc *scope, format Format) *reader {
-	r := &reader{s: new(xmlscan.Scanner), doc: new(Document)}
-	r.readAgain(raw, sc, format)
-	return r
-}
-
-// readAgain moves r to the start tag of an element.
-func (r *reader) readAgain(raw string, sc *scope, format Format) {
-	r.reset(raw, sc, format)
-	r.s.Next()
-	r.native = r.space()
-}
-
-// reset makes r a new reader in the same memory.
-func (r *reader) reset(raw string, sc *scope, format Format) {
-	r.s.ReadAgain(raw, sc.bindings, sc.clean)
-	*r.doc = Document{URL: sc.base, Format: format}
-	*r = reader{
-		s: r.s, doc: r.doc, bases: r.bases[:0], spaces: r.spaces,
-		text: raw, lang: sc.lang, limits: Limits{}.withDefaults(),
-	}
-	if len(r.spaces) > 50 {
-		r.spaces = nil
-	}
 }

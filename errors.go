@@ -14,7 +14,6 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/weblink"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A StatusError reports an answer that is neither a success nor a 304 to a
@@ -272,31 +271,6 @@ const (
 	clauseLimits = "RFC 5005 §6: clients should be mindful of resource limits"
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
-
-func limitError[N int | int64](url, what string, limit N) *ParseError {
-	return &ParseError{
-		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
-		Err: fmt.Errorf("more than %d %s", limit, what),
-	}
-}
-
-func (r *reader) scanError(err error) *ParseError {
-	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
-	var syntax *xmlscan.SyntaxError
-	var limit *xmlscan.LimitError
-	switch {
-	case errors.As(err, &syntax):
-		e.Offset, e.Err = syntax.Offset, errors.New(syntax.Msg)
-		if syntax.Truncated {
-			e.Reason = ReasonTruncated
-		}
-	case errors.As(err, &limit):
-		e.Offset, e.Reason, e.Clause = limit.Offset, ReasonLimit, clauseLimits
-		e.Err = fmt.Errorf("more than %d %s", limit.Max, limit.Limit)
-	}
-	e.Line, e.Column = xmlscan.Line(r.text, e.Offset)
-	return e
-}
 
 // notFeed turns the error of a document that is not a feed into a NotFeedError, with
 // the feeds that the document names if it is a web page. It returns other errors

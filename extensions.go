@@ -57,13 +57,13 @@ func (e *Entry) extensions() (x extended) {
 }
 
 // isOwn reports whether the current element belongs to the format's own vocabulary.
-func (r *reader) isOwn() bool {
+func (r *elements) isOwn() bool {
 	return vocab.IsAtom(r.space()) || r.doc.Format == RSS && r.isRSS() || r.space() == r.native && r.doc.Format == Atom
 }
 
 // isMapped reports whether every format has its own element for the meaning of the
 // current element.
-func (r *reader) isMapped() bool {
+func (r *elements) isMapped() bool {
 	switch local := r.s.Local(); r.space() {
 	case vocab.DC:
 		return local == "creator" || local == "date" || local == "subject"

@@ -195,11 +195,11 @@ func (d *Document) Combines() (kinds []Kind) {
 // Older returns the link to the next document back in time: prev-archive in an
 // archived feed, next in a paged one; of several, the one that Links.Rel returns.
 // A complete or plain document has none, nor has the last one of a chain.
-func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().older()) }
+func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().Older()) }
 
-// older returns the relation that leads back in time in a feed of this kind; "" if
+// Older returns the relation that leads back in time in a feed of this kind; "" if
 // none does.
-func (k Kind) older() string {
+func (k Kind) Older() string {
 	switch k {
 	case Archived:
 		return RelPrevArchive
@@ -263,7 +263,7 @@ func named[T interface {
 	~uint8
 	String() string
 }](value *T, text []byte) error {
-	for v := T(0); v.String() != unknown; v++ {
+	for v := T(0); v == 0 || v.String() != unknown; v++ {
 		if v.String() == string(text) {
 			*value = v
 			return nil

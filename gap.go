@@ -19,7 +19,8 @@ type Reason uint8
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonNetwork      Reason = iota // there was no answer: the connection failed, or timed out
+	ReasonUnknown      Reason = iota // the reason was not recorded
+	ReasonNetwork                    // there was no answer: the connection failed, or timed out
 	ReasonStatus                     // the server answered with an error: 404, 403, 500 …
 	ReasonRefused                    // a rule of safety forbids the request
 	ReasonLimit                      // the document exceeds Limits
@@ -37,13 +38,14 @@ const (
 
 // String returns the reason as a word, such as "loop" or "missed-window".
 func (r Reason) String() string {
-	return name(r, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
+	return name(r, unknown, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
 		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared")
 }
 
 // Advice says what can be done about a gap with this reason.
 func (r Reason) Advice() string {
 	return name(r,
+		"try again; the reason is unknown",
 		"try again later",
 		"try again later; if the error persists, ask the publisher for the document",
 		"tell the publisher; if it is a private address that you trust, allow private addresses",
@@ -206,7 +208,7 @@ func (g *Gap) word() string {
 func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.word() == other.word() }
 
 // Declared returns the gaps that the document itself declares: those of its Coverage,
-// and at least one if that is Partial. Walk requests none of these documents.
+// and at least one if that is Partial or Unknown. Walk requests none of these documents.
 func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
@@ -216,7 +218,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gap.URL, gap.From = cmp.Or(gap.URL, d.URL), d.URL
 		gaps = append(gaps, &gap)
 	}
-	if len(gaps) == 0 && d.Coverage.Verdict == Partial {
+	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
 		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declared("")})
 	}
 	for _, gap := range gaps {
@@ -233,60 +235,13 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 		return cmp.Or(c, other)
 	}
 	joined := *c
-	joined.Verdict, joined.Gaps = max(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
+	joined.Verdict, joined.Gaps = Worse(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
 	for _, g := range other.Gaps {
 		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
 			joined.Gaps = append(joined.Gaps, g)
 		}
 	}
 	return &joined
-}
-
-// coverage reads the current element. A verdict that is unknown here makes a note and
-// has no effect.
-func (r *reader) coverage() {
-	offset, depth := r.s.Offset(), r.s.Depth()
-	c, tooMany := &Coverage{}, false
-	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
-	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
-		c.Of = iri.Redact(of)
-	}
-	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
-	verdict := attr("verdict")
-	err := c.Verdict.UnmarshalText([]byte(verdict))
-	if err != nil {
-		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
-	}
-	for r.child(depth) {
-		switch {
-		case r.s.Space() != CoverageNamespace || r.s.Local() != "gap":
-		case len(c.Gaps) == mostDeclared:
-			tooMany = true
-		default:
-			c.Gaps = append(c.Gaps, r.declaredGap())
-		}
-	}
-	if tooMany {
-		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", mostDeclared), offset)
-	}
-	if err == nil || len(c.Gaps) > 0 {
-		r.doc.Coverage = r.doc.Coverage.join(c)
-	}
-}
-
-// declaredGap reads a gap of a Coverage.
-func (r *reader) declaredGap() *Gap {
-	reason, _ := r.s.Attr("", "reason")
-	href, _ := r.s.Attr("", "href")
-	reason = clip(trim(reason))
-	g := &Gap{Reason: ReasonDeclared, Err: declared(reason)}
-	if g.Reason.UnmarshalText([]byte(reason)) != nil {
-		g.Reason = ReasonDeclared
-	}
-	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
-		g.URL = iri.Redact(href)
-	}
-	return g
 }
 
 // coverage writes a Coverage.
@@ -317,7 +272,7 @@ func (w *xmlWriter) coverage(c *Coverage) {
 // nil unless the history is Partial, or its newest document has a Coverage.
 func (h *History) Coverage() *Coverage {
 	v := h.Verdict()
-	if h.Head == nil || h.Head.Coverage == nil && v != Partial {
+	if h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {
 		return nil
 	}
 	c := &Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v}

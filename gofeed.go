@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/markup"
-	"github.com/feedhistory/feedhistory/internal/vocab"
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/mmcdole/gofeed"
 	ext "github.com/mmcdole/gofeed/extensions"
 	jsonfeed "github.com/mmcdole/gofeed/json"
 	"github.com/mmcdole/gofeed/rss"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // Feeds in gofeed's form.
@@ -119,9 +120,9 @@ func (d *Document) atomFeed() *gofeed.Feed {
 		case "rights", "copyright":
 			feed.Copyright = head.text()
 		case "category":
-			feed.Categories = append(feed.Categories, r.category())
+			feed.Categories = append(feed.Categories, head.category())
 		case "generator":
-			feed.Generator = r.generator()
+			feed.Generator = head.generator()
 		case "icon":
 			icon = iri.Resolve(base, r.plainText())
 		case "logo":
@@ -135,7 +136,8 @@ func (d *Document) atomFeed() *gofeed.Feed {
 }
 
 // generator reads the generator of an Atom feed: its name, version and URI.
-func (r *reader) generator() string {
+func (d *decoder) generator() string {
+	r := d.r
 	version, _ := r.s.Attr("", "version")
 	if version != "" {
 		version = " v" + version
@@ -181,7 +183,7 @@ func (d *Document) rssFeed() *gofeed.Feed {
 		case "category":
 			channel.Categories = append(channel.Categories, &rss.Category{Value: r.plainText()})
 		case "image":
-			channel.Image = r.image(channel.Image)
+			channel.Image = head.image(channel.Image)
 		}
 	}
 	if m := channel.Extensions["itunes"]; m != nil {
@@ -202,7 +204,8 @@ func (d *Document) rssFeed() *gofeed.Feed {
 
 // image reads a channel's image. In RSS 1.0, the channel's element only refers to an
 // image elsewhere; then it returns the one from before.
-func (r *reader) image(before *rss.Image) *rss.Image {
+func (d *decoder) image(before *rss.Image) *rss.Image {
+	r := d.r
 	image := new(rss.Image)
 	for depth := r.s.Depth(); r.child(depth); {
 		switch base := r.currentBase(); vocab.RSSName(r.s.Local()) {

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 // headElement reads the current element if it is one that the heads of Atom and RSS
 // have in common: a history flag, an Atom link, a tombstone or a Coverage. It reports
 // whether it is.
-func (r *reader) headElement() bool {
+func (r *documentReader) headElement() bool {
 	switch r.space() {
 	case vocab.History:
 		r.flag()
@@ -40,16 +41,15 @@ func (r *reader) headElement() bool {
 }
 
 // headLink reads an Atom link of the head section.
-func (r *reader) headLink() {
+func (r *documentReader) headLink() {
 	r.inHead = true
-	r.setHeadLinks(r.atomLink(r.doc.Links))
+	r.setLinks(r.atomLink(r.doc.Links))
 	r.inHead = false
 }
 
-func (r *reader) setHeadLinks(links Links) {
-	r.doc.Links = links
-	if len(r.doc.Links) > r.limits.HeadLinks {
-		r.doc.Links = r.doc.Links[:r.limits.HeadLinks]
+func (r *documentReader) setLinks(links Links) {
+	if r.doc.Links = links; len(links) > r.limits.HeadLinks {
+		r.doc.Links = links[:r.limits.HeadLinks]
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.HeadLinks))
 	}
 }
@@ -61,33 +61,74 @@ const (
 	maxExtra = 1000     // authors, and other elements
 )
 
-// headRanks are the ranks of the elements that have been read so far: a better one
-// replaces them.
+// A headReader fills in the fields of a document's head section, within its quota.
+type headReader struct {
+	in    *reading
+	ranks headRanks
+	bytes int // the bytes kept of the head section
+}
+
+// headRanks are the ranks of the elements read so far: a better one replaces them.
 type headRanks struct{ title, updated, language, icon int }
 
 // fits reports whether the head section has room for n more bytes. If not, it makes a
 // note that an element is left out.
-func (r *reader) fits(n, offset int) bool {
-	if r.headBytes+n > maxHead {
-		r.note("element-skipped", fmt.Sprintf("an element of the head section is left out: the head section takes more than %d bytes", maxHead), offset)
+func (h *headReader) fits(n, offset int) bool {
+	if h.bytes+n > maxHead {
+		h.in.note("element-skipped", fmt.Sprintf("an element of the head section is left out: the head section takes more than %d bytes", maxHead), offset)
 		return false
 	}
-	r.headBytes += n
+	h.bytes += n
 	return true
 }
 
-// headText returns a text of the head section, if there is room for it.
-func (r *reader) headText(text string, offset int) string {
-	if !r.fits(len(text), offset) {
+// shorten returns a text of the head section, or "" if there is no room for it.
+func (h *headReader) shorten(text string, offset int) string {
+	if !h.fits(len(text), offset) {
 		return ""
 	}
 	return text
 }
 
+// setIcon sets the feed's icon, unless it has a better one.
+func (h *headReader) setIcon(url string, rank int) {
+	if url != "" && rank > h.ranks.icon {
+		h.in.doc.Icon, h.ranks.icon = url, rank
+	}
+}
+
+// addHeader adds what the HTTP response says and the document does not.
+func (h *headReader) addHeader(header http.Header) {
+	if header == nil {
+		return
+	}
+	doc := h.in.doc
+	modified := header.Get("Last-Modified")
+	if t, err := http.ParseTime(modified); err == nil {
+		doc.LastModified = t
+	} else if t, ok := h.in.date(modified); ok { // not by RFC 9110, such as a day of one digit
+		doc.LastModified = t
+	}
+	own := doc.Links
+	links, lost := headerLinks(header.Values("Link"), doc.URL, h.in.limits.URL)
+	for _, link := range links {
+		switch {
+		case own.has(link.Rel):
+		case len(doc.Links) >= h.in.limits.HeadLinks:
+			doc.lose(link.Rel)
+		default:
+			doc.Links = append(doc.Links, link)
+		}
+	}
+	for _, rel := range lost {
+		doc.lose(rel)
+	}
+}
+
 // keep reads the current element of the head section, and remembers it: elements that
 // have no meaning here for writing the document again, and the others for Feed.
-func (r *reader) keep(read func() (known bool)) {
-	start, mended := r.s.Offset(), r.s.Mended()
+func (r *documentReader) keep(read func() (known bool)) {
+	start, mended := r.s.Offset(), r.s.Mender.Mended()
 	r.notice()
 	known := r.doc.Format == RSS && r.s.Prefix() == "" && r.space() != "" // RSS 1.0: not an element that RSS 2.0 could have
 	known = read() || known
@@ -99,7 +140,7 @@ func (r *reader) keep(read func() (known bool)) {
 	switch {
 	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
 		return
-	case r.s.Mended() > mended:
+	case r.s.Mender.Mended() > mended:
 		raw = r.mendedText(raw, sc)
 	}
 	lends := sc.lends(loan{raw: raw, markup: raw})
@@ -113,29 +154,22 @@ func (r *reader) keep(read func() (known bool)) {
 	case known:
 	case !lends:
 		r.note("element-skipped", "an element of the head section is left out: it takes too much from its surroundings", start)
-	case r.fits(len(raw), start):
+	case r.head.fits(len(raw), start):
 		r.doc.extra, r.doc.scope = append(r.doc.extra, raw), sc
 	}
 }
 
 // icon reads the current element's text as the URL of the feed's icon.
-func (r *reader) icon(rank int) {
+func (r *documentReader) icon(rank int) {
 	offset, base := r.s.Offset(), r.currentBase()
 	if ref := r.plainText(); ref != "" {
-		r.setIcon(r.absolute(base, ref, offset), rank)
-	}
-}
-
-// setIcon sets the feed's icon, unless it has a better one.
-func (r *reader) setIcon(url string, rank int) {
-	if url != "" && rank > r.ranks.icon {
-		r.doc.Icon, r.ranks.icon = url, rank
+		r.head.setIcon(r.absolute(base, ref, offset), rank)
 	}
 }
 
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements that drafts
 // of the RFC had instead.
-func (r *reader) flag() {
+func (r *documentReader) flag() {
 	offset := r.s.Offset()
 	switch r.s.Local() {
 	case "complete":
@@ -148,7 +182,7 @@ func (r *reader) flag() {
 		if len(links) == len(r.doc.Links) {
 			r.doc.lose(RelPrevArchive)
 		}
-		r.setHeadLinks(links)
+		r.setLinks(links)
 	case "incremental":
 		incremental := strings.TrimSpace(r.s.ElementText())
 		r.note("legacy-draft", "fh:incremental comes from a draft of RFC 5005", offset)
@@ -159,7 +193,7 @@ func (r *reader) flag() {
 }
 
 // tombstone reads at:deleted-entry (RFC 6721 §3).
-func (r *reader) tombstone() {
+func (r *documentReader) tombstone() {
 	ref, _ := r.s.Attr("", "ref")
 	when, _ := r.s.Attr("", "when")
 	offset := r.s.Offset()
@@ -171,7 +205,7 @@ func (r *reader) tombstone() {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
 		return
 	}
-	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.head})
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.reading.head})
 }
 
 // A scheduleReader collects what the head section says about polling.
@@ -183,7 +217,7 @@ type scheduleReader struct {
 
 // scheduleElement reads the current element of the head section if it is about
 // polling, and reports whether it was.
-func (r *reader) scheduleElement() bool {
+func (r *documentReader) scheduleElement() bool {
 	rss, syndication := r.doc.Format == RSS && r.isRSS(), r.space() == vocab.Syndication
 	local := r.s.Local()
 	if rss {
@@ -235,7 +269,7 @@ func (s scheduleReader) every() time.Duration {
 }
 
 // skips reads the children of skipHours or skipDays.
-func (r *reader) skips(name string, read func(text string)) {
+func (r *documentReader) skips(name string, read func(text string)) {
 	for depth := r.s.Depth(); r.child(depth); {
 		if vocab.RSSName(r.s.Local()) == name {
 			read(r.plainText())
@@ -251,12 +285,6 @@ func count(text string) int {
 		return 0
 	}
 	return int(min(max(n, 0), 1<<20))
-}
-
-// finishHead completes the head that entries point to.
-func (r *reader) finishHead() {
-	r.doc.text = r.text
-	*r.head = r.doc.headOnly()
 }
 
 // headOnly returns the document without its entries and texts.

@@ -87,10 +87,9 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	}
-	r := &reader{
-		text: text, limits: p.Limits.withDefaults(),
-		doc: &Document{URL: base, Format: JSONFeed}, head: new(Document),
-	}
+	r := &jsonReader{reading: p.newReading(text, base)}
+	r.doc.Format = JSONFeed
+	r.head.in, r.list.in = &r.reading, &r.reading
 	if !clean {
 		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
 	}
@@ -105,19 +104,21 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 		}
 		r.note("json-version", "this is read as a JSON Feed, although its version does not say that it is one", 0)
 	}
-	r.addHeader(p.Header)
-	r.addGaps()
-	r.finishHead()
-	r.tellApart()
-	if r.err != nil {
-		return r.doc, r.err
-	}
-	return r.doc, nil
+	r.head.addHeader(p.Header)
+	return r.finish(&r.list)
+}
+
+// A jsonReader reads a JSON Feed.
+type jsonReader struct {
+	reading
+	head headReader
+	list entryList
+	item *jsonItem // memory for the next item
 }
 
 // jsonFeed reads the top-level object member by member, so that it stops at a limit
 // before it reads what exceeds it.
-func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
+func (r *jsonReader) jsonFeed(d *json.Decoder) (version string, err error) {
 	if _, err = d.Token(); err != nil {
 		return "", err
 	}
@@ -160,7 +161,7 @@ func (r *reader) jsonFeed(d *json.Decoder) (version string, err error) {
 }
 
 // jsonError returns the error that ended reading, with its place.
-func (r *reader) jsonError(err error) *ParseError {
+func (r *jsonReader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		e.Offset = int(syntax.Offset)
@@ -172,7 +173,7 @@ func (r *reader) jsonError(err error) *ParseError {
 }
 
 // jsonString reads a member that should be a string; a note reports another type.
-func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
+func (r *jsonReader) jsonString(d *json.Decoder) (s string, err error) {
 	offset := int(d.InputOffset())
 	err = d.Decode(&s)
 	if is[*json.UnmarshalTypeError](err) {
@@ -183,26 +184,26 @@ func (r *reader) jsonString(d *json.Decoder) (s string, err error) {
 }
 
 // jsonHead reads a text of the head section.
-func (r *reader) jsonHead(d *json.Decoder) (string, error) {
+func (r *jsonReader) jsonHead(d *json.Decoder) (string, error) {
 	s, err := r.jsonString(d)
-	return r.headText(s, int(d.InputOffset())), err
+	return r.head.shorten(s, int(d.InputOffset())), err
 }
 
 // jsonIcon reads the URL of an icon or favicon; the icon is larger, and preferred.
-func (r *reader) jsonIcon(d *json.Decoder, icon bool) error {
+func (r *jsonReader) jsonIcon(d *json.Decoder, icon bool) error {
 	rank := 1
 	if icon {
 		rank = 2
 	}
 	ref, err := r.jsonHead(d)
 	if ref = trim(ref); ref != "" {
-		r.setIcon(r.absolute(r.doc.URL, ref, int(d.InputOffset())), rank)
+		r.head.setIcon(r.absolute(r.doc.URL, ref, int(d.InputOffset())), rank)
 	}
 	return err
 }
 
 // jsonAuthors reads the feed's authors; version 1.0 has only one.
-func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
+func (r *jsonReader) jsonAuthors(d *json.Decoder, several bool) (err error) {
 	authors := make([]jsonAuthor, 1)
 	offset := int(d.InputOffset())
 	if several {
@@ -219,7 +220,7 @@ func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
 	}
 	r.doc.Authors = nil
 	for _, a := range authors {
-		if a != (jsonAuthor{}) && len(r.doc.Authors) < maxExtra && r.fits(len(a.Name)+len(a.URL), offset) {
+		if a != (jsonAuthor{}) && len(r.doc.Authors) < maxExtra && r.head.fits(len(a.Name)+len(a.URL), offset) {
 			p := personOf(a.Name)
 			r.doc.Authors = append(r.doc.Authors, Person{Name: p.Name, Email: p.Email, URI: a.URL})
 		}
@@ -227,7 +228,7 @@ func (r *reader) jsonAuthors(d *json.Decoder, several bool) (err error) {
 	return err
 }
 
-func (r *reader) jsonLink(d *json.Decoder, rel string) error {
+func (r *jsonReader) jsonLink(d *json.Decoder, rel string) error {
 	offset := int(d.InputOffset())
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -252,14 +253,14 @@ func (r *reader) jsonLink(d *json.Decoder, rel string) error {
 	return nil
 }
 
-func (r *reader) jsonItems(d *json.Decoder) error {
+func (r *jsonReader) jsonItems(d *json.Decoder) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
 	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
 	for d.More() {
-		if r.full() {
+		if r.list.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
 			return nil
 		}
@@ -275,7 +276,7 @@ func (r *reader) jsonItems(d *json.Decoder) error {
 }
 
 // jsonItem reads an item as an entry.
-func (r *reader) jsonItem(raw string, offset int, sc *scope) {
+func (r *jsonReader) jsonItem(raw string, offset int, sc *scope) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
 		return
@@ -288,16 +289,15 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	if err := exactjson.Unmarshal(raw, item); err != nil {
 		r.note("json-type", err.Error(), offset)
 	}
-	e := r.newEntry(sc)
+	e := r.list.add(sc)
 	e.raw, e.ID = raw, jsonID(item.ID)
 	if len(raw) > fewBytes {
 		e.json, r.item = item, nil
 	}
-	r.length = len(raw)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
 	link := func(l Link) {
 		if l.Href = trim(l.Href); l.Href != "" {
-			r.addLinks(func(own Links) Links { return r.appendLink(own, l, r.doc.URL, offset) })
+			r.addLink(l, offset, len(raw))
 		}
 	}
 	link(Link{Rel: RelAlternate, Href: item.URL})
@@ -305,8 +305,20 @@ func (r *reader) jsonItem(raw string, offset int, sc *scope) {
 	for _, a := range item.Attachments {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
-	e.Links = r.takeLinks()
-	r.keepEntry(e, offset, loan{markup: item.HTML})
+	e.Links = r.list.links()
+	r.list.keep(e, offset, loan{markup: item.HTML})
+}
+
+// addLink adds a link to the current entry, which has n bytes.
+func (r *jsonReader) addLink(l Link, offset, n int) {
+	if !r.list.takesLinks() {
+		return
+	}
+	from, links := len(r.list.own), r.list.own
+	if l.Href = r.absolute(r.doc.URL, l.Href, offset); l.Href != "" {
+		links = append(links, l)
+	}
+	r.list.setLinks(links, from, n)
 }
 
 // fewBytes is the length up to which it is cheaper to decode an item again than to

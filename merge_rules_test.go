@@ -193,7 +193,36 @@ func TestVerdict(t *testing.T) {
 		{History{Kind: Plain, Gaps: gaps}, Partial},
 		{History{Kind: Paged, Gaps: gaps}, Partial},
 	} {
+		test.h.Head = &Document{}
 		require.Equal(t, test.want, test.h.Verdict())
+		test.h.Head.Coverage = &Coverage{} // whose author forgot the verdict
+		require.Contains(t, []Verdict{Unknown, Partial}, test.h.Verdict())
+	}
+}
+
+// No zero value claims that anything is there.
+func TestNothingIsUnknown(t *testing.T) {
+	require.Equal(t, Unknown, new(History).Verdict())
+	require.Equal(t, "unknown", Verdict(0).String())
+	require.Equal(t, "unknown", Reason(0).String())
+	require.NotEmpty(t, Reason(0).Advice())
+	gaps := (&Document{URL: "http://example.org/", Coverage: &Coverage{}}).Declared()
+	require.Len(t, gaps, 1)
+	for v := Unknown; v <= Partial; v++ {
+		var back Verdict
+		require.NoError(t, back.UnmarshalText([]byte(v.String())))
+		require.Equal(t, v, back)
+		require.Equal(t, v, Worse(Whole, v))
+		require.Equal(t, v, Worse(v, Whole))
+		require.Equal(t, Unknown, Worse(v, Unknown))
+		require.Equal(t, Unknown, Worse(Unknown, v))
+	}
+	require.Equal(t, Partial, Worse(Partial, Lossy))
+	var v Verdict
+	require.Error(t, v.UnmarshalText([]byte("splendid")))
+	for word, want := range map[string]Verdict{"whole": Whole, "window": Window, "lossy": Lossy, "partial": Partial} {
+		require.NoError(t, v.UnmarshalText([]byte(word))) // as stored by earlier versions
+		require.Equal(t, want, v)
 	}
 }
 

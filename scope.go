@@ -1,10 +1,8 @@
 package feedhistory
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/markup"
@@ -21,62 +19,12 @@ type scope struct {
 	base     string
 	bases    int // the number of xml:base attributes that base comes from
 	lang     string
-	clean    bool           // see xmlscan.Scanner.Clean; false is always safe
+	clean    bool           // see xmlscan.Cursor.Clean; false is always safe
 	index    map[string]int // the bindings by prefix, if there are many
 
 	written int           // the length of base and lang, which XML writes on each entry
 	bound   int           // the length of all bindings
 	reach   xmlscan.Reach // the reach of base
-}
-
-// newScope returns the scope of the content of the current element.
-func (r *reader) newScope() *scope {
-	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
-	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
-	all := r.s.Bindings()
-	for i, b := range all {
-		same := func(inner xmlscan.Binding) bool { return inner.Prefix == b.Prefix }
-		if (b.Prefix != "" || b.URI != "") && !slices.ContainsFunc(all[i+1:], same) {
-			sc.bindings = append(sc.bindings, b)
-			sc.bound += len(b.Prefix) + len(b.URI)
-		}
-	}
-	if few := 16; len(sc.bindings) > few {
-		sc.index = make(map[string]int, len(sc.bindings))
-		for i, b := range sc.bindings {
-			sc.index[b.Prefix] = i
-		}
-	}
-	return sc
-}
-
-// A baseURL is an xml:base attribute, identified by its place, and the URL it resolves
-// to.
-type baseURL struct {
-	at  int
-	url string
-}
-
-// currentBase returns the base at the current element, by its xml:base, its ancestors'
-// and the document's URL (5005#25). It keeps what it has resolved while the attributes
-// are in scope.
-func (r *reader) currentBase() string {
-	bases := r.s.Bases()
-	n := min(len(bases), len(r.bases))
-	for n > 0 && r.bases[n-1].at != bases[n-1].At {
-		n--
-	}
-	base := r.doc.URL
-	if r.bases = r.bases[:n]; n > 0 {
-		base = r.bases[n-1].url
-	}
-	for _, b := range bases[n:] {
-		if inner := iri.Resolve(base, b.Ref); len(inner) <= r.limits.URL {
-			base = inner
-		}
-		r.bases = append(r.bases, baseURL{b.At, base})
-	}
-	return base
 }
 
 // binding returns the index of a prefix's binding; -1 if there is none.
@@ -180,81 +128,6 @@ func (sc *scope) lends(l loan) bool {
 // shortBase is the length up to which a base costs no more than a few times what a
 // reference to it takes.
 const shortBase = 64
-
-// skip leaves out an entry that exceeds a limit, and makes a note of it.
-func (r *reader) skip(offset int, why string) {
-	r.entries = r.entries[:len(r.entries)-1]
-	r.note("entry-skipped", "an entry is left out: "+why, offset)
-	if r.skipped++; r.skipped == 1 {
-		r.firstSkipped = r.failure(offset, ReasonLimit, clauseLimits, why)
-	}
-}
-
-// addGaps adds a gap if entries were left out.
-func (r *reader) addGaps() {
-	if r.skipped == 0 {
-		return
-	}
-	err := r.firstSkipped
-	if r.skipped == 1 {
-		err.Err = fmt.Errorf("an entry is left out: %w", err.Err)
-	} else {
-		err.Err = fmt.Errorf("%d entries are left out, the first here: %w", r.skipped, err.Err)
-	}
-	r.doc.Gaps = append(r.doc.Gaps, &Gap{URL: r.doc.URL, From: r.doc.URL, Reason: ReasonLimit, Err: err, Found: time.Now()})
-}
-
-// space returns the intended namespace of the current element, because feeds misspell
-// namespaces. That of RFC 5005 must be exact, because the verdict depends on it.
-func (r *reader) space() string {
-	space := r.s.Space()
-	if space == r.exact {
-		return space
-	}
-	switch space {
-	case "", vocab.Atom, vocab.Content, vocab.DC, vocab.ITunes, vocab.Media, vocab.XHTML:
-		r.exact = space
-		return space
-	}
-	if meant, ok := r.spaces[space]; ok {
-		r.odd = r.odd || meant != space
-		return meant
-	}
-	meant := vocab.MeantSpace(space)
-	if meant != space {
-		r.odd = true
-		r.note("namespace-misspelt", "the namespace "+clip(space)+" is read as "+meant, r.s.Offset())
-	}
-	if r.spaces == nil {
-		r.spaces = map[string]string{}
-	}
-	if len(r.spaces) < maxExtra {
-		r.spaces[space] = meant
-	}
-	return meant
-}
-
-// rssLocal returns the name of the current element as RSS spells it, with a note if it
-// is misspelt.
-func (r *reader) rssLocal() string { return r.spelt(vocab.RSSName(r.s.Local())) }
-
-// atomLocal returns the name of the current element as Atom spells it, likewise.
-func (r *reader) atomLocal() string {
-	local := r.s.Local()
-	if name := vocab.AtomName(local); name != local {
-		return r.spelt(name)
-	}
-	return local
-}
-
-// spelt returns the given name, with a note if the current element has another.
-func (r *reader) spelt(name string) string {
-	if local := r.s.Local(); name != local {
-		r.odd = true
-		r.note("name-misspelt", "the element "+clip(local)+" is read as "+name, r.s.Offset())
-	}
-	return name
-}
 
 // attrs returns the attributes by which an element gives its content the bindings, the
 // language and, if told to, the base.

@@ -132,7 +132,7 @@ type Result struct {
 // best, unless it is Proven to be Whole.
 func (r *Result) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
-	case r.RecoveredBy == "" || v == feedhistory.Partial:
+	case r.RecoveredBy == "" || v == feedhistory.Partial || v == feedhistory.Unknown:
 		return v
 	case r.Proven:
 		return feedhistory.Whole

@@ -71,7 +71,7 @@ func newOutline(doc *feedhistory.Document) *outline {
 		o.jsonItems(doc)
 		return o
 	}
-	s := outliner{outline: o, Scanner: xmlscan.Open(doc.Text(), xmlscan.Limits{}), text: doc.Text()}
+	s := outliner{outline: o, Cursor: xmlscan.Open(doc.Text(), xmlscan.Limits{}), text: doc.Text()}
 	if !s.Child(0) {
 		return o
 	}
@@ -101,7 +101,7 @@ func (o *outline) jsonItems(doc *feedhistory.Document) {
 
 // An outliner reads an outline.
 type outliner struct {
-	*xmlscan.Scanner
+	*xmlscan.Cursor
 	*outline
 	text string
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/quote"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A report collects the findings of one document.
@@ -167,4 +167,4 @@ func (l *lineCounter) place(offset int) (line, column int, quote Quote) {
 }
 
 // clip shortens a quotation in a message.
-func clip(s string) string { return quote.Clip(s, 200) }
+func clip(s string) string { return xmlscan.Clip(s, 200) }

@@ -2,12 +2,9 @@ package mirror
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -19,13 +16,13 @@ import (
 func (p *poll) older(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	requested := doc.Response.Requested
-	known := p.document(requested)
-	rank := p.rankOf(doc, p.neighbour(requested, known))
-	p.rank = rank
-	page := p.isPage(requested)
+	known := p.documents.get(requested)
+	rank := rankOf(doc, p.neighbour(requested, known))
+	p.chain.rank = rank
+	page := p.feed.isPage(requested)
 	p.feed.takePending(requested)
-	if p.isInstead(requested) {
-		p.feed.takePending(p.linked)
+	if p.chain.isInstead(requested) {
+		p.feed.takePending(p.chain.linked)
 	}
 	p.feed.clearGaps(doc.URL, requested)
 	if page {
@@ -36,11 +33,13 @@ func (p *poll) older(doc *feedhistory.Document) error {
 
 // isInstead reports whether the document was read because the first of several
 // links led to no document.
-func (p *poll) isInstead(url string) bool { return url != p.linked && slices.Contains(p.links, url) }
+func (c *chain) isInstead(url string) bool {
+	return url != c.linked && slices.Contains(c.links, url)
+}
 
 // neighbour returns the rank that a document has if it has no time of its own.
 func (p *poll) neighbour(url string, known *Document) Rank {
-	rank := p.rank
+	rank := p.chain.rank
 	if i := p.feed.pending(url); i >= 0 {
 		rank = p.feed.Pending[i].Rank
 	}
@@ -53,24 +52,24 @@ func (p *poll) neighbour(url string, known *Document) Rank {
 
 // isPage reports whether the document at a URL is read as a page, which the
 // link to it decides, else the kind of the feed.
-func (p *poll) isPage(url string) bool {
-	if i := p.feed.pending(url); i >= 0 {
-		return p.feed.Pending[i].Page
+func (f *Feed) isPage(url string) bool {
+	if i := f.pending(url); i >= 0 {
+		return f.Pending[i].Page
 	}
-	return p.feed.Kind == feedhistory.Paged
+	return f.Kind == feedhistory.Paged
 }
 
 // page processes a page. If it has nothing new, neither do the pages after it.
 func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
-	m, err := p.merge(source{doc: doc, rank: rank})
+	m, err := p.merger.merge(source{doc: doc, rank: rank})
 	if err != nil {
 		return err
 	}
-	p.held, p.fresh = &m.change, m.fresh
+	p.commits.held, p.chain.fresh = &m.change, m.fresh
 	if m.refused > 0 {
 		return p.refuse(doc, m.refused, rank, true)
 	}
-	if p.fresh || p.whole || p.resumed {
+	if p.chain.fresh || p.chain.toEnd || p.backlog.reached {
 		return p.link(doc, feedhistory.Paged)
 	}
 	return nil
@@ -79,13 +78,13 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 // archive processes an archive document. It may be a known one, by its URL or
 // by the name that it gives itself.
 func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) error {
-	m, err := p.merge(source{doc: doc, rank: rank, archive: true})
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
 	}
 	for id, r := range m.records {
 		if r.Archived || r.State != Live {
-			delete(p.sought, id)
+			p.search.found(id)
 		}
 	}
 	d, renamed := p.newDocument(doc, rank), false
@@ -94,12 +93,12 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
-	if p.isInstead(d.URL) {
-		d.Names = append(d.Names, p.linked)
+	if p.chain.isInstead(d.URL) {
+		d.Names = append(d.Names, p.chain.linked)
 	}
-	p.held, p.changed = &m.change, true
+	p.commits.held, p.chain.changed = &m.change, true
 	if known == nil {
-		if m.refused > 0 || !p.files(d, nil) {
+		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
 		}
 		p.feed.Documents++
@@ -114,7 +113,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = slices.Concat(known.Names, d.Names)
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
-		p.files(d, known)
+		p.allowance.reserveDocument(d, known)
 	}
 	for _, name := range d.Names { // it may have been pending under another of its names
 		p.feed.takePending(name)
@@ -122,7 +121,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	m.change.Documents = append(m.change.Documents, d)
 	if renamed { // what it links to was renamed, too
 		d.Known.Older = known.Known.Older
-		return p.err
+		return p.documents.err
 	}
 	return p.link(doc, feedhistory.Archived)
 }
@@ -131,7 +130,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	d := &Document{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
-		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
@@ -139,7 +138,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 		d.Names = append(d.Names, doc.URL)
 	}
 	for _, e := range doc.Entries {
-		at := timeOf(e)
+		at := e.Time()
 		if at.IsZero() {
 			continue
 		}
@@ -162,7 +161,7 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 		slices.Contains([]string{p.feed.URL, p.feed.Address, p.feed.Known.URL, doc.URL, doc.Response.Requested}, self) {
 		return "", nil
 	}
-	switch other := p.document(self); {
+	switch other := p.documents.get(self); {
 	case other == nil:
 		return self, nil
 	case other.Digest == digest:
@@ -171,24 +170,10 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	return "", nil
 }
 
-// digestOf returns a digest of the set of a document's entries, which should
-// not change in an archive (5005#9). Its links may change.
-func digestOf(doc *feedhistory.Document) string {
-	ids := make([]string, len(doc.Entries))
-	for i, e := range doc.Entries {
-		ids[i] = e.Digest() + " " + e.ID
-	}
-	slices.Sort(ids)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
-	return hex.EncodeToString(sum[:16])
-}
-
 // olderOf returns the URL of the next document back in time, in a chain of the
 // given kind.
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
-	rel := map[feedhistory.Kind]string{
-		feedhistory.Archived: feedhistory.RelPrevArchive, feedhistory.Paged: feedhistory.RelNext,
-	}[kind]
+	rel := kind.Older()
 	link, ok := doc.Links.Rel(rel)
 	return iri.WithoutFragment(link.Href), ok && rel != ""
 }
@@ -197,45 +182,45 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 // processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
-	p.linked, p.links = url, nil
+	p.chain.linked, p.chain.links = url, nil
 	for _, l := range doc.Links {
 		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
-			p.links = append(p.links, iri.WithoutFragment(l.Href))
+			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
-		return p.err
+		return p.documents.err
 	}
-	if kind == feedhistory.Archived && p.document(url) != nil {
-		return p.err
+	if kind == feedhistory.Archived && p.documents.get(url) != nil {
+		return p.documents.err
 	}
 	f := p.feed
 	if i := f.pending(url); i >= 0 {
-		if f.Pending[i].Rank.Compare(p.rank) < 0 {
-			f.Pending[i].Rank = p.rank
+		if f.Pending[i].Rank.Compare(p.chain.rank) < 0 {
+			f.Pending[i].Rank = p.chain.rank
 		}
-		return p.err
+		return p.documents.err
 	}
 	if len(f.Pending) >= pendingLimit {
 		f.addGap(Gap{
 			URL: url, From: doc.URL, Reason: feedhistory.ReasonLimit, Found: p.now,
 			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
 		})
-		return p.err
+		return p.documents.err
 	}
-	f.Pending = append(f.Pending, Pending{Rank: p.rank, Page: kind == feedhistory.Paged, Wait: p.waitAt(url), Gap: Gap{
+	f.Pending = append(f.Pending, Pending{Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url), Gap: Gap{
 		URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 	}})
-	return p.err
+	return p.documents.err
 }
 
 // gap processes a hole in the chain. What is left of a damaged document counts,
 // and so does its link.
 func (p *poll) gap(g *feedhistory.Gap) error {
-	p.changed = true
+	p.chain.changed = true
 	p.cut = p.cut || isPassing(g)
 	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
-	if !p.read {
+	if !p.chain.read {
 		p.feed.addGap(newGap(g))
 		return nil
 	}
@@ -246,14 +231,14 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	}
 	i := p.feed.pending(g.URL)
 	switch {
-	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.document(g.URL) != nil:
-		if g.Reason == feedhistory.ReasonBudget && len(p.sought) > 0 {
+	case i < 0 && g.Reason != feedhistory.ReasonLoop && g.From != g.URL && p.documents.get(g.URL) != nil:
+		if g.Reason == feedhistory.ReasonBudget && p.search.runs() {
 			p.feed.Search = g.URL
 		}
-		return p.err // its entries are stored; it only could not be read again
+		return p.documents.err // its entries are stored; it only could not be read again
 	case i < 0:
 		p.feed.addGap(newGap(g))
-		return p.err
+		return p.documents.err
 	}
 	pending := &p.feed.Pending[i]
 	from, again := pending.From, pending.Reason == feedhistory.ReasonLoop
@@ -264,7 +249,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		pending.Tries++
 	}
 	pending.Missing = isMissing(g)
-	pending.Retry, pending.Wait = time.Time{}, p.waitAt(g.URL)
+	pending.Retry, pending.Wait = time.Time{}, p.waits.at(g.URL)
 	switch {
 	case pending.isPassing() || pending.Tries < 2:
 	case g.Reason != feedhistory.ReasonLoop:
@@ -299,14 +284,14 @@ func isMissing(err error) bool {
 
 // damaged processes what is left of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document) error {
-	known := p.document(doc.Response.Requested)
-	rank := p.rankOf(doc, p.neighbour(doc.Response.Requested, known))
-	page := p.isPage(doc.Response.Requested)
-	m, err := p.merge(source{doc: doc, rank: rank, archive: !page})
+	known := p.documents.get(doc.Response.Requested)
+	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
+	page := p.feed.isPage(doc.Response.Requested)
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: !page})
 	if err != nil {
 		return err
 	}
-	p.rank, p.held, p.fresh = rank, &m.change, true
+	p.chain.rank, p.commits.held, p.chain.fresh = rank, &m.change, true
 	kind := feedhistory.Archived
 	if page {
 		kind = feedhistory.Paged

@@ -13,7 +13,7 @@ import (
 // which a single walk may not notice, that is a gap.
 func (p *poll) checkChain() error {
 	f := p.feed
-	chain, err := p.chain()
+	chain, err := p.documents.steps()
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (p *poll) checkChain() error {
 	if lost { // there is something older, and a gap says so
 		return nil
 	}
-	p.changed = false
+	p.chain.changed = false
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		if p.isCut(g) {
 			return false
@@ -62,7 +62,7 @@ type step struct {
 
 // chain returns the documents by all of their names, including those that are
 // to be committed next.
-func (p *poll) chain() (map[string]step, error) {
+func (ds *documents) steps() (map[string]step, error) {
 	steps := map[string]step{}
 	add := func(d *Document) {
 		for _, name := range d.Names {
@@ -71,12 +71,12 @@ func (p *poll) chain() (map[string]step, error) {
 			}
 		}
 	}
-	if p.waiting != nil {
-		for _, d := range slices.Backward(p.waiting.change.Documents) {
+	if ds.commits.waiting != nil {
+		for _, d := range slices.Backward(ds.commits.waiting.change.Documents) {
 			add(d)
 		}
 	}
-	for d, err := range p.store.Documents(p.ctx, p.feed.URL) {
+	for d, err := range ds.store.Documents(ds.ctx, ds.feed.URL) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,14 +1,11 @@
 package mirror
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/fetch"
 )
 
 const (
@@ -71,51 +68,6 @@ func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
-// asksUntil returns, for the error of a request, until when the host asks to be
-// left alone, and the host's name. The time is zero if the host asks no such
-// thing.
-func (p *poll) asksUntil(err error) (until time.Time, host string) {
-	status, ok := errors.AsType[*feedhistory.StatusError](err)
-	if !ok || !status.At.After(p.now) {
-		return time.Time{}, ""
-	}
-	return status.At, fetch.HostOf(status.URL)
-}
-
-// waitFor handles the error of a request for an archive or a page. If the host
-// asks to be left alone, that holds for every pending document on that host,
-// and for the feed if it is requested there.
-func (p *poll) waitFor(err error) {
-	f := p.feed
-	until, host := p.asksUntil(err)
-	if until.IsZero() {
-		return
-	}
-	if slices.ContainsFunc([]string{p.address(), p.asks, f.Known.URL}, func(own string) bool { return fetch.HostOf(own) == host }) {
-		f.Wait = feedtime.Later(f.Wait, until)
-	}
-	p.waits[host] = feedtime.Later(p.waits[host], until)
-	if p.held == nil {
-		p.held = &Change{} // so that the state is stored, whatever comes next
-	}
-	for i := range f.Pending {
-		f.Pending[i].Wait = feedtime.Later(f.Pending[i].Wait, p.waitAt(f.Pending[i].URL))
-	}
-}
-
-// waitAt returns until when the host of a URL has asked to be left alone, in
-// this poll or before; the zero time if it has not.
-func (p *poll) waitAt(url string) time.Time {
-	host := fetch.HostOf(url)
-	until := p.waits[host]
-	for _, pending := range p.feed.Pending {
-		if fetch.HostOf(pending.URL) == host && isAsked(pending.Wait, p.now) {
-			until = feedtime.Later(until, pending.Wait)
-		}
-	}
-	return until
-}
-
 // begun makes the next committed state say that the poll has not ended.
 func (p *poll) begun() { p.notEnded(feedtime.Later(time.Now(), p.feed.Wait)) }
 
@@ -126,7 +78,7 @@ func (p *poll) interrupted() { p.notEnded(p.feed.Wait) }
 // notEnded does not change a feed that was never polled: its other source
 // decides when it is due.
 func (p *poll) notEnded(next time.Time) {
-	if p.polls || p.feed.Known.URL != "" {
+	if p.update || p.feed.Known.URL != "" {
 		p.feed.Unfinished, p.feed.Next = true, next
 	}
 }
@@ -134,16 +86,16 @@ func (p *poll) notEnded(next time.Time) {
 // ended sets when the next poll is welcome.
 func (p *poll) ended() {
 	f := p.feed
-	f.Unfinished = p.unfinished
-	if p.polls {
-		f.More = p.changes.More && p.leaves()
+	f.Unfinished = p.unended
+	if p.update {
+		f.More = p.changes.More && f.leaves()
 		if f.More && p.changes.Documents > 0 {
 			p.ready = p.now.Add(min(p.m.every(), budgetPause))
 		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
 			p.ready = at
 		}
 	}
-	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.polls && p.changes.More { // a source has brought documents
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.changes.More { // a source has brought documents
 		f.More = true
 		if soon.Before(p.ready) {
 			p.ready = soon
@@ -153,13 +105,13 @@ func (p *poll) ended() {
 }
 
 // leaves reports whether the Budget has left something unread.
-func (p *poll) leaves() bool {
-	for _, pending := range p.feed.Pending {
+func (f *Feed) leaves() bool {
+	for _, pending := range f.Pending {
 		if pending.Reason == feedhistory.ReasonBudget {
 			return true
 		}
 	}
-	return p.feed.Search != ""
+	return f.Search != ""
 }
 
 // retry returns when to request again the documents that could not be read but

@@ -160,6 +160,25 @@ type Pending struct {
 	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means that it has not
 }
 
+// MarshalJSON implements json.Marshaler. In a Pending document, unlike
+// elsewhere, the members of Rank begin with capitals and are never absent;
+// json.Unmarshal accepts both.
+func (p Pending) MarshalJSON() ([]byte, error) {
+	type rank struct {
+		Time  time.Time
+		Place int64
+	}
+	return unescaped(struct {
+		Gap
+		Page    bool      `json:"page,omitempty"`
+		Rank    rank      `json:"rank"`
+		Tries   int       `json:"tries"`
+		Missing bool      `json:"missing,omitempty"`
+		Retry   time.Time `json:"retry,omitzero"`
+		Wait    time.Time `json:"wait,omitzero"`
+	}{p.Gap, p.Page, rank(p.Rank), p.Tries, p.Missing, p.Retry, p.Wait})
+}
+
 // A Gap is a feedhistory.Gap in a form that can be stored. The fields without a
 // comment are the ones of feedhistory.Gap; Message is the text of its Err.
 type Gap struct {
@@ -182,17 +201,19 @@ func (g Gap) gap() *feedhistory.Gap {
 
 // A Document is an archive document that has been processed.
 type Document struct {
-	URL   string            // the URL by which it was requested
-	Names []string          // the URLs that it is known by: URL, the target of a redirect, its self link
-	Known feedhistory.Known // the document as it was last read
-	Rank  Rank              // how recent it is
+	URL   string            `json:"url"`             // the URL by which it was requested
+	Names []string          `json:"names,omitempty"` // the URLs that it is known by: URL, the target of a redirect, its self link
+	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
+	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
 
-	First, Last int64     // the numbers of the polls that read it first and last
-	Read        time.Time // when it was last read
-	Entries     int       // the number of its entries
-	Digest      string    // a digest of the set of its entries (5005#9)
+	First   int64     `json:"first,omitempty"`   // the number of the poll that read it first
+	Last    int64     `json:"last,omitempty"`    // the number of the poll that read it last
+	Read    time.Time `json:"read,omitzero"`     // when it was last read
+	Entries int       `json:"entries,omitempty"` // the number of its entries
+	Digest  string    `json:"digest,omitempty"`  // a digest of the set of its entries (5005#9)
 
-	Oldest, Newest time.Time // the range of its entries' times; zero if none has a time
+	Oldest time.Time `json:"oldest,omitzero"` // the earliest time of an entry; zero if none has a time
+	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
 }
 
 // isCut reports whether the document may exist, but has not been requested.
@@ -225,7 +246,13 @@ const (
 
 // Host returns the name of the host that the feed is requested from, with the
 // port if it is neither 80 nor 443. Poll the feeds of one host one at a time.
-func (f *Feed) Host() string { return fetch.HostOf(cmp.Or(f.Address, f.URL)) }
+func (f *Feed) Host() string { return fetch.HostOf(f.address()) }
+
+// next returns the version of the feed that the next commit makes.
+func (f *Feed) next() int64 { return f.Version + 1 }
+
+// address returns the URL to request the feed from.
+func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 
 // addGap adds a gap, which replaces an earlier one at the same place. Each
 // missed window is a separate gap.

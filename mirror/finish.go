@@ -11,65 +11,59 @@ import (
 
 // stop ends the poll with an error that the feed did not cause.
 func (p *poll) stop(err error) (*Changes, error) {
-	if p.sound != nil {
-		p.feed, p.held = p.sound, nil
+	if p.snapshot != nil {
+		*p.feed, p.commits.held = *p.snapshot, nil
 	}
-	if failed := p.land(); failed != nil {
+	if failed := p.commits.land(); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	p.gather()
-	if p.ctx.Err() == nil && p.waiting != nil && !p.broken {
-		err = errors.Join(err, p.drain()) // this stores what was read until then
+	p.commits.gather()
+	if p.ctx.Err() == nil && p.commits.waiting != nil && !p.commits.broken {
+		err = errors.Join(err, p.commits.drain()) // this stores what was read until then
 	}
-	begun := p.waiting != nil || p.feed.Version > p.from || len(p.waits) > 0
+	begun := p.commits.waiting != nil || p.feed.Version > p.from || len(p.waits.until) > 0
 	if begun {
 		p.interrupted()
 	} else {
 		p.feed.Next = p.ready
 	}
-	if p.ctx.Err() != nil && begun && !p.broken && !errors.Is(err, ErrConflict) {
+	if p.ctx.Err() != nil && begun && !p.commits.broken && !errors.Is(err, ErrConflict) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), landing)
 		defer cancel()
-		if p.waiting == nil {
-			p.waiting = &group{}
-		}
-		err = errors.Join(err, p.commit(ctx))
+		err = errors.Join(err, p.commits.last(ctx))
 	}
 	return p.report(), err
 }
 
 // finish commits the end of the poll.
 func (p *poll) finish() (*Changes, error) {
-	if p.err != nil {
-		return p.stop(p.err)
+	if p.documents.err != nil {
+		return p.stop(p.documents.err)
 	}
-	if err := p.land(); err != nil {
+	if err := p.commits.land(); err != nil {
 		return p.stop(err)
 	}
-	p.gather()
-	if !p.cut && !p.unread {
-		clear(p.sought)
+	p.commits.gather()
+	if !p.cut && !p.backlog.unread {
+		p.search.end()
 	}
-	if len(p.sought) == 0 {
+	if !p.search.runs() {
 		p.feed.Search = ""
 	}
 	p.feed.Pending = slices.DeleteFunc(p.feed.Pending, func(pending Pending) bool {
-		return !pending.Page && !pending.Quota && p.document(pending.URL) != nil // processed under another name
+		return !pending.Page && !pending.Quota && p.documents.get(pending.URL) != nil // processed under another name
 	})
-	if p.err != nil {
-		return p.stop(p.err)
+	if p.documents.err != nil {
+		return p.stop(p.documents.err)
 	}
-	if p.changed && p.feed.Kind == feedhistory.Archived {
+	if p.chain.changed && p.feed.Kind == feedhistory.Archived {
 		if err := p.checkChain(); err != nil {
 			return p.stop(err)
 		}
 	}
 	p.feed.declare()
-	if p.waiting == nil {
-		p.waiting = &group{}
-	}
 	p.ended()
-	if err := p.commit(p.ctx); err != nil {
+	if err := p.commits.last(p.ctx); err != nil {
 		return p.stop(err)
 	}
 	return p.report(), nil
@@ -86,7 +80,7 @@ func (p *poll) verdict() feedhistory.Verdict {
 		return feedhistory.Lossy
 	case f.Kind == feedhistory.Plain && f.Source == "":
 		return feedhistory.Window
-	case f.Kind == feedhistory.Archived && p.changed:
+	case f.Kind == feedhistory.Archived && p.chain.changed:
 		return feedhistory.Partial
 	}
 	return feedhistory.Whole

@@ -65,7 +65,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	if err != nil {
 		return nil, err
 	}
-	defer p.await()
+	defer p.commits.await()
 	f := p.feed
 	f.Source, p.source = src.Name, sourceGap+src.Name
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
@@ -73,7 +73,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 	})
 	whole := true
 	for doc, err := range src.Documents {
-		if p.full { // the rest would not fit either
+		if p.allowance.full { // the rest would not fit either
 			whole = false
 			f.addGap(p.sourceGap("some of the recovered entries are not stored"))
 			break
@@ -82,7 +82,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if isGap {
 			doc = gap.Document
 		}
-		if err := p.flush(doc); err != nil {
+		if err := p.makeRoom(doc); err != nil {
 			return p.stop(err)
 		}
 		if isGap {
@@ -99,11 +99,11 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Changes, e
 		if doc == nil {
 			continue
 		}
-		p.sound = f.clone()
+		p.snapshot = f.clone()
 		if err := p.ingest(doc); err != nil {
 			return p.stop(err)
 		}
-		p.sound = nil
+		p.snapshot = nil
 		p.more(src, doc.Response.Requested)
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool { return g.From == p.source && g.Reason == feedhistory.ReasonInterrupted })
@@ -118,13 +118,13 @@ func (p *poll) more(src Source, url string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
 		return g.From == p.source && g.URL == url && g.Found.Before(p.now) && g.Reason != feedhistory.ReasonMissedWindow
 	})
-	if src.Mark != nil && !p.full { // otherwise some documents must come again
+	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
 		if mark := src.Mark(); mark != nil {
 			f.Mark = mark
 		}
 	}
 	f.addGap(Gap{
-		URL: p.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
+		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
 }
@@ -133,7 +133,7 @@ func (p *poll) more(src Source, url string) {
 func (p *poll) end(src Source, whole bool) {
 	f := p.feed
 	f.Proven, f.AsOf, f.Counted = false, time.Time{}, 0
-	if src.End != nil && !p.full {
+	if src.End != nil && !p.allowance.full {
 		var mark json.RawMessage
 		if mark, f.Proven = src.End(); mark != nil {
 			f.Mark = mark
@@ -169,21 +169,22 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 // sourceGap is the prefix of Gap.From in the gaps of a source.
 const sourceGap = "source:"
 
+// sourceGap returns a gap for entries of the poll's source that do not fit.
 func (p *poll) sourceGap(message string) Gap {
 	return Gap{
-		URL: p.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
+		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
 	}
 }
 
 func (p *poll) ingest(doc *feedhistory.Document) error {
-	rank := p.rankOf(doc, p.rank)
-	p.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
-	m, err := p.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
+	rank := rankOf(doc, p.chain.rank)
+	p.chain.rank = Rank{Time: rank.Time, Place: rank.Place - 1}
+	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete})
 	if err != nil {
 		return err
 	}
 	p.changes.Documents++
-	p.held = &m.change
+	p.commits.held = &m.change
 	f := p.feed
 	if m.refused > 0 {
 		f.addGap(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))

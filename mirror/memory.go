@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/feedhistory/feedhistory/mirror/internal/words"
+	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
 // A Memory is a Store in memory, for tests and for programs that begin with an

@@ -1,11 +1,12 @@
 package mirror
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
 // This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
@@ -26,17 +27,9 @@ func (r *Record) state() State {
 	return Live
 }
 
-// isBuried reports whether the tombstone counts: it is not older than the
-// entry's update or, if either has no time, its document is not older.
+// isBuried reports whether there is a tombstone that deletes the copy.
 func (r *Record) isBuried() bool {
-	switch t := r.Tombstone; {
-	case t.IsZero():
-		return false
-	case t.When.IsZero() || r.Content.Updated.IsZero():
-		return r.Copy.Rank.Compare(t.Rank) <= 0
-	default:
-		return !t.When.Before(r.Content.Updated)
-	}
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
 }
 
 // An effect is what a document has done to a record.
@@ -72,12 +65,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 // bury merges a tombstone.
 func (r *Record) bury(t Tombstone) (touched bool) {
 	old := r.Tombstone
-	if old.When.After(t.When) {
-		t.When = old.When
-	}
-	if old.Rank.Compare(t.Rank) > 0 {
-		t.Rank = old.Rank
-	}
+	joined := t.precedence().Join(old.precedence())
+	t = Tombstone{joined.When, Rank(joined.Rank)}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -91,11 +80,12 @@ type source struct {
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	c := Copy{At: e.Updated, Rank: s.rank, Digest: e.Digest()}
-	if c.At.IsZero() {
-		c.At = s.rank.Time
-	}
-	return c
+	return Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest()}
+}
+
+// precedence returns the source's copy of an entry as the duplicate rules see it.
+func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
+	return precedence.CopyOf(e.Updated, precedence.Rank(s.rank))
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -103,20 +93,19 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 func (s source) entries() []*feedhistory.Entry {
 	index := make(map[string]int, len(s.doc.Entries))
 	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
-	at := func(e *feedhistory.Entry) time.Time { return feedtime.First(e.Updated, s.rank.Time) }
 	for _, e := range s.doc.Entries {
 		if i, ok := index[e.ID]; !ok {
 			index[e.ID] = len(list)
 			list = append(list, e)
-		} else if at(e).After(at(list[i])) {
+		} else if s.precedence(e).Compare(s.precedence(list[i])) > 0 {
 			list[i] = e
 		}
 	}
 	return list
 }
 
-// A merged is the outcome of merging one document.
-type merged struct {
+// A mergeResult is the outcome of merging one document.
+type mergeResult struct {
 	change  Change
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
@@ -124,8 +113,19 @@ type merged struct {
 	known   map[string]bool    // the IDs in the document that were stored before
 }
 
+// A merger merges documents into the records of a feed's entries.
+type merger struct {
+	ctx       context.Context
+	store     Store
+	feed      *Feed
+	from      int64 // the version of the feed when the poll began
+	now       time.Time
+	changes   *Changes
+	allowance *allowance
+}
+
 // merge merges a source into the store's records, and counts the changes.
-func (p *poll) merge(s source) (*merged, error) {
+func (mg *merger) merge(s source) (*mergeResult, error) {
 	entries := s.entries()
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
 	for _, e := range entries {
@@ -134,11 +134,11 @@ func (p *poll) merge(s source) (*merged, error) {
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := p.store.Records(p.ctx, p.feed.URL, ids)
+	records, err := mg.store.Records(mg.ctx, mg.feed.URL, ids)
 	if err != nil {
 		return nil, err
 	}
-	m := &merged{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: p.keep}}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), change: Change{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -155,7 +155,7 @@ func (p *poll) merge(s source) (*merged, error) {
 	for _, id := range ids {
 		r := records[id]
 		if r == nil {
-			r = &Record{Feed: p.feed.URL, ID: id, State: Unseen}
+			r = &Record{Feed: mg.feed.URL, ID: id, State: Unseen}
 			records[id] = r
 		}
 		if m.known[id] = r.Copy.Digest != ""; effects[id] == nil {
@@ -166,13 +166,13 @@ func (p *poll) merge(s source) (*merged, error) {
 			r.Tombstone = Tombstone{}
 		}
 	}
-	if err := p.takeAll(m, s, entries, effects, stored); err != nil {
+	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
 		return nil, err
 	}
 	for _, t := range deleted {
 		r := records[t.Ref]
 		if !stored[t.Ref] && r.Copy.Digest == "" {
-			if !p.entomb(t.Ref) {
+			if !mg.allowance.reserveTombstone(t.Ref) {
 				m.refused++
 				continue
 			}
@@ -185,10 +185,10 @@ func (p *poll) merge(s source) (*merged, error) {
 	for _, id := range ids {
 		if !done[id] {
 			done[id] = true
-			p.settle(m, records[id], before[id], effects[id])
+			mg.settle(m, records[id], before[id], effects[id])
 		}
 	}
-	p.entering = 0
+	mg.allowance.entering = 0
 	return m, nil
 }
 
@@ -196,8 +196,8 @@ func (p *poll) merge(s source) (*merged, error) {
 // do not all fit, none of them is taken: what the store has then stays the
 // oldest part, so that a later poll can tell whether entries have come and
 // gone.
-func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
-	usage, isFull := p.feed.Usage, p.full
+func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
+	usage, isFull := mg.feed.Usage, mg.allowance.full
 	type moment struct {
 		record  Record
 		touched bool
@@ -211,7 +211,7 @@ func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effect
 			r, was := m.records[e.ID], before[e.ID]
 			*r = was.record
 			did := r.take(s.copyOf(e), e, s)
-			fits, err := p.admit(&was.record, r, &did, stored[e.ID])
+			fits, err := mg.allowance.admit(&was.record, r, &did, stored[e.ID])
 			if err != nil {
 				return false, err
 			}
@@ -228,25 +228,25 @@ func (p *poll) takeAll(m *merged, s source, entries []*feedhistory.Entry, effect
 	if refused, err := take(); err != nil || !refused || isFull {
 		return err
 	}
-	p.feed.Usage, p.entering, m.refused = usage, 0, 0 // again, now that the quota is used up
+	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, now that the quota is used up
 	_, err := take()
 	return err
 }
 
 // settle adds a record that the document had an entry or a tombstone for to the
 // change.
-func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
+func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	r.State = r.state()
-	if did.version != nil && p.keep > 0 {
+	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
 	}
 	if r.State != before || did.content {
-		p.count(r, before)
-		r.Change, r.Changed = p.next(), p.now
+		mg.count(r, before)
+		r.Change, r.Changed = mg.feed.next(), mg.now
 		m.fresh = true
 	}
 	if r.First == 0 && r.Copy.Digest != "" {
-		r.First, r.Added = p.next(), p.now
+		r.First, r.Added = mg.feed.next(), mg.now
 	}
 	switch {
 	case did.content:
@@ -257,9 +257,9 @@ func (p *poll) settle(m *merged, r *Record, before State, did *effect) {
 }
 
 // count updates the counters for a record whose content or state has changed.
-func (p *poll) count(r *Record, before State) {
-	f, c := p.feed, p.changes
-	added := r.First == 0 || r.First > p.from // in this poll
+func (mg *merger) count(r *Record, before State) {
+	f, c := mg.feed, mg.changes
+	added := r.First == 0 || r.First > mg.from // in this poll
 	switch {
 	case r.State == Live && before != Live:
 		f.Entries++
@@ -275,10 +275,10 @@ func (p *poll) count(r *Record, before State) {
 		} else {
 			c.Deleted++
 		}
-	case r.State == Live && r.Change <= p.from: // not counted in this poll yet
+	case r.State == Live && r.Change <= mg.from: // not counted in this poll yet
 		c.Changed++
 	case r.State != Live && before == Unseen: // deleted before it ever came
 		f.Deleted++
 	}
-	f.Changed = p.now
+	f.Changed = mg.now
 }

@@ -2,14 +2,9 @@ package mirror
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Mirror keeps the feeds in a Store up to date. Only Store must be set.
@@ -77,30 +72,6 @@ type Changes struct {
 	Gone  bool   // whether the publisher has withdrawn the feed (410)
 }
 
-// Update polls a feed, and adds it to the Store if it is not there yet.
-//
-// The error comes from the Store or from the context. The Store then keeps what
-// was read before the error, and the changes report it; they are nil only if
-// the Store could not be read. A subscription document that could not be read
-// is not an error of Update but Changes.Failure. Everything else that could not
-// be read is in Gaps.
-func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
-	p, err := m.begin(ctx, url)
-	if err != nil {
-		return nil, err
-	}
-	defer p.await()
-	if p.feed.Waits(p.now) {
-		p.failure = &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
-		return p.report(), nil
-	}
-	p.polls, p.feed.Wait = true, time.Time{}
-	if err := p.walks(); err != nil {
-		return p.stop(err)
-	}
-	return p.finish()
-}
-
 // clientFor returns the client that requests a feed.
 func (m *Mirror) clientFor(feed string) *feedhistory.Client {
 	if m.ClientFor != nil {
@@ -122,43 +93,3 @@ func (m *Mirror) every() time.Duration { return cmp.Or(m.Every, time.Hour) }
 
 // keep returns how many versions the store keeps.
 func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
-
-// begin starts a poll.
-func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
-	url = iri.WithoutFragment(strings.TrimSpace(url))
-	feed, err := m.Store.Feed(ctx, url)
-	if errors.Is(err, ErrNotFound) {
-		feed, err = NewFeed(url), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	p := &poll{
-		ctx: ctx, m: m, store: m.Store, keep: m.keep(), feed: feed, from: feed.Version, now: time.Now(),
-		changes: &Changes{URL: url}, looked: map[string]*Document{},
-		asking: asking{waits: map[string]time.Time{}},
-		following: following{
-			changed: feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole,
-			whole:   feed.Kind != feedhistory.Paged || feed.Known.URL == "",
-		},
-		resuming: resuming{resumes: map[string]bool{}},
-		seeking:  seeking{sought: map[string]bool{}},
-		ending:   ending{ready: feed.Next, unfinished: feed.Unfinished},
-	}
-	p.fillsUp()
-	feed.Polls++
-	feed.Polled = p.now
-	p.rank = Rank{Time: p.now, Place: feed.Polls << 32}
-	for _, id := range feed.Sought {
-		p.sought[id] = true
-	}
-	slices.SortStableFunc(feed.Pending, func(a, b Pending) int { return cmp.Compare(a.Tries, b.Tries) })
-	for _, pending := range feed.Pending {
-		rests := pending.Retry.After(p.now) && !pending.Retry.After(p.now.Add(longestRetry+clockError))
-		if (m.Revalidate || !rests) && !p.leavesAlone(&pending) {
-			p.resumes[pending.URL] = true
-			p.unread = p.unread || pending.Tries == 0
-		}
-	}
-	return p, nil
-}

@@ -19,22 +19,6 @@ import (
 // subscribed address is requested as well.
 const triesElsewhere = 3
 
-// errEnded ends a walk whose remaining documents are not wanted.
-var errEnded = errors.New("the walk has ended")
-
-// walk requests the feed at an address, and processes what the walk yields.
-func (p *poll) walk(address string) error {
-	p.asks = address
-	for doc, err := range p.m.clientFor(p.feed.URL).Walk(p.ctx, address, p.options()) {
-		if err := p.take(doc, err); errors.Is(err, errEnded) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // walks requests the feed at its current address and, if that fails for good,
 // at the one that was subscribed to.
 func (p *poll) walks() error {
@@ -44,15 +28,15 @@ func (p *poll) walks() error {
 			return err
 		}
 	}
-	p.doubted = f.Lost != "" && f.Lost != f.URL
-	if err := p.walk(p.address()); err != nil {
+	p.request.doubted = f.Lost != "" && f.Lost != f.URL
+	if err := p.walk(p.feed.address()); err != nil {
 		return err
 	}
 	if p.failure == nil || f.Address == "" || f.Lost == f.URL ||
 		!f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
 		return nil
 	}
-	p.doubted = true
+	p.request.doubted = true
 	return p.walk(f.URL)
 }
 
@@ -67,7 +51,7 @@ func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
 			return errEnded
 		}
 	}
-	if !p.doubted {
+	if !p.request.doubted {
 		return nil
 	}
 	same, err := p.isSame(doc)
@@ -78,7 +62,7 @@ func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
 		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document, failed returns no error
 		return errEnded
 	}
-	p.failure, p.cut, p.doubted = nil, false, false
+	p.failure, p.cut, p.request.doubted = nil, false, false
 	return nil
 }
 
@@ -93,7 +77,7 @@ func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
 	for i, e := range doc.Entries {
 		ids[i] = e.ID
 	}
-	records, err := p.store.Records(p.ctx, p.feed.URL, ids)
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
 	for _, e := range doc.Entries {
 		r := records[e.ID]
 		if r == nil || r.Copy.Digest == "" {
@@ -159,7 +143,7 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	if address == f.URL {
 		return false, nil
 	}
-	other, err := p.store.Feed(p.ctx, address)
+	other, err := p.m.Store.Feed(p.ctx, address)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return false, nil
@@ -170,7 +154,7 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	}
 	f.Alias, p.changes.Alias = address, address
 	f.Failures, f.Error, f.Gone = 0, "", false
-	p.ready, p.unfinished, p.cut = p.later(f.Next), false, true
+	p.ready, p.unended, p.cut = p.later(f.Next), false, true
 	return true, nil
 }
 

@@ -92,13 +92,13 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 	if q.Feed == "" {
 		q.Limit = 0 // the number of hidden entries is not known
 	}
-	type seen struct {
+	type visibility struct {
 		version  int64
 		isPublic bool
 	}
 	entries := s.Store.Entries(ctx, q)
 	return func(yield func(*Record, error) bool) {
-		known := map[string]seen{} // of one range: a feed may become private before the next
+		known := map[string]visibility{} // of one range: a feed may become private before the next
 		visible(entries, limit, func(r *Record) bool {
 			f, ok := known[r.Feed]
 			if !ok || f.isPublic && r.Change > f.version { // it was committed since

@@ -2,18 +2,20 @@ package mirror
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
 
 // A Quota limits how much of a Store one feed may fill. A Mirror does not store
-// what no longer fits. That is a gap, until you raise the Quota. The mirror
-// still updates the entries that it has, up to twice the Bytes.
+// more than that; the rest is a gap, until you raise the Quota. The mirror still
+// updates the entries it has, up to twice the Bytes.
 type Quota struct {
 	// Bytes is the maximum size of the entries and their earlier versions, as
 	// published, plus the records of archive documents. A store needs more
@@ -51,87 +53,98 @@ type Usage struct {
 
 func (u *Usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
 
+// An allowance is the rest of a feed's Quota.
+type allowance struct {
+	ctx      context.Context
+	store    Store
+	feed     *Feed
+	keep     int // how many versions the store keeps of an entry
+	quota    Quota
+	full     bool  // the quota is used up
+	entering int64 // the number of entries about to be counted
+}
+
+// newAllowance returns the allowance at the start of a poll. It determines
+// whether the quota is still used up.
+func newAllowance(ctx context.Context, m *Mirror, f *Feed) *allowance {
+	a := &allowance{ctx: ctx, store: m.Store, feed: f, keep: m.keep(), quota: m.Quota.withDefaults()}
+	if a.quota.Bytes > f.Full.Bytes || a.quota.Entries > f.Full.Entries {
+		f.Full = Quota{}
+	}
+	a.full = f.Full != Quota{}
+	return a
+}
+
 // fits reports whether there is room for the given numbers of entries and
 // bytes. Once there is not, nothing new fits until the Quota is raised.
-func (p *poll) fits(entries, bytes int64) bool {
-	f := p.feed
-	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + p.entering
-	if p.full || entries > p.quota.Entries-held || bytes > p.quota.Bytes-f.Usage.bytes() {
-		p.fill()
+func (a *allowance) fits(entries, bytes int64) bool {
+	f := a.feed
+	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + a.entering
+	if a.full || entries > a.quota.Entries-held || bytes > a.quota.Bytes-f.Usage.bytes() {
+		a.fill()
 		return false
 	}
 	return true
 }
 
-func (p *poll) fill() {
-	if p.full = true; p.feed.Full == (Quota{}) {
-		p.feed.Full = p.quota
+func (a *allowance) fill() {
+	if a.full = true; a.feed.Full == (Quota{}) {
+		a.feed.Full = a.quota
 	}
-}
-
-// fillsUp determines, at the start of a poll, whether the quota is still used
-// up.
-func (p *poll) fillsUp() {
-	f := p.feed
-	p.quota = p.m.Quota.withDefaults()
-	if p.quota.Bytes > f.Full.Bytes || p.quota.Entries > f.Full.Entries {
-		f.Full = Quota{}
-	}
-	p.full = f.Full != Quota{}
 }
 
 // admit reports whether there is room for the change of a record from was to r,
 // and counts it. It drops an earlier version that does not fit.
-func (p *poll) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
+func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, error) {
 	if !did.content && did.version == nil {
 		return true, nil
 	}
-	u, isNew := &p.feed.Usage, was.Copy.Digest == ""
+	u, isNew := &a.feed.Usage, was.Copy.Digest == ""
 	growth := r.Content.Size
 	if !isNew {
 		var err error
-		if growth, err = p.growth(was, r, did.version); err != nil {
+		if growth, err = a.growth(was, r, did.version); err != nil {
 			return false, err
 		}
 	}
 	switch {
 	case isNew:
-		if !p.fits(1, growth) {
+		if !a.fits(1, growth) {
 			return false, nil
 		}
-		p.entering++
+		a.entering++
 		if isStored { // until now only a tombstone was stored
 			u.Tombstones, u.Refs = max(0, u.Tombstones-1), max(0, u.Refs-int64(len(r.ID)))
 		}
-	case did.version != nil && growth > 0 && (p.full || growth > p.quota.Bytes-u.bytes()):
+	case did.version != nil && growth > 0 && (a.full || growth > a.quota.Bytes-u.bytes()):
 		did.version = nil
 		return true, nil
-	case growth > 0 && growth/2 > p.quota.Bytes-u.bytes()/2:
-		p.fill()
+	case growth > 0 && growth/2 > a.quota.Bytes-u.bytes()/2:
+		a.fill()
 		return false, nil
 	}
 	u.Contents = max(0, u.Contents+growth)
 	return true, nil
 }
 
-// entomb reports whether there is room for a tombstone of an unknown entry, and
-// counts it.
-func (p *poll) entomb(id string) bool {
-	if !p.fits(1, int64(len(id))) {
+// reserveTombstone counts a tombstone of an unknown entry and reports whether
+// it fits.
+func (a *allowance) reserveTombstone(id string) bool {
+	if !a.fits(1, int64(len(id))) {
 		return false
 	}
-	p.feed.Usage.Tombstones++
-	p.feed.Usage.Refs += int64(len(id))
+	a.feed.Usage.Tombstones++
+	a.feed.Usage.Refs += int64(len(id))
 	return true
 }
 
 // growth returns by how many bytes an entry and its earlier versions grow when
 // r replaces was and a version is added. It follows the rules for stores in
 // Change.
-func (p *poll) growth(was, r *Record, added *Version) (int64, error) {
+func (a *allowance) growth(was, r *Record, added *Version) (int64, error) {
 	var before, after int64
 	var kept []*Version
-	for v, err := range p.store.Versions(p.ctx, p.feed.URL, r.ID) {
+	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
 		if err != nil {
 			return 0, err
 		}
@@ -152,23 +165,23 @@ func (p *poll) growth(was, r *Record, added *Version) (int64, error) {
 	}
 	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
 	slices.SortFunc(kept, compareVersions)
-	for _, v := range kept[:min(len(kept), p.keep)] {
+	for _, v := range kept[:min(len(kept), a.keep)] {
 		after += v.Content.Size
 	}
 	return after - before + r.Content.Size - was.Content.Size, nil
 }
 
-// files reports whether there is room for the record of a document, and counts
-// it. It replaces the record of other, unless that is nil.
-func (p *poll) files(d, other *Document) bool {
+// reserveDocument counts the record of a document and reports whether it fits.
+// The record replaces the one of other, unless that is nil.
+func (a *allowance) reserveDocument(d, other *Document) bool {
 	growth, entries := d.size(), int64(1)
 	if other != nil {
 		growth, entries = growth-other.size(), 0
 	}
-	if growth > 0 && !p.fits(entries, growth) && other == nil {
+	if growth > 0 && !a.fits(entries, growth) && other == nil {
 		return false
 	}
-	u := &p.feed.Usage
+	u := &a.feed.Usage
 	u.Documents = max(0, u.Documents+growth)
 	return true
 }
@@ -186,26 +199,23 @@ func (d *Document) size() int64 {
 // refuse leaves a document pending until the Quota is raised, and ends the
 // walk, because older documents would not fit either.
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
-	g := p.quotaGap(doc, refused)
-	g.URL, g.From = doc.Response.Requested, doc.URL
+	g := quotaGap(doc, refused, p.now)
+	g.URL, g.Poll = doc.Response.Requested, p.feed.Polls
 	pending := Pending{Gap: g, Page: page, Rank: rank, Tries: 1}
 	pending.Rank.Place++
 	p.feed.takePending(g.URL)
 	p.feed.Pending = append(p.feed.Pending, pending)
-	p.changed, p.cut = true, true
+	p.chain.changed, p.cut = true, true
 	return errEnded
 }
 
 // quotaGap returns the gap for a document that has not been stored entirely.
-func (p *poll) quotaGap(doc *feedhistory.Document, refused int) Gap {
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Gap {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
 		what = "the document is not recorded"
 	}
-	return Gap{
-		URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Poll: p.feed.Polls,
-		Message: what,
-	}
+	return Gap{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
 // isShort reports whether a gap says that the Quota left out entries of the

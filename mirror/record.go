@@ -1,12 +1,12 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
 // A State says whether an entry is part of its feed.
@@ -23,33 +23,36 @@ const (
 
 // A Record is what a Store keeps about one entry.
 type Record struct {
-	Feed  string // the URL of the feed
-	ID    string // the ID of the entry
-	State State
+	Feed  string `json:"-"` // the URL of the feed
+	ID    string `json:"-"` // the ID of the entry
+	State State  `json:"state"`
 
-	Copy    Copy    // the copy of the entry that counts; zero if the State is Unseen
-	Content Content // the content of that copy
+	Copy Copy `json:"copy,omitzero"` // the copy of the entry that counts; zero if the State is Unseen
 
 	// Archived says whether an archive document has this copy, or one just as
 	// new.
-	Archived bool
+	Archived bool `json:"archived,omitempty"`
 
 	// Tombstone is the latest tombstone that names the entry; zero if there is
 	// none.
-	Tombstone Tombstone
+	Tombstone Tombstone `json:"tombstone,omitzero"`
 
 	// Absence is the Place of the complete document that lacked the entry; zero
 	// if the last complete document had it, or there never was one.
-	Absence int64
+	Absence int64 `json:"absence,omitempty"`
 
 	// First is the version of the feed at which the entry was first stored with
 	// content, Change the version at which it last changed, in content or
 	// State. Zero means that this has not happened yet.
-	First, Change int64
+	First  int64 `json:"first,omitempty"`
+	Change int64 `json:"change,omitempty"`
 
 	// Added and Changed are the times of First and Change, by the mirror's
 	// clock.
-	Added, Changed time.Time
+	Added   time.Time `json:"added,omitzero"`
+	Changed time.Time `json:"changed,omitzero"`
+
+	Content Content `json:"content,omitzero"` // the content of Copy
 }
 
 // Time returns the time that records are sorted by: when the entry was updated,
@@ -63,15 +66,26 @@ func (r *Record) Place() *Place {
 	return &Place{Time: r.Time(), Feed: r.Feed, Change: r.Change, ID: r.ID}
 }
 
+// Deletion returns the deletion of an entry that is no longer part of its feed:
+// with the time its publisher gives, or else the time the mirror noticed. ok is
+// false for a Live entry.
+func (r *Record) Deletion() (t feedhistory.Tombstone, ok bool) {
+	t = feedhistory.Tombstone{Ref: r.ID, When: r.Changed.UTC()}
+	if r.State == Deleted && !r.Tombstone.When.IsZero() {
+		t.When = r.Tombstone.When
+	}
+	return t, r.State != Live
+}
+
 // Entry returns the entry as it was published. If the stored content is
 // damaged, the error is a *feedhistory.ParseError.
 func (r *Record) Entry() (*feedhistory.Entry, error) { return r.Content.entry(r.ID) }
 
 // A Version is an earlier version of an entry.
 type Version struct {
-	ID      string // the ID of the entry
-	Copy    Copy
-	Content Content
+	ID      string  `json:"-"` // the ID of the entry
+	Copy    Copy    `json:"copy"`
+	Content Content `json:"content"`
 }
 
 // Entry returns the version as it was published; see Record.Entry.
@@ -80,16 +94,17 @@ func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v
 // A Content is the entry as published, together with the fields that are often
 // queried.
 type Content struct {
-	Format feedhistory.Format // the format of Data; zero means that there is no content
-	Data   string             // the entry as published, as XML or JSON that can be read on its own
-	Base   string             // the URL that relative references in JSON resolve against; XML contains its own
-	WeakID bool               // whether the entry has no ID of its own; see feedhistory.Entry
+	Format feedhistory.Format `json:"format"`            // the format of Data; zero means that there is no content
+	Data   string             `json:"data,omitempty"`    // the entry as published, as XML or JSON that can be read on its own
+	Base   string             `json:"base,omitempty"`    // the URL that relative references in JSON resolve against; XML contains its own
+	WeakID bool               `json:"weak_id,omitempty"` // whether the entry has no ID of its own; see feedhistory.Entry
 
-	Title              string    // the title as plain text
-	Link               string    // the URL of the alternate link; "" if there is none
-	Updated, Published time.Time // when the entry was updated and published; zero if it does not say
+	Title     string    `json:"title,omitempty"`    // the title as plain text
+	Link      string    `json:"link,omitempty"`     // the URL of the alternate link; "" if there is none
+	Updated   time.Time `json:"updated,omitzero"`   // when the entry was updated; zero if it does not say
+	Published time.Time `json:"published,omitzero"` // when the entry was published; zero if it does not say
 
-	Size int64 // the size in bytes that counts for the Quota; zero if it was stored before quotas existed
+	Size int64 `json:"size,omitempty"` // the size in bytes that counts for the Quota; zero if it was stored before quotas existed
 }
 
 // ContentOf returns the content to store for an entry.
@@ -126,31 +141,39 @@ func (c *Content) entry(id string) (*feedhistory.Entry, error) {
 
 // A Rank says how recent a document is (5005#21).
 type Rank struct {
-	Time  time.Time // when the document was updated; if unknown, the Time of its newer neighbour
-	Place int64     // the place in the chain, counted over all polls; newer documents have larger numbers
+	Time  time.Time `json:"time,omitzero"`   // when the document was updated; if unknown, the Time of its newer neighbour
+	Place int64     `json:"place,omitempty"` // the place in the chain, counted over all polls; newer documents have larger numbers
 }
 
 // Compare orders ranks, older first.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Place, other.Place))
+	return precedence.Rank(r).Compare(precedence.Rank(other))
 }
 
 // A Copy is one appearance of an entry in a document.
 type Copy struct {
-	At     time.Time // when the entry was updated; if unknown, the Time of Rank
-	Rank   Rank      // the rank of the document
-	Digest string    // the digest of the entry; see feedhistory.Entry.Digest
+	At     time.Time `json:"at,omitzero"`      // when the entry was updated; if unknown, the Time of Rank
+	Rank   Rank      `json:"rank,omitzero"`    // the rank of the document
+	Digest string    `json:"digest,omitempty"` // the digest of the entry; see feedhistory.Entry.Digest
 }
 
 // Compare orders the copies of an entry, older first (5005#20, 5005#21).
 func (c Copy) Compare(other Copy) int {
-	return cmp.Or(c.At.Compare(other.At), c.Rank.Compare(other.Rank))
+	return c.precedence().Compare(other.precedence())
+}
+
+func (c Copy) precedence() precedence.Copy {
+	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
 }
 
 // A Tombstone says that an entry was deleted.
 type Tombstone struct {
-	When time.Time // when the entry was deleted; zero if the tombstone does not say
-	Rank Rank      // the rank of the newest document that has a tombstone for the entry
+	When time.Time `json:"when,omitzero"` // when the entry was deleted; zero if the tombstone does not say
+	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document that has a tombstone for the entry
+}
+
+func (t Tombstone) precedence() precedence.Tombstone {
+	return precedence.Tombstone{When: t.When, Rank: precedence.Rank(t.Rank)}
 }
 
 // IsZero reports whether there is no tombstone.

@@ -4,30 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // subscription processes the subscription document, or a second copy of it,
 // which is newer than the first.
 func (p *poll) subscription(doc *feedhistory.Document) error {
 	f, kind, known := p.feed, doc.Kind(), p.feed.Known.URL != ""
-	rank := p.rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
-	if p.read { // the chain may have moved: an archive was not there
+	rank := rankOf(doc, Rank{Time: doc.Response.Received, Place: f.Polls << 32})
+	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Place += 1 << 31
-		if i := f.pending(p.linked); i >= 0 {
+		if i := f.pending(p.chain.linked); i >= 0 {
 			f.Pending[i].Missing = true
 		}
 	}
-	m, err := p.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
+	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
 	if err != nil {
 		return err
 	}
-	p.rank, p.held, p.fresh = rank, &m.change, m.fresh
+	p.chain.rank, p.commits.held, p.chain.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
-	p.whole = p.whole || f.Kind != feedhistory.Paged
+	p.chain.toEnd = p.chain.toEnd || f.Kind != feedhistory.Paged
 	f.clearGaps(doc.URL, doc.Response.Requested)
 	switch kind {
 	case feedhistory.Complete:
@@ -37,7 +35,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	case feedhistory.Archived:
 		err = p.seek(doc)
 	case feedhistory.Plain:
-		if known && !p.read && m.refused == 0 && !overlaps(doc, m.known) {
+		if known && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
 			f.addGap(missedWindow(doc, p))
 		}
 	}
@@ -45,7 +43,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.short(doc, m)
 	if kind != feedhistory.Archived {
 		f.Shown = nil
-		clear(p.sought)
+		p.search.end()
 	}
 	if kind != feedhistory.Paged {
 		f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Page })
@@ -54,22 +52,22 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 		return err
 	}
 	if f.Known.Older != doc.Known().Older || f.Kind != kind {
-		p.changed = true
+		p.chain.changed = true
 	}
-	p.read, p.start = true, doc.Response.Requested
+	p.chain.read, p.chain.start = true, doc.Response.Requested
 	f.Kind, f.Known, f.Title, f.Schedule = kind, doc.Known(), doc.Title, doc.Schedule
 	f.Head = HeadOf(doc)
 	p.readAt(doc.Response)
-	if kind == feedhistory.Paged && !p.fresh && !p.whole {
+	if kind == feedhistory.Paged && !p.chain.fresh && !p.chain.toEnd {
 		return nil
 	}
 	return p.link(doc, kind)
 }
 
 // short notes that some of a subscription document has not been stored.
-func (p *poll) short(doc *feedhistory.Document, m *merged) {
+func (p *poll) short(doc *feedhistory.Document, m *mergeResult) {
 	if m.refused > 0 {
-		p.feed.addGap(p.quotaGap(doc, m.refused))
+		p.feed.addGap(quotaGap(doc, m.refused, p.now))
 	}
 }
 
@@ -88,7 +86,7 @@ func HeadOf(doc *feedhistory.Document) string {
 // complete makes the document replace everything else (5005#1). It forgets what
 // links led to before: if the feed becomes an archived one again, the chain is
 // read again.
-func (p *poll) complete(m *merged) error {
+func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
 	f.Pending, f.Gaps, f.Documents, f.Usage.Documents = nil, nil, 0, 0
 	m.change.Forget = true
@@ -101,7 +99,7 @@ func (p *poll) complete(m *merged) error {
 	if live == f.Entries { // no other entry is live
 		return nil
 	}
-	for r, err := range p.store.Entries(p.ctx, Query{Feed: f.URL}) {
+	for r, err := range p.m.Store.Entries(p.ctx, Query{Feed: f.URL}) {
 		if err != nil {
 			return err
 		}
@@ -111,49 +109,10 @@ func (p *poll) complete(m *merged) error {
 		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, Tombstone{}, false
 		before := r.State
 		r.State = r.state()
-		p.count(r, before)
-		r.Change, r.Changed = p.next(), p.now
+		p.merger.count(r, before)
+		r.Change, r.Changed = p.feed.next(), p.now
 		r.Content.Data = ""
 		m.change.Touch = append(m.change.Touch, r)
-	}
-	return nil
-}
-
-// shownLimit is the maximum number of entries of a subscription document to
-// remember.
-const shownLimit = 10_000
-
-// seek finds entries that have left the subscription document and are in no
-// known archive, so that the walk looks for them: first in documents that are
-// still to be read, then in known ones (5005#9).
-func (p *poll) seek(doc *feedhistory.Document) error {
-	f := p.feed
-	shown := make(map[string]bool, len(doc.Entries))
-	ids := make([]string, 0, len(doc.Entries))
-	for _, e := range doc.Entries {
-		if !shown[e.ID] && len(ids) < shownLimit {
-			ids = append(ids, e.ID)
-		}
-		shown[e.ID] = true
-		delete(p.sought, e.ID)
-	}
-	left := slices.DeleteFunc(f.Shown, func(id string) bool { return shown[id] })
-	f.Shown = ids
-	for _, t := range doc.Deleted {
-		left = slices.DeleteFunc(left, func(id string) bool { return id == t.Ref })
-		delete(p.sought, t.Ref)
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	records, err := p.store.Records(p.ctx, f.URL, left)
-	if err != nil {
-		return err
-	}
-	for id, r := range records {
-		if r.State == Live && !r.Archived {
-			p.sought[id], f.Search = true, ""
-		}
 	}
 	return nil
 }
@@ -169,7 +128,7 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	}
 	rising, falling := 0, 0
 	for i, e := range entries[1:] {
-		switch timeOf(e).Compare(timeOf(entries[i])) {
+		switch e.Time().Compare(entries[i].Time()) {
 		case 1:
 			rising++
 		case -1:
@@ -183,11 +142,6 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 		return isKnown(entries[0])
 	}
 	return isKnown(entries[len(entries)-1])
-}
-
-// timeOf returns the time that feeds are usually ordered by.
-func timeOf(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Published, e.Updated)
 }
 
 func missedWindow(doc *feedhistory.Document, p *poll) Gap {

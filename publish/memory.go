@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/feedhistory/feedhistory/internal/openfile"
 )
 
 // A Memory is an Output in memory, whose documents are lost when the process
@@ -62,29 +60,29 @@ func (m *Memory) Open(name string) (fs.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if data, ok := m.files[name]; ok {
-		return &openfile.Document{Info: m.info(name), Reader: bytes.NewReader(data)}, nil
+		return &openDocument{info: m.info(name), Reader: bytes.NewReader(data)}, nil
 	}
 	list := m.list(name)
 	if len(list) == 0 && name != "." {
 		return nil, m.missing("open", name)
 	}
-	return &openfile.Directory{Info: openfile.Info{Base: path.Base(name), Dir: true}, List: list}, nil
+	return &openDirectory{info: fileInfo{Base: path.Base(name), Dir: true}, list: list}, nil
 }
 
-func (m *Memory) info(name string) openfile.Info {
-	return openfile.Info{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
+func (m *Memory) info(name string) fileInfo {
+	return fileInfo{Base: path.Base(name), Bytes: int64(len(m.files[name])), Time: m.times[name]}
 }
 
 // list returns the entries of a directory, sorted.
 func (m *Memory) list(dir string) []fs.DirEntry {
-	found := map[string]openfile.Info{}
+	found := map[string]fileInfo{}
 	for name := range m.files {
 		rest, ok := name, dir == "."
 		if !ok {
 			rest, ok = strings.CutPrefix(name, dir+"/")
 		}
 		if child, _, deeper := strings.Cut(rest, "/"); ok && deeper {
-			found[child] = openfile.Info{Base: child, Dir: true}
+			found[child] = fileInfo{Base: child, Dir: true}
 		} else if ok {
 			found[child] = m.info(name)
 		}

@@ -162,15 +162,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 // exportLines writes the entries as lines.
 func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
 	if c.Raw {
-		keys, err := c.Keyring()
-		if err != nil {
-			return err
-		}
-		private, err := keys.Private()
-		if err != nil {
-			return err
-		}
-		return exportRaw(ctx, out, store, feeds, private)
+		return c.exportRaw(ctx, out, store, feeds)
 	}
 	for record, err := range c.records(ctx, store) {
 		if err == nil {

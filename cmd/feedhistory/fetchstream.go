@@ -95,20 +95,10 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 	return nil
 }
 
-// wants reports whether an entry may be as recent as --since asks for. An entry without a
-// time may be.
+// wants reports whether an entry may be as recent as --since asks for: it was published or
+// updated since, or has no time.
 func (f *fetching) wants(e *feedhistory.Entry) bool {
-	t := changed(e)
-	return f.Since.IsZero() || t.IsZero() || !t.Before(f.Since.Time)
-}
-
-// changed returns the time when an entry was updated, else published; zero if the entry
-// has neither time.
-func changed(e *feedhistory.Entry) time.Time {
-	if e.Updated.IsZero() {
-		return e.Published
-	}
-	return e.Updated
+	return f.Since.IsZero() || e.Time().IsZero() || !e.Time().Before(f.Since.Time) || !e.Changed().Before(f.Since.Time)
 }
 
 // latest returns the n entries with the latest times, in the given order. If an entry has
@@ -117,11 +107,11 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	if len(entries) <= n {
 		return entries
 	}
-	if slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return changed(e).IsZero() }) {
+	if slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return e.Time().IsZero() }) {
 		return entries[:n]
 	}
 	sorted := slices.Clone(entries)
-	slices.SortStableFunc(sorted, func(a, b *feedhistory.Entry) int { return changed(b).Compare(changed(a)) })
+	slices.SortStableFunc(sorted, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })
 	keep := map[*feedhistory.Entry]bool{}
 	for _, e := range sorted[:n] {
 		keep[e] = true
@@ -175,7 +165,7 @@ func (f *fetching) restrict(h *feedhistory.History) {
 		return
 	}
 	h.Gaps = slices.DeleteFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) })
-	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: max(h.Verdict(), feedhistory.Window)}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: feedhistory.Worse(h.Verdict(), feedhistory.Window)}
 }
 
 // meaning says what the verdict means, given the entries that the flags ask for.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,20 +236,6 @@ func TestImportErrors(t *testing.T) {
 		require.Equal(t, exit.Failed, status, text)
 		require.Contains(t, stderr, "feedhistory: standard input: "+want, text)
 	}
-}
-
-// Passwords do not get into lines.
-func TestExportRawWithoutPasswords(t *testing.T) {
-	store := &mirror.Memory{}
-	const url = "https://ann:s%2Fecret@example.org/feed"
-	f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved", Gaps: []mirror.Gap{{URL: url}}}
-	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: url, Names: []string{url}}}}))
-	var out bytes.Buffer
-	require.NoError(t, exportRaw(t.Context(), &out, store, store.Feeds(t.Context(), mirror.FeedQuery{}), nil))
-	require.NotContains(t, out.String(), "ecret")
-	require.NotContains(t, out.String(), "other")
-	require.Contains(t, out.String(), `"feed":"https://example.org/feed"`)
-	require.Contains(t, out.String(), `"names":["https://example.org/feed"]`)
 }
 
 // Polls continue with the feed that fetch --raw printed: they find nothing changed.

@@ -195,7 +195,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 	switch {
 	case f.Gone:
 		return "gone"
-	case database.IsImporting(f):
+	case f.Importing():
 		return "import"
 	case database.IsHarvested(f):
 		return "harvest"
@@ -235,7 +235,7 @@ func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time)
 	switch next := nextOf(f, now); {
 	case f.Gone:
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
-	case database.IsImporting(f):
+	case f.Importing():
 		p.Field("next poll", "none: run the same import again first")
 	case database.IsHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
@@ -272,7 +272,7 @@ func meaning(f *mirror.Feed) string {
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
 		return explain.VerdictText(f.Verdict)
-	case database.IsImporting(f):
+	case f.Importing():
 		return "Its import is not complete."
 	case f.Known.URL == "":
 		return "The feed could not be read yet."

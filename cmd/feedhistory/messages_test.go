@@ -240,15 +240,15 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
 	old.Version--
-	require.ErrorContains(t, exportRawFeed(t.Context(), io.Discard, store, old, false), "the feed has changed meanwhile")
+	require.ErrorContains(t, (&mirror.Export{Store: store}).Feeds(t.Context(), io.Discard, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
 }
 
 // The message about a database that fails in the middle of an import does not blame a
 // line.
 func TestImportDatabaseMessage(t *testing.T) {
-	in := &importing{db: &database.Location{DB: "feeds.db"}}
-	err := in.failure(&lineError{"-", 7, database.ErrDirectory})
+	c := &importCommand{Location: database.Location{DB: "feeds.db"}}
+	err := c.importFailure("-", &mirror.LineError{Line: 7, Err: database.ErrDirectory})
 	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
-	err = in.failure(&lineError{"-", 7, errors.New("odd")})
+	err = c.importFailure("-", &mirror.LineError{Line: 7, Err: errors.New("odd")})
 	require.EqualError(t, err, "standard input: line 7: odd")
 }

@@ -51,7 +51,7 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 	} else if !errors.Is(err, mirror.ErrNotFound) {
 		return c.Failure(err)
 	}
-	if database.IsImporting(f) {
+	if f.Importing() {
 		return fmt.Errorf("%s: its import is not complete; run the same import again first", argument.WithoutUser(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false

@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/freeport"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 // listen puts an address on which nobody listens into the environment as ADDR.
@@ -19,7 +20,7 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 
 // freeAddress returns an address on which nobody listens.
 func freeAddress() string {
-	port, err := freeport.Port()
+	port, err := pgtest.FreePort()
 	if err != nil {
 		panic(err)
 	}

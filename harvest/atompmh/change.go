@@ -107,7 +107,7 @@ func contentOf(e *feedhistory.Entry) (there, empty bool) {
 
 // isEmpty reports whether the current element has neither elements nor text
 // other than white space.
-func isEmpty(s *xmlscan.Scanner) bool {
+func isEmpty(s *xmlscan.Cursor) bool {
 	for {
 		switch s.Next() {
 		case xmlscan.Text, xmlscan.CData:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/quote"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Range is a half-open interval of modification times (modified-range#2). It
@@ -79,4 +79,4 @@ func formatTime(t time.Time) string {
 }
 
 // clip shortens foreign text for a message.
-func clip(s string) string { return quote.Clip(s, 100) }
+func clip(s string) string { return xmlscan.Clip(s, 100) }

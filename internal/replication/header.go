@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/quote"
 	"github.com/feedhistory/feedhistory/internal/weblink"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // The header fields of pages and entities.
@@ -146,4 +146,4 @@ func Operation(h textproto.MIMEHeader) string {
 }
 
 // Clip shortens foreign text for a message.
-func Clip(s string) string { return quote.Clip(s, 200) }
+func Clip(s string) string { return xmlscan.Clip(s, 200) }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/feedhistory/feedhistory/internal/quote"
 )
 
 // A SyntaxError reports that the document is not well-formed, at a place without leniency.
@@ -32,25 +30,9 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("xml: line %d: %s over the limit of %d", e.Line, e.Limit, e.Max)
 }
 
-// A Note records a leniency.
-type Note struct {
-	Code    string
-	Message string
-	Offset  int
-}
-
-// maxNotes is the maximum number of notes. Documents with more leniencies repeat the same
-// ones.
-const maxNotes = 100
-
 // Err returns nil before the end of the document and at a proper one; otherwise a
 // [*SyntaxError] or a [*LimitError].
 func (s *Scanner) Err() error { return s.err }
-
-// Notes returns the first hundred leniencies, and the number of further ones.
-func (s *Scanner) Notes() (notes []Note, more int) {
-	return s.notes, s.lenient - len(s.notes)
-}
 
 // Lenient returns the number of leniencies so far. At a Start, those of the start tag do not
 // count yet: an element is well-formed if Lenient is the same at its Start and its End.
@@ -59,19 +41,6 @@ func (s *Scanner) Lenient() int {
 		return s.before
 	}
 	return s.lenient
-}
-
-// note counts a leniency. It formats the message only if it keeps it, and uses only the
-// beginning of detail, which comes from the document.
-func (s *Scanner) note(code string, at int, message, detail string) {
-	s.lenient++
-	if len(s.notes) == maxNotes {
-		return
-	}
-	if detail != "" {
-		message += ": " + clip(detail)
-	}
-	s.notes = append(s.notes, Note{Code: code, Message: message, Offset: at})
 }
 
 // syntax ends the scan with a syntax error. After the root element errors are harmless, so
@@ -84,7 +53,7 @@ func (s *Scanner) syntax(at int, msg string) Token {
 func (s *Scanner) truncated() Token {
 	msg := "the document ends before its root element"
 	if n := len(s.open); n > 0 {
-		msg = "the document ends within <" + clip(s.openName(n-1)) + ">"
+		msg = "the document ends within <" + clip(s.written(s.open[n-1].name)) + ">"
 	}
 	return s.fail(&SyntaxError{Offset: len(s.doc), Msg: msg, Truncated: true})
 }
@@ -107,7 +76,16 @@ func (s *Scanner) exceeded(limit string, max, at int) Token {
 }
 
 // clip shortens text of the document for a message.
-func clip(s string) string { return quote.Clip(s, 60) }
+func clip(s string) string { return Clip(s, 60) }
+
+// Clip returns the first most bytes of a text, without a broken character at the end,
+// and an ellipsis; or the whole text if it is no longer. Messages quote documents so.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
 
 // Line returns the 1-based line and column, counted in characters, of an offset in doc.
 func Line(doc string, offset int) (line, column int) {

@@ -6,7 +6,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-func ExampleScanner_Child() {
+func ExampleCursor_Child() {
 	const atom = "http://www.w3.org/2005/Atom"
 	s := xmlscan.New(`<feed xmlns="http://www.w3.org/2005/Atom">
 		<entry><title>One</title><id>1</id></entry>

@@ -27,14 +27,14 @@ type event struct {
 func expanded(space, local string) string { return "{" + space + "}" + local }
 
 // events reads the rest of a document.
-func events(s *Scanner) (list []event) {
+func events(s *Cursor) (list []event) {
 	for tok := s.Next(); tok != Stop; tok = s.Next() {
 		list = appendEvent(list, s, tok)
 	}
 	return list
 }
 
-func appendEvent(list []event, s *Scanner, tok Token) []event {
+func appendEvent(list []event, s *Cursor, tok Token) []event {
 	switch tok {
 	case Start:
 		e := event{Token: Start, Name: expanded(s.Space(), s.Local())}
@@ -68,7 +68,7 @@ type element struct {
 
 // scanElements returns the events of a document, and its first elements that
 // have ended.
-func scanElements(s *Scanner, most int) (list []event, ended []element) {
+func scanElements(s *Cursor, most int) (list []event, ended []element) {
 	var open []element
 	for tok := s.Next(); tok != Stop; tok = s.Next() {
 		list = appendEvent(list, s, tok)

@@ -149,3 +149,9 @@ func TestErrorMessages(t *testing.T) {
 	trace(s)
 	require.EqualError(t, s.Err(), "xml: line 2: depth over the limit of 1")
 }
+
+func TestClip(t *testing.T) {
+	for text, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcd…", "abcé": "abc…", "äöü": "äö…"} {
+		require.Equal(t, want, Clip(text, 4), text)
+	}
+}

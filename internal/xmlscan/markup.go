@@ -94,58 +94,54 @@ func (s *Scanner) cdata(i int) Token {
 	return CData
 }
 
-// controls notes the control characters in doc[i:end], where nothing else needs attention.
-func (s *Scanner) controls(i, end int) {
-	for i = s.control(i); i < end && !s.again; i = s.control(i + 1) {
-		if s.doc[i] != '\r' {
-			s.noteControl(i)
-		}
-	}
-}
-
-func (s *Scanner) noteControl(at int) {
-	s.note("control-character", at, "character that XML does not allow", "")
-}
-
 // doctype passes over a DOCTYPE; i is after its keyword. Its internal subset may have
 // quotes, comments, processing instructions and declarations, with characters that would
 // otherwise end it. It declares nothing.
 func (s *Scanner) doctype(i int) Token {
+	end, ok := doctypeEnd(s.doc, i)
+	if !ok {
+		return s.truncated()
+	}
+	s.end = end
+	return misc
+}
+
+// doctypeEnd returns where such a DOCTYPE ends; ok is false if it does not.
+func doctypeEnd(doc string, i int) (end int, ok bool) {
 	depth, brackets := 0, 0
-	for ; i < len(s.doc); i++ {
-		switch c := s.doc[i]; c {
+	for ; i < len(doc); i++ {
+		switch c := doc[i]; c {
 		case '"', '\'':
-			i = s.find(i+1, s.doc[i:i+1])
+			i = lastOf(doc, i+1, doc[i:i+1])
 		case '[':
 			brackets++
 		case ']':
 			brackets--
 		case '<':
 			switch {
-			case hasPrefixAt(s.doc, i, "<!--"):
-				i = s.find(i+len("<!--"), "-->")
-			case hasPrefixAt(s.doc, i, "<?"):
-				i = s.find(i+len("<?"), "?>")
+			case hasPrefixAt(doc, i, "<!--"):
+				i = lastOf(doc, i+len("<!--"), "-->")
+			case hasPrefixAt(doc, i, "<?"):
+				i = lastOf(doc, i+len("<?"), "?>")
 			default:
 				depth++
 			}
 		case '>':
 			if depth == 0 && brackets <= 0 {
-				s.end = i + 1
-				return misc
+				return i + 1, true
 			}
 			depth--
 		}
 	}
-	return s.truncated()
+	return len(doc), false
 }
 
-// find returns the index of the last byte of the first occurrence from i on, or the length
+// lastOf returns the index of the last byte of the first occurrence from i on, or the length
 // of the document.
-func (s *Scanner) find(i int, what string) int {
-	n := strings.Index(s.doc[i:], what)
+func lastOf(doc string, i int, what string) int {
+	n := strings.Index(doc[i:], what)
 	if n < 0 {
-		return len(s.doc)
+		return len(doc)
 	}
 	return i + n + len(what) - 1
 }

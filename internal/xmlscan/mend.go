@@ -2,49 +2,22 @@ package xmlscan
 
 import "strings"
 
-// Mend returns a scanner for a document that [New] does not read to its end. It continues
-// where New stops, as authors of HTML expect: an end tag closes everything that is open
+// A Mender reads a document its [Scanner] does not read to the end. It continues where the
+// Scanner stops, as authors of HTML expect: an end tag closes everything that is open
 // inside its element; one that matches nothing is ignored; case does not matter. A feed's
 // entry ends where the next begins, if it lacks its end tag or directly contains the next.
 // Attributes need neither quotes nor values, and a "<" that begins no markup is text. Each
 // of these is a [Note].
 //
 // The tokens are those of a well-formed document: every Start has its End, and
-// [Scanner.Unclosed] reports the Ends that have no tag. A document that breaks off is an
-// error, as it is for New, and so is one that exceeds a limit. If a document needs no
-// leniency, the tokens are the same as those of New.
+// [Mender.Unclosed] reports the Ends without a tag. A document that breaks off is an
+// error, as it is for the Scanner, and so is one that exceeds a limit. If a document needs no
+// leniency, the tokens are the Scanner's.
 //
-// A scan takes linear time: it examines the whole document once in advance, to find the
-// tags without a counterpart.
-func Mend(doc string, lim Limits) *Scanner {
-	return newMended(New(doc, lim), false)
-}
-
-// Open returns the scanner of New if that reads the document to its end; otherwise Mend's.
-func Open(doc string, lim Limits) *Scanner {
-	s := New(doc, lim)
-	for s.Next() != Stop {
-	}
-	if s.Err() == nil {
-		return New(doc, lim)
-	}
-	return Mend(doc, lim)
-}
-
-func newMended(s *Scanner, fragment bool) *Scanner {
-	s.mend = &mend{lexer: lexer{doc: s.doc}, fragment: fragment, outside: nowhere, swallowed: nowhere}
-	odd, tooDeep := plan(s.doc, fragment)
-	if tooDeep >= 0 {
-		s.exceeded("depth", s.lim.Depth, tooDeep)
-	}
-	s.mend.odd = odd
-	return s
-}
-
-const nowhere = -1
-
-// A mend is the additional state of a scanner that mends.
-type mend struct {
+// Reading takes linear time: a Mender examines the whole document once in advance, to find the
+// tags without a counterpart. A nil Mender has mended nothing.
+type Mender struct {
+	*Scanner
 	lexer
 	fragment bool
 	odd      marks       // the offsets of tags without a counterpart
@@ -60,11 +33,40 @@ type mend struct {
 	space   string // their namespace
 	entryAt int    // the depth of the open entry; 0 if there is none
 
-	count, before      int // the number of repairs, and of those before the current Start
-	garbled            int // the number of repairs that may have changed a text
-	outside, swallowed int // the offsets of the first damage of each kind
+	count, countBefore     int // the number of repairs, and of those before the current Start
+	garbled                int // the number of repairs that may have changed a text
+	outsideAt, swallowedAt int // the offsets of the first damage of each kind
 
 	looked int // the number of open elements examined in all, which tests count
+}
+
+const nowhere = -1
+
+// Mend returns a Cursor that mends the document.
+func Mend(doc string, lim Limits) *Cursor { return mended(New(doc, lim), false) }
+
+// Open returns the Cursor of New if that reads the document to its end; otherwise Mend's.
+func Open(doc string, lim Limits) *Cursor {
+	c := New(doc, lim)
+	for c.Next() != Stop {
+	}
+	if c.Err() == nil {
+		return New(doc, lim)
+	}
+	return Mend(doc, lim)
+}
+
+// mended puts a Mender around the scanner of c.
+func mended(c *Cursor, fragment bool) *Cursor {
+	odd, tooDeep := plan(c.doc, fragment)
+	if tooDeep >= 0 {
+		c.exceeded("depth", c.lim.Depth, tooDeep)
+	}
+	c.Mender = &Mender{
+		Scanner: &c.Scanner, lexer: lexer{doc: c.doc}, fragment: fragment, odd: odd,
+		outsideAt: nowhere, swallowedAt: nowhere,
+	}
+	return c
 }
 
 // A mendFrame is what is known about an open element.
@@ -78,213 +80,219 @@ type mendFrame struct {
 	leaf, ends int
 }
 
-// Mended returns the number of repairs so far that New does not make. At a Start, those of
-// the start tag do not count yet, as in [Scanner.Lenient].
-func (s *Scanner) Mended() int {
+// Mended returns the number of repairs so far. At a Start, those of the start tag do not
+// count yet, as in [Scanner.Lenient].
+func (m *Mender) Mended() int {
 	switch {
-	case s.mend == nil:
+	case m == nil:
 		return 0
-	case s.tok == Start:
-		return s.mend.before
+	case m.tok == Start:
+		return m.countBefore
 	}
-	return s.mend.count
+	return m.count
 }
 
 // Garbled returns the number of repairs so far after which a text may differ from what was
 // meant: what looked like markup was read as text, or ignored.
-func (s *Scanner) Garbled() int {
-	if s.mend == nil {
+func (m *Mender) Garbled() int {
+	if m == nil {
 		return 0
 	}
-	return s.mend.garbled
+	return m.garbled
 }
 
 // Unclosed reports whether the current End has no end tag.
-func (s *Scanner) Unclosed() bool { return s.mend != nil && s.mend.made }
+func (m *Mender) Unclosed() bool { return m != nil && m.made }
 
 // Outside returns the offset of the first damage that is outside all entries and may have
 // lost something: an element without an end tag, an end tag without an element, a tag or
 // value without an end, or one with something in it that does not belong there. Attributes
 // that only lack quotes or a value, names in another case, and a "<" that begins no markup
 // do not count. ok is false if there has been no such damage.
-func (s *Scanner) Outside() (at int, ok bool) {
-	if s.mend == nil || s.mend.outside < 0 {
+func (m *Mender) Outside() (at int, ok bool) {
+	if m == nil || m.outsideAt < 0 {
 		return 0, false
 	}
-	return s.mend.outside, true
+	return m.outsideAt, true
 }
 
 // Swallowed returns the offset of the first entry that damage has put inside another
 // element, or of the comment or CDATA section that does not end before the entry begins, so
 // that the entry is not read. ok is false if there has been none.
-func (s *Scanner) Swallowed() (at int, ok bool) {
-	if s.mend == nil || s.mend.swallowed < 0 {
+func (m *Mender) Swallowed() (at int, ok bool) {
+	if m == nil || m.swallowedAt < 0 {
 		return 0, false
 	}
-	return s.mend.swallowed, true
+	return m.swallowedAt, true
 }
 
 // recovered notes a repair that affects only its own place.
-func (s *Scanner) recovered(code string, at int, message, detail string) {
-	s.mend.count++
-	s.note(code, at, message, detail)
+func (m *Mender) recovered(code string, at int, message, detail string) {
+	m.count++
+	m.note(code, at, message, detail)
 }
 
 // damaged notes a repair that may have lost something.
-func (s *Scanner) damaged(code string, at int, message, detail string) {
-	if m := s.mend; m.entryAt == 0 && m.outside < 0 {
-		m.outside = at
+func (m *Mender) damaged(code string, at int, message, detail string) {
+	if m.entryAt == 0 && m.outsideAt < 0 {
+		m.outsideAt = at
 	}
-	s.recovered(code, at, message, detail)
+	m.recovered(code, at, message, detail)
 }
 
-// mendedStep is step for a scanner that mends.
-func (s *Scanner) mendedStep() Token {
-	m := s.mend
-	if s.done {
+// next moves to the next token.
+func (m *Mender) next() Token {
+	m.tok = m.step()
+	for m.tok == misc {
+		m.tok = m.step()
+	}
+	return m.tok
+}
+
+// step moves to the next token, misc included.
+func (m *Mender) step() Token {
+	if m.done {
 		return Stop
 	}
-	s.start = s.end
-	s.attrs = s.attrs[:0]
+	m.start = m.end
+	m.attrs = m.attrs[:0]
 	m.made = false
-	m.frames = m.frames[:len(s.open)]
-	if len(s.open) < m.entryAt {
+	m.frames = m.frames[:len(m.open)]
+	if len(m.open) < m.entryAt {
 		m.entryAt = 0
 	}
 	switch {
-	case s.empty:
-		s.empty = false
-		return s.pop(s.end)
+	case m.empty:
+		m.empty = false
+		return m.pop(m.end)
 	case m.due > 0:
 		m.due--
-		return s.popUnclosed()
-	case len(s.open) == 0 && !s.rooted:
-		return s.beforeRoot()
-	case len(s.open) == 0 && !s.outside():
+		return m.popUnclosed()
+	case len(m.open) == 0 && !m.rooted:
+		return m.beforeRoot()
+	case len(m.open) == 0 && !m.outside():
 		return Stop
 	}
-	switch i := s.start; {
-	case i == len(s.doc) && m.fragment:
-		m.due = len(s.open) - 1
-		return s.popUnclosed()
-	case i == len(s.doc):
-		return s.truncated()
-	case s.doc[i] != '<':
-		return s.text(i)
+	switch i := m.start; {
+	case i == len(m.doc) && m.fragment:
+		m.due = len(m.open) - 1
+		return m.popUnclosed()
+	case i == len(m.doc):
+		return m.truncated()
+	case m.doc[i] != '<':
+		return m.text(i)
 	default:
-		return s.mendedMarkup(i)
+		return m.markup(i)
 	}
 }
 
 // beforeRoot reads what comes before the root element.
-func (s *Scanner) beforeRoot() Token {
-	i := skipSpace(s.doc, s.start)
-	s.start, s.end = i, i
-	switch n := strings.IndexByte(s.doc[i:], '<'); {
-	case i == len(s.doc):
-		return s.truncated()
+func (m *Mender) beforeRoot() Token {
+	i := skipSpace(m.doc, m.start)
+	m.start, m.end = i, i
+	switch n := strings.IndexByte(m.doc[i:], '<'); {
+	case i == len(m.doc):
+		return m.truncated()
 	case n < 0:
-		return s.syntax(i, "text outside the root element")
+		return m.syntax(i, "text outside the root element")
 	case n > 0:
-		s.recovered("content-before-root", i, "text before the root element", "")
-		s.end = i + n
+		m.recovered("content-before-root", i, "text before the root element", "")
+		m.end = i + n
 		return misc
 	}
-	return s.mendedMarkup(i)
+	return m.markup(i)
 }
 
-// mendedMarkup reads markup that begins with the "<" at i.
-func (s *Scanner) mendedMarkup(i int) Token {
-	inside := len(s.open) > 0
-	switch kind := markupAt(s.doc, i, inside, s.rooted); kind {
+// markup reads markup that begins with the "<" at i.
+func (m *Mender) markup(i int) Token {
+	inside := len(m.open) > 0
+	switch kind := markupAt(m.doc, i, inside, m.rooted); kind {
 	case markupStart:
-		return s.mendedStart(i + 1)
+		return m.startTag(i + 1)
 	case markupEnd:
-		return s.mendedEnd(i)
+		return m.endTag(i)
 	case markupComment:
-		defer s.findHidden(i)
-		return s.comment(i)
+		defer m.findHidden(i)
+		return m.comment(i)
 	case markupCData:
-		defer s.findHidden(i)
-		return s.cdata(i)
+		defer m.findHidden(i)
+		return m.cdata(i)
 	case markupDoctype:
-		if !hasPrefixAt(s.doc, i, "<!DOCTYPE") {
-			s.recovered("odd-markup", i, "DOCTYPE that is not in capital letters", "")
+		if !hasPrefixAt(m.doc, i, "<!DOCTYPE") {
+			m.recovered("odd-markup", i, "DOCTYPE that is not in capital letters", "")
 		}
-		return s.doctype(i + len("<!DOCTYPE"))
+		return m.doctype(i + len("<!DOCTYPE"))
 	case markupInstruction, markupDeclaration:
-		defer s.findHidden(i)
-		return s.oddMarkup(i, kind)
+		defer m.findHidden(i)
+		return m.oddMarkup(i, kind)
 	}
-	if i+1 == len(s.doc) && !s.mend.fragment {
-		return s.truncated()
+	if i+1 == len(m.doc) && !m.fragment {
+		return m.truncated()
 	}
-	s.recovered("odd-markup", i, "< that begins no markup", "")
-	s.mend.garbled++
+	m.recovered("odd-markup", i, "< that begins no markup", "")
+	m.garbled++
 	if !inside {
-		s.end = i + 1
+		m.end = i + 1
 		return misc
 	}
-	return s.text(i + 1)
+	return m.text(i + 1)
 }
 
 // oddMarkup passes over a processing instruction or declaration.
-func (s *Scanner) oddMarkup(i int, kind markup) Token {
-	if kind == markupInstruction && !s.mend.isOddInstruction(i) {
-		return s.procInst(i)
+func (m *Mender) oddMarkup(i int, kind markup) Token {
+	if kind == markupInstruction && !m.isOddInstruction(i) {
+		return m.procInst(i)
 	}
-	end := oddEnd(s.doc, i+2)
-	if end == len(s.doc) && s.doc[end-1] != '>' && !s.mend.fragment {
-		return s.truncated()
+	end := oddEnd(m.doc, i+2)
+	if end == len(m.doc) && m.doc[end-1] != '>' && !m.fragment {
+		return m.truncated()
 	}
-	s.recovered("odd-markup", i, "declaration that has no place here", "")
-	s.mend.garbled++
-	s.end = end
+	m.recovered("odd-markup", i, "declaration that has no place here", "")
+	m.garbled++
+	m.end = end
 	return misc
 }
 
 // popUnclosed closes the innermost element, which has no end tag here.
-func (s *Scanner) popUnclosed() Token {
-	m := s.mend
-	n := len(s.open) - 1
+func (m *Mender) popUnclosed() Token {
+	n := len(m.open) - 1
 	f := &m.frames[n]
-	s.damaged("unclosed-element", f.at, "element without an end tag", s.openName(n))
+	m.damaged("unclosed-element", f.at, "element without an end tag", m.written(m.open[n].name))
 	if !f.unclosed && f.role == roleEntry {
 		m.orphans++
 	}
 	m.made = true
-	return s.pop(s.start)
+	return m.pop(m.start)
 }
 
-// mendedEnd reads the end tag at i.
-func (s *Scanner) mendedEnd(i int) Token {
-	m := s.mend
-	tag := endTagAt(s.doc, i)
+// endTag reads the end tag at i.
+func (m *Mender) endTag(i int) Token {
+	tag := endTagAt(m.doc, i)
 	if tag.cut && !m.fragment {
-		return s.truncated()
+		return m.truncated()
 	}
 	k := nowhere
 	if !m.odd.has(i) {
-		k = s.innermost(tag.name)
+		k = m.innermost(tag.name)
 	}
 	if k < 0 {
-		return s.strayEnd(i, tag)
+		return m.strayEnd(i, tag)
 	}
-	if n := len(s.open) - 1; k < n {
+	if n := len(m.open) - 1; k < n {
 		m.due = n - k - 1
-		return s.popUnclosed()
+		return m.popUnclosed()
 	}
-	if name := s.openName(k); name != tag.name || tag.odd {
-		s.recovered("odd-end-tag", i, "end tag that is not written as it should be", name)
+	if name := m.written(m.open[k].name); name != tag.name || tag.odd {
+		m.recovered("odd-end-tag", i, "end tag that is not written as it should be", name)
 	}
-	return s.pop(tag.end)
+	return m.pop(tag.end)
 }
 
 // innermost returns the innermost open element that an end tag matches.
-func (s *Scanner) innermost(name string) int {
-	for k := len(s.open) - 1; k >= 0; k-- {
-		s.mend.looked++
-		if strings.EqualFold(s.openName(k), name) {
+func (m *Mender) innermost(name string) int {
+	for k := len(m.open) - 1; k >= 0; k-- {
+		m.looked++
+		if strings.EqualFold(m.written(m.open[k].name), name) {
 			return k
 		}
 	}
@@ -293,15 +301,15 @@ func (s *Scanner) innermost(name string) int {
 
 // strayEnd passes over an end tag that matches nothing. If it belongs to an entry that ended
 // where the next began, it is no further damage.
-func (s *Scanner) strayEnd(i int, tag endTag) Token {
+func (m *Mender) strayEnd(i int, tag endTag) Token {
 	const message = "end tag that matches no element"
 	_, local, _ := splitName(tag.name)
-	if m := s.mend; m.orphans > 0 && strings.EqualFold(local, m.entry) {
+	if m.orphans > 0 && strings.EqualFold(local, m.entry) {
 		m.orphans--
-		s.recovered("stray-end-tag", i, message, tag.name)
+		m.recovered("stray-end-tag", i, message, tag.name)
 	} else {
-		s.damaged("stray-end-tag", i, message, tag.name)
+		m.damaged("stray-end-tag", i, message, tag.name)
 	}
-	s.end = tag.end
+	m.end = tag.end
 	return misc
 }

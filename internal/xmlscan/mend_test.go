@@ -91,7 +91,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-func noted(s *Scanner) (codes []string) {
+func noted(s *Cursor) (codes []string) {
 	notes, _ := s.Notes()
 	for _, n := range notes {
 		codes = append(codes, n.Code)
@@ -168,9 +168,9 @@ func TestMendFeeds(t *testing.T) {
 			list, _ := scanElements(s, 0)
 			require.NoError(t, s.Err())
 			require.Equal(t, events(New(tt.want, Limits{})), list)
-			require.NotZero(t, s.Mended())
-			_, outside := s.Outside()
-			_, swallowed := s.Swallowed()
+			require.NotZero(t, s.Mender.Mended())
+			_, outside := s.Mender.Outside()
+			_, swallowed := s.Mender.Swallowed()
 			require.Equal(t, tt.outside, outside, "outside")
 			require.Equal(t, tt.swallowed, swallowed, "swallowed")
 		})
@@ -197,14 +197,14 @@ func TestMendTruncated(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	require.Nil(t, Open("<a>&</a>", Limits{}).mend)
-	require.NotNil(t, Open("<a>&<b></a>", Limits{}).mend)
+	require.Nil(t, Open("<a>&</a>", Limits{}).Mender)
+	require.NotNil(t, Open("<a>&<b></a>", Limits{}).Mender)
 	s := New("<a/>", Limits{})
 	s.Next()
-	_, outside := s.Outside()
-	_, swallowed := s.Swallowed()
-	require.False(t, outside || swallowed || s.Unclosed())
-	require.Zero(t, s.Mended())
+	_, outside := s.Mender.Outside()
+	_, swallowed := s.Mender.Swallowed()
+	require.False(t, outside || swallowed || s.Mender.Unclosed())
+	require.Zero(t, s.Mender.Mended())
 }
 
 // checkMended checks what holds for any document that is mended.
@@ -231,7 +231,7 @@ func checkMended(t require.TestingT, doc string) {
 }
 
 // scanMended returns the events of a document, and its first entries; all elements if it is not a feed.
-func scanMended(s *Scanner) (list []event, ended []element) {
+func scanMended(s *Cursor) (list []event, ended []element) {
 	var open []element
 	balance := 0
 	for tok := s.Next(); tok != Stop; tok = s.Next() {
@@ -241,8 +241,8 @@ func scanMended(s *Scanner) (list []event, ended []element) {
 			balance++
 			n := len(s.open) - 1
 			e := element{from: len(list) - 1, start: s.Offset(), outer: slices.Clone(s.Bindings()[:s.open[n].bindings])}
-			isEntry := s.mend.frames[n].role == roleEntry
-			if named := strings.EqualFold(s.Local(), "item") || strings.EqualFold(s.Local(), "entry"); s.mend.entry != "" && !isEntry || named && !isEntry {
+			isEntry := s.Mender.frames[n].role == roleEntry
+			if named := strings.EqualFold(s.Local(), "item") || strings.EqualFold(s.Local(), "entry"); s.Mender.entry != "" && !isEntry || named && !isEntry {
 				e.from = -1
 			}
 			open = append(open, e)
@@ -366,7 +366,7 @@ func TestMendGrowth(t *testing.T) {
 					for s.Next() != Stop {
 						tokens[i]++
 					}
-					looked[i] = s.mend.looked
+					looked[i] = s.Mender.looked
 				}))
 			}
 			for i := range 2 {

@@ -19,32 +19,30 @@ const (
 const xhtmlNamespace = "http://www.w3.org/1999/xhtml"
 
 // assignRole sets the role of the element that was just opened.
-func (s *Scanner) assignRole() {
-	m := s.mend
-	n := len(s.open) - 1
+func (m *Mender) assignRole() {
+	n := len(m.open) - 1
 	f := &m.frames[n]
-	local := s.Local()
+	local := m.Local()
 	if n == 0 {
-		f.role = s.rootRole()
+		f.role = m.rootRole()
 		return
 	}
 	switch parent := m.frames[n-1].role; {
 	case n == 1 && m.entry == "item" && parent == roleContainer && strings.EqualFold(local, "channel"):
-		f.role, m.space = roleContainer, s.Space()
-	case parent == roleContainer && s.isEntry():
+		f.role, m.space = roleContainer, m.Space()
+	case parent == roleContainer && m.isEntry():
 		f.role = roleEntry
-	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && s.Space() == m.space:
+	case parent == roleEntry && m.entry == "entry" && strings.EqualFold(local, "content") && m.Space() == m.space:
 		f.role = roleContent
-	case (parent == roleContainer || parent == roleEntry) && s.isMember() && leaves[strings.ToLower(local)]:
+	case (parent == roleContainer || parent == roleEntry) && m.isMember() && leaves[strings.ToLower(local)]:
 		f.role = roleLeaf
 	}
 }
 
 // rootRole returns the role of the root element, and sets the name of its entries.
-func (s *Scanner) rootRole() role {
-	m := s.mend
-	m.space = s.Space()
-	switch local := s.Local(); {
+func (m *Mender) rootRole() role {
+	m.space = m.Space()
+	switch local := m.Local(); {
 	case m.fragment && (strings.EqualFold(local, "entry") || strings.EqualFold(local, "item")):
 		m.entry = strings.ToLower(local)
 		return roleEntry
@@ -63,32 +61,31 @@ func (s *Scanner) rootRole() role {
 }
 
 // isEntry reports whether the current element is an entry.
-func (s *Scanner) isEntry() bool {
-	m := s.mend
-	return m.entry != "" && strings.EqualFold(s.Local(), m.entry) && s.isNative()
+func (m *Mender) isEntry() bool {
+	return m.entry != "" && strings.EqualFold(m.Local(), m.entry) && m.isNative()
 }
 
 // isNative reports whether the current element is in the namespace of entries.
-func (s *Scanner) isNative() bool {
-	return s.Space() == s.mend.space || s.mend.entry == "item" && s.Space() == ""
+func (m *Mender) isNative() bool {
+	return m.Space() == m.space || m.entry == "item" && m.Space() == ""
 }
 
 // isMember reports whether the current element may be a child of an entry or feed: it is of
 // their own vocabulary, or of a usual extension.
-func (s *Scanner) isMember() bool {
-	if s.isNative() {
-		_, ok := leaves[strings.ToLower(s.Local())]
+func (m *Mender) isMember() bool {
+	if m.isNative() {
+		_, ok := leaves[strings.ToLower(m.Local())]
 		return ok
 	}
-	_, ok := interned[s.Space()]
-	return ok && s.Space() != xhtmlNamespace
+	_, ok := interned[m.Space()]
+	return ok && m.Space() != xhtmlNamespace
 }
 
 // isParent reports whether the current element is a child of a feed or entry that has
 // children itself.
-func (s *Scanner) isParent() bool {
-	leaf, ok := leaves[strings.ToLower(s.Local())]
-	return ok && !leaf && s.isNative()
+func (m *Mender) isParent() bool {
+	leaf, ok := leaves[strings.ToLower(m.Local())]
+	return ok && !leaf && m.isNative()
 }
 
 // leaves are the children of feeds and entries that usually do not occur in HTML as well.
@@ -113,29 +110,27 @@ var leaves = map[string]bool{
 //
 // But elements inside atom:content stay there, and so do those inside any element that has
 // its end tag.
-func (s *Scanner) implied() (keep int) {
-	m := s.mend
-	n := len(s.open) - 1
+func (m *Mender) implied() (keep int) {
+	n := len(m.open) - 1
 	if n == 0 {
 		return 0
 	}
 	parent := m.frames[n-1]
 	switch keep = n; {
-	case s.isEntry() && parent.role == roleEntry:
+	case m.isEntry() && parent.role == roleEntry:
 		return n - 1
-	case s.isEntry() && parent.ends > 0:
+	case m.isEntry() && parent.ends > 0:
 		return parent.ends
-	case s.isMember() && parent.leaf > 0:
+	case m.isMember() && parent.leaf > 0:
 		keep = parent.leaf
 	}
-	return min(keep, s.sameName())
+	return min(keep, m.sameName())
 }
 
 // findEnds finds out which elements around the one that was just opened an element within it
 // could end: only those for which all elements in between lack their end tags.
-func (s *Scanner) findEnds() {
-	m := s.mend
-	n := len(s.open) - 1
+func (m *Mender) findEnds() {
+	n := len(m.open) - 1
 	f := &m.frames[n]
 	if n == 0 || !f.unclosed || f.role == roleContainer {
 		return
@@ -149,7 +144,7 @@ func (s *Scanner) findEnds() {
 		return
 	default:
 		f.leaf = parent.leaf
-		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && !s.isParent() {
+		if f.role == roleNone && (parent.role == roleContainer || parent.role == roleEntry) && !m.isParent() {
 			f.leaf = n
 		}
 	}
@@ -160,21 +155,20 @@ func (s *Scanner) findEnds() {
 
 // sameName returns the index of an open element that ends before the one that was just
 // opened, because both have the same name; otherwise the number of open elements.
-func (s *Scanner) sameName() int {
+func (m *Mender) sameName() int {
 	// Unclosed elements accumulate only in hostile documents, and so do long names.
 	const near, long = 16, 64
-	m := s.mend
-	n := len(s.open) - 1
-	name, keep := s.openName(n), n
+	n := len(m.open) - 1
+	name, keep := m.written(m.open[n].name), n
 	if len(name) > long {
 		return n
 	}
 	for k := n - 1; k > 0 && n-k <= near && m.frames[k].unclosed; k-- {
-		if role := m.frames[k].role; role == roleContainer || role == roleEntry || role == roleContent && s.isEntry() {
+		if role := m.frames[k].role; role == roleContainer || role == roleEntry || role == roleContent && m.isEntry() {
 			break
 		}
 		m.looked++
-		if strings.EqualFold(name, s.openName(k)) {
+		if strings.EqualFold(name, m.written(m.open[k].name)) {
 			keep = k
 		}
 	}
@@ -183,10 +177,9 @@ func (s *Scanner) sameName() int {
 
 // findSwallowed notices an entry that damage has put inside something else. A whole entry
 // inside the content of an entry is no such case.
-func (s *Scanner) findSwallowed() {
-	m := s.mend
-	n := len(s.open) - 1
-	if m.swallowed >= 0 || !s.isEntry() || m.frames[n].role == roleEntry || m.frames[0].role != roleContainer {
+func (m *Mender) findSwallowed() {
+	n := len(m.open) - 1
+	if m.swallowedAt >= 0 || !m.isEntry() || m.frames[n].role == roleEntry || m.frames[0].role != roleContainer {
 		return
 	}
 	damaged := false
@@ -197,20 +190,19 @@ func (s *Scanner) findSwallowed() {
 		damaged = damaged || m.frames[k].unclosed
 	}
 	if damaged {
-		m.swallowed = s.start
+		m.swallowedAt = m.start
 	}
 }
 
 // findHidden notices a comment, CDATA section or instruction, from i to the scanner's place,
 // that joins two entries, or begins between entries and ends within one: it lacks its end. If
 // it contains whole entries, its author meant it so.
-func (s *Scanner) findHidden(i int) {
-	m := s.mend
-	if m.swallowed >= 0 || m.entry == "" || m.fragment || s.done {
+func (m *Mender) findHidden(i int) {
+	if m.swallowedAt >= 0 || m.entry == "" || m.fragment || m.done {
 		return
 	}
-	if open, joins := hidden(s.doc[i:s.end], m.entry); joins || m.entryAt == 0 && open != 0 {
-		m.swallowed = i
+	if open, joins := hidden(m.doc[i:m.end], m.entry); joins || m.entryAt == 0 && open != 0 {
+		m.swallowedAt = i
 	}
 }
 

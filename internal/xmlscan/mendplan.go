@@ -71,9 +71,8 @@ func (p *planner) markup(i int) (end int) {
 	case markupCData:
 		return p.after(i, "]]>")
 	case markupDoctype:
-		s := Scanner{doc: p.doc, end: len(p.doc)}
-		s.doctype(i + len("<!DOCTYPE"))
-		return s.end
+		end, _ = doctypeEnd(p.doc, i+len("<!DOCTYPE"))
+		return end
 	case markupInstruction:
 		if !p.isOddInstruction(i) {
 			return p.after(i+len("<?"), "?>")

@@ -2,74 +2,72 @@ package xmlscan
 
 import "strings"
 
-// mendedStart reads a start tag; i is after its "<".
-func (s *Scanner) mendedStart(i int) Token {
-	m := s.mend
-	s.before, m.before = s.lenient, m.count
+// startTag reads a start tag; i is after its "<".
+func (m *Mender) startTag(i int) Token {
+	m.before, m.countBefore = m.lenient, m.count
 	before := *m
-	notes, ahead := len(s.notes), s.ahead
-	j := nameEnd(s.doc, i)
-	_, local, _ := splitName(s.doc[i:j])
-	if s.elements++; s.elements > s.lim.Elements {
-		return s.exceeded("elements", s.lim.Elements, i)
+	notes, ahead := len(m.notes), m.ahead
+	j := nameEnd(m.doc, i)
+	_, local, _ := splitName(m.doc[i:j])
+	if m.elements++; m.elements > m.lim.Elements {
+		return m.exceeded("elements", m.lim.Elements, i)
 	}
-	s.rooted = true
-	s.dropped = s.dropped[:0]
-	s.push(name{start: i, local: j - len(local), end: j, space: noSpace})
-	if !s.mendedAttributes(j) || !s.resolveNames() {
+	m.rooted = true
+	m.dropped = m.dropped[:0]
+	m.push(name{start: i, local: j - len(local), end: j, space: noSpace})
+	if !m.attributes(j) || !m.resolveNames() {
 		return Stop
 	}
-	m.frames = append(m.frames, mendFrame{at: s.start, unclosed: m.odd.has(s.start)})
-	s.assignRole()
-	s.findEnds()
-	if open := len(s.open) - 1; s.implied() < open { // other elements end first, and then the tag is read again
-		before.due = open - s.implied() - 1
+	m.frames = append(m.frames, mendFrame{at: m.start, unclosed: m.odd.has(m.start)})
+	m.assignRole()
+	m.findEnds()
+	if open := len(m.open) - 1; m.implied() < open { // other elements end first, and then the tag is read again
+		before.due = open - m.implied() - 1
 		before.pieces, before.frames = m.pieces, m.frames[:open]
 		*m = before
-		s.notes, s.lenient, s.elements, s.empty = s.notes[:notes], s.before, s.elements-1, false
-		s.attrs, s.ahead = s.attrs[:0], ahead
-		s.pop(s.start)
-		return s.popUnclosed()
+		m.notes, m.lenient, m.elements, m.empty = m.notes[:notes], m.before, m.elements-1, false
+		m.attrs, m.ahead = m.attrs[:0], ahead
+		m.pop(m.start)
+		return m.popUnclosed()
 	}
-	if len(s.open) > s.lim.Depth {
-		return s.exceeded("depth", s.lim.Depth, i)
+	if len(m.open) > m.lim.Depth {
+		return m.exceeded("depth", m.lim.Depth, i)
 	}
-	s.findSwallowed()
-	if m.frames[len(s.open)-1].role == roleEntry {
-		m.entryAt = len(s.open)
+	m.findSwallowed()
+	if m.frames[len(m.open)-1].role == roleEntry {
+		m.entryAt = len(m.open)
 	}
-	if m.odd.has(s.start) && isVoid(local) {
-		s.damaged("unclosed-element", s.start, "element without an end tag", s.doc[i:j])
-		s.empty, m.rewrite = true, true
+	if m.odd.has(m.start) && isVoid(local) {
+		m.damaged("unclosed-element", m.start, "element without an end tag", m.doc[i:j])
+		m.empty, m.rewrite = true, true
 	}
 	return Start
 }
 
-// mendedAttributes reads the rest of a start tag from i on. It returns false if the scan has
+// attributes reads the rest of a start tag from i on. It returns false if the scan has
 // ended.
-func (s *Scanner) mendedAttributes(i int) bool {
-	m := s.mend
+func (m *Mender) attributes(i int) bool {
 	m.pieces, m.rewrite = m.pieces[:0], false
 	for first := i; ; {
-		p := pieceAt(s.doc, i)
+		p := pieceAt(m.doc, i)
 		switch p.kind {
 		case pieceClose, pieceEmpty:
-			s.end, s.empty = p.next, p.kind == pieceEmpty
+			m.end, m.empty = p.next, p.kind == pieceEmpty
 			return true
 		case pieceCut:
-			return s.cutTag(p)
+			return m.cutTag(p)
 		case pieceJunk:
-			s.damaged("odd-attribute", p.at, "character that has no place in a tag", "")
+			m.damaged("odd-attribute", p.at, "character that has no place in a tag", "")
 			m.rewrite = true
 		case pieceAttr:
-			if len(m.pieces) == s.lim.Attributes {
-				s.exceeded("attributes", s.lim.Attributes, p.at)
+			if len(m.pieces) == m.lim.Attributes {
+				m.exceeded("attributes", m.lim.Attributes, p.at)
 				return false
 			}
 			if p.at == i && i > first {
-				s.note("missing-space", p.at, "no space between attributes", "")
+				m.note("missing-space", p.at, "no space between attributes", "")
 			}
-			if !s.mendedAttribute(p) {
+			if !m.attribute(p) {
 				return false
 			}
 		}
@@ -78,57 +76,56 @@ func (s *Scanner) mendedAttributes(i int) bool {
 }
 
 // cutTag ends a start tag that has no end.
-func (s *Scanner) cutTag(p piece) bool {
-	if p.at == len(s.doc) && !s.mend.fragment {
-		s.truncated()
+func (m *Mender) cutTag(p piece) bool {
+	if p.at == len(m.doc) && !m.fragment {
+		m.truncated()
 		return false
 	}
-	s.damaged("odd-tag", s.start, "tag without an end", "")
-	s.mend.garbled++
-	s.end, s.mend.rewrite = p.next, true
+	m.damaged("odd-tag", m.start, "tag without an end", "")
+	m.garbled++
+	m.end, m.rewrite = p.next, true
 	return true
 }
 
-// mendedAttribute takes an attribute. It returns false if the scan has ended.
-func (s *Scanner) mendedAttribute(p piece) bool {
-	m := s.mend
+// attribute takes an attribute. It returns false if the scan has ended.
+func (m *Mender) attribute(p piece) bool {
 	m.pieces = append(m.pieces, p)
-	written := s.doc[p.at:p.nameEnd]
+	written := m.doc[p.at:p.nameEnd]
 	switch p.flaw {
 	case noValue:
-		s.recovered("odd-attribute", p.at, "attribute without a value", written)
+		m.recovered("odd-attribute", p.at, "attribute without a value", written)
 	case noQuotes:
-		s.recovered("odd-attribute", p.at, "attribute value without quotes", written)
+		m.recovered("odd-attribute", p.at, "attribute value without quotes", written)
 	case noClosingQuote:
-		if p.to == len(s.doc) && !m.fragment {
-			s.truncated()
+		if p.to == len(m.doc) && !m.fragment {
+			m.truncated()
 			return false
 		}
-		s.damaged("odd-attribute", p.at, "attribute value without a closing quote", written)
+		m.damaged("odd-attribute", p.at, "attribute value without a closing quote", written)
 	}
 	m.rewrite = m.rewrite || p.flaw != noFlaw
-	if m.swallowed < 0 && m.entry != "" && strings.Contains(s.doc[p.from:p.to], "<"+m.entry) {
-		m.swallowed = p.at
+	if m.swallowedAt < 0 && m.entry != "" && strings.Contains(m.doc[p.from:p.to], "<"+m.entry) {
+		m.swallowedAt = p.at
 	}
 	_, local, ok := splitName(written)
 	if !ok {
-		s.damaged("odd-attribute", p.at, "attribute with a name that XML does not allow", written)
-		s.dropped = append(s.dropped, p.at)
+		m.damaged("odd-attribute", p.at, "attribute with a name that XML does not allow", written)
+		m.dropped = append(m.dropped, p.at)
 		m.rewrite = true
 		return true
 	}
-	s.noteValue(p.from, p.to)
-	return s.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to)
+	m.noteValue(p.from, p.to)
+	return m.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to)
 }
 
 // appendPieces appends the attributes of the current start tag, rewritten.
-func (s *Scanner) appendPieces(out []byte, drop func(at int, name string) bool) []byte {
-	for _, p := range s.mend.pieces {
-		name := s.doc[p.at:p.nameEnd]
+func (m *Mender) appendPieces(out []byte, drop func(at int, name string) bool) []byte {
+	for _, p := range m.pieces {
+		name := m.doc[p.at:p.nameEnd]
 		if drop(p.at, name) {
 			continue
 		}
-		raw, quote := s.doc[p.from:p.to], p.quote
+		raw, quote := m.doc[p.from:p.to], p.quote
 		if quote == 0 {
 			raw, quote = strings.ReplaceAll(raw, `"`, "&quot;"), '"'
 		}

@@ -53,6 +53,51 @@ func intern(uri string) string {
 	return uri
 }
 
+// namespaces are the bindings in scope, by which the names in an input get their meaning.
+type namespaces struct {
+	notebook
+	bindings []Binding
+	standard int // the index of the default namespace in bindings; noSpace if there is none
+}
+
+// Bindings returns the namespace bindings in scope, the innermost of a prefix last, without the
+// predeclared xml. An undeclared prefix counts as declared on the element where it first occurs.
+// They are valid until the next call of Next.
+func (ns *namespaces) Bindings() []Binding { return ns.bindings }
+
+// binding returns the innermost binding of a prefix; noSpace if there is none.
+func (ns *namespaces) binding(prefix string) int {
+	for i := len(ns.bindings) - 1; i >= 0; i-- {
+		if ns.bindings[i].Prefix == prefix {
+			return i
+		}
+	}
+	return noSpace
+}
+
+// uri returns the namespace of a name. At an End it may be out of scope.
+func (ns *namespaces) uri(space int) string {
+	switch space {
+	case noSpace:
+		return ""
+	case xmlSpace:
+		return XMLNamespace
+	}
+	return ns.bindings[:cap(ns.bindings)][space].URI
+}
+
+// prefix returns the prefix of a name; "" if there is none.
+func (ns *namespaces) prefix(n name) string { return ns.doc[n.start:max(n.start, n.local-1)] }
+
+func (ns *namespaces) attr(a *attr) Attr {
+	return Attr{Space: ns.uri(a.name.space), Prefix: ns.prefix(a.name), Local: ns.local(a), Raw: ns.doc[a.value:a.end]}
+}
+
+func (ns *namespaces) local(a *attr) string { return ns.doc[a.name.local:a.name.end] }
+
+// written returns a name as it is written.
+func (ns *namespaces) written(n name) string { return ns.doc[n.start:n.end] }
+
 // declare binds a prefix on the current element. It returns false if the scan has ended.
 func (s *Scanner) declare(prefix, raw string, at int) bool {
 	uri := intern(Attr{Raw: raw}.Value())
@@ -81,27 +126,6 @@ func (s *Scanner) bind(b Binding, at int) bool {
 	}
 	s.bindings = append(s.bindings, b)
 	return true
-}
-
-// binding returns the innermost binding of a prefix; noSpace if there is none.
-func (s *Scanner) binding(prefix string) int {
-	for i := len(s.bindings) - 1; i >= 0; i-- {
-		if s.bindings[i].Prefix == prefix {
-			return i
-		}
-	}
-	return noSpace
-}
-
-// uri returns the namespace of a name. At an End it may be out of scope.
-func (s *Scanner) uri(space int) string {
-	switch space {
-	case noSpace:
-		return ""
-	case xmlSpace:
-		return XMLNamespace
-	}
-	return s.bindings[:cap(s.bindings)][space].URI
 }
 
 // resolve returns the binding of a prefix that is used at the offset at. It binds an undeclared

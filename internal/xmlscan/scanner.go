@@ -16,7 +16,6 @@ package xmlscan
 
 import (
 	"math"
-	"strings"
 )
 
 // Limits bounds the resources that a document may need. A field that is zero or negative means
@@ -60,9 +59,10 @@ const (
 	misc // a comment, processing instruction or DOCTYPE, which the package never returns
 )
 
-// A Scanner reads one document. Make one with [New], [NewFragment], [Open] or [Mend].
+// A Scanner reads the tokens of one document. Use it through a [Cursor].
 type Scanner struct {
-	doc string
+	namespaces
+	inheritance
 	lim Limits
 
 	tok        Token
@@ -77,29 +77,14 @@ type Scanner struct {
 	dropped    []int  // the offsets of attributes of the current tag that are not in attrs
 	declared   int    // bindings[declared:] were undeclared prefixes of the current tag
 	seen       map[attrName]struct{}
-	ahead      ahead
-	again      bool // doc is being scanned again
 
 	open     []frame
-	bindings []Binding
-	standard int // the index of the default namespace in bindings; noSpace if there is none
-	langs    []string
-	bases    []Base
-	reach    Reach // the largest reach of bases since it was last requested
-	around   Reach // the reach of what surrounds all of them
 	elements int
-	buf      []byte // the buffer of ElementText
-	nested   bool   // the last ElementText passed over elements
-
-	notes   []Note
-	lenient int
-	before  int // the value of lenient before the current Start
-	done    bool
-	err     error
+	before   int // the value of lenient before the current Start
+	done     bool
+	err      error
 
 	oddComments []string // the comments with two hyphens in them
-
-	mend *mend // nil means that the scan ends where the leniencies are not enough
 }
 
 // A name is the name of an element or attribute. It refers to the document and to the bindings
@@ -120,62 +105,25 @@ type frame struct {
 	bindings, standard, langs, bases int
 }
 
-// New returns a scanner for a whole document, which must be valid UTF-8 without a byte order
-// mark, as [Decode] returns it.
-func New(doc string, lim Limits) *Scanner {
-	return NewFragment(doc, nil, lim)
-}
-
-// NewFragment returns a scanner for a single element, with the namespace bindings of outer in
-// scope.
-func NewFragment(fragment string, outer []Binding, lim Limits) *Scanner {
-	s := &Scanner{
-		open:     make([]frame, 0, 8),
-		attrs:    make([]attr, 0, 8),
-		bindings: make([]Binding, 0, len(outer)+4),
-	}
-	s.reset(fragment, outer, lim)
-	return s
-}
-
-// ReadAgain turns s, with its memory, into the scanner for an element that has been read before
-// without an error. It makes no notes. Clean is what Clean reported before the element.
-func (s *Scanner) ReadAgain(fragment string, outer []Binding, clean bool) {
-	s.reset(fragment, outer, Unlimited())
-	if s.again = true; clean {
-		s.ahead.control = len(fragment)
-	}
-}
-
 // Clean reports whether the rest of the document after the current token has no control
 // characters other than tabs and newlines.
 func (s *Scanner) Clean() bool { return s.control(s.end) == len(s.doc) }
 
+// reset makes s a new scanner in the same memory.
 func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
 	*s = Scanner{
-		doc: fragment, lim: lim.withDefaults(),
-		open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0], langs: s.langs[:0], bases: s.bases[:0], buf: s.buf[:0],
-		bindings: append(s.bindings[:0], outer...), ahead: unknownAhead,
+		lim: lim.withDefaults(), open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0],
+		inheritance: inheritance{langs: s.langs[:0], bases: s.bases[:0]},
+		namespaces: namespaces{
+			notebook: notebook{input: newInput(fragment)},
+			bindings: append(s.bindings[:0], outer...),
+		},
 	}
 	s.standard = s.binding("")
 }
 
-// Next moves to the next token. It checks comments, processing instructions, the DOCTYPE and the
-// XML declaration, but does not return them. After Stop, Next always returns Stop; [Scanner.Err]
-// says why.
-func (s *Scanner) Next() Token {
-	s.tok = s.step()
-	for s.tok == misc {
-		s.tok = s.step()
-	}
-	return s.tok
-}
-
 // step moves to the next token, misc included.
 func (s *Scanner) step() Token {
-	if s.mend != nil {
-		return s.mendedStep()
-	}
 	if s.done {
 		return Stop
 	}
@@ -252,78 +200,9 @@ func (s *Scanner) Is(space, local string) bool {
 	return s.Local() == local && s.Space() == space
 }
 
-// prefix returns the prefix of a name; "" if there is none.
-func (s *Scanner) prefix(n name) string { return s.doc[n.start:max(n.start, n.local-1)] }
-
-// written returns the name of the current Start or End as written.
-func (s *Scanner) written() string { return s.doc[s.name.start:s.name.end] }
-
-// openName returns the name of an open element as written.
-func (s *Scanner) openName(k int) string { return s.doc[s.open[k].name.start:s.open[k].name.end] }
-
 // Offset returns where the current token begins in the document.
 func (s *Scanner) Offset() int { return s.start }
 
 // End returns where the current token ends in the document. An empty-element tag is a Start with
 // the range of the tag, followed by an End with an empty range.
 func (s *Scanner) End() int { return s.end }
-
-// A Base is the value of an xml:base attribute.
-type Base struct {
-	Ref   string // with its character references decoded, but not resolved
-	At    int    // the offset of the attribute in the document
-	Reach Reach  // its reach when resolved against the bases around it
-}
-
-// A Reach is the maximum length of a base.
-type Reach struct {
-	Path  int // the length up to the last slash, which a relative path keeps
-	Whole int
-}
-
-// ReachOf returns the reach of a base alone.
-func ReachOf(base string) Reach {
-	path := base
-	if i := strings.IndexAny(base, "?#"); i >= 0 {
-		path = base[:i]
-	}
-	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
-}
-
-// Max returns the larger of two reaches in both fields.
-func (r Reach) Max(other Reach) Reach {
-	return Reach{max(r.Path, other.Path), max(r.Whole, other.Whole)}
-}
-
-// within returns the reach of a base resolved against another.
-func (r Reach) within(outer Reach) Reach {
-	return Reach{outer.Path + r.Path, max(outer.Path+r.Whole, outer.Whole)}
-}
-
-// Bases returns the values of xml:base in scope, outermost first. They are valid until the next
-// call of Next.
-func (s *Scanner) Bases() []Base { return s.bases }
-
-// Around sets the base that surrounds all others.
-func (s *Scanner) Around(base string) { s.around = ReachOf(base) }
-
-// Reach returns the largest reach of the bases that came into scope since its last call; zero if
-// there were none.
-func (s *Scanner) Reach() (r Reach) {
-	r, s.reach = s.reach, r
-	return r
-}
-
-// Lang returns the value of xml:lang in scope, and whether there is one. An empty value ends the
-// scope of another.
-func (s *Scanner) Lang() (lang string, ok bool) {
-	if len(s.langs) == 0 {
-		return "", false
-	}
-	return s.langs[len(s.langs)-1], true
-}
-
-// Bindings returns the namespace bindings in scope, the innermost of a prefix last, without the
-// predeclared xml. An undeclared prefix counts as declared on the element where it first occurs.
-// They are valid until the next call of Next.
-func (s *Scanner) Bindings() []Binding { return s.bindings }

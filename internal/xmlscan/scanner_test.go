@@ -11,7 +11,7 @@ import (
 )
 
 // trace describes each token on a line.
-func trace(s *Scanner) (lines []string) {
+func trace(s *Cursor) (lines []string) {
 	for tok := s.Next(); tok != Stop; tok = s.Next() {
 		line := fmt.Sprintf("%d ", s.Depth())
 		switch tok {
@@ -153,7 +153,7 @@ func TestScope(t *testing.T) {
 }
 
 // lang returns the language in scope; there must be one.
-func lang(t *testing.T, s *Scanner) string {
+func lang(t *testing.T, s *Cursor) string {
 	lang, ok := s.Lang()
 	require.True(t, ok)
 	return lang
@@ -189,17 +189,17 @@ func TestChild(t *testing.T) {
 	const doc = `<r>t<a><x><y/></x></a><b/><c>u<z/></c><d>v</d></r>`
 	for _, consume := range []struct {
 		name string
-		f    func(s *Scanner)
+		f    func(s *Cursor)
 	}{
-		{"nothing", func(*Scanner) {}},
-		{"Skip", (*Scanner).Skip},
-		{"ElementText", func(s *Scanner) { s.ElementText() }},
-		{"first token", func(s *Scanner) { s.Next() }},
-		{"grandchildren", func(s *Scanner) {
+		{"nothing", func(*Cursor) {}},
+		{"Skip", (*Cursor).Skip},
+		{"ElementText", func(s *Cursor) { s.ElementText() }},
+		{"first token", func(s *Cursor) { s.Next() }},
+		{"grandchildren", func(s *Cursor) {
 			for depth := s.Depth(); s.Child(depth); {
 			}
 		}},
-		{"first grandchild", func(s *Scanner) { s.Child(s.Depth()) }},
+		{"first grandchild", func(s *Cursor) { s.Child(s.Depth()) }},
 	} {
 		t.Run(consume.name, func(t *testing.T) {
 			s := New(doc, Limits{})

@@ -25,55 +25,59 @@ func Standalone(fragment string, outer []Binding, attrs string) string {
 	if given.Next() != Start || !given.empty {
 		return Standalone(fragment, outer, "")
 	}
-	return string(NewFragment(fragment, given.bindings, unlimited).standalone(given.doc))
+	r := repairer{NewFragment(fragment, given.bindings, unlimited)}
+	return string(r.standalone(given.doc))
 }
 
 // MendElement is Standalone, without further attributes, for an element that a scanner returned
 // by [Mend] has read. A scanner that mends nothing reads the result in the same way.
 func MendElement(fragment string, outer []Binding) string {
-	s := newMended(NewFragment(fragment, outer, Unlimited()), true) // elements may lack their end tags
-	return string(s.standalone("<a/>"))
+	r := repairer{mended(NewFragment(fragment, outer, Unlimited()), true)} // elements may lack their end tags
+	return string(r.standalone("<a/>"))
 }
+
+// A repairer writes an element again, well-formed.
+type repairer struct{ *Cursor }
 
 // standalone writes the element that the scanner is about to read, with the attributes of the
 // given tag.
-func (s *Scanner) standalone(given string) []byte {
-	out := make([]byte, 0, len(s.doc)+len(given))
+func (r repairer) standalone(given string) []byte {
+	out := make([]byte, 0, len(r.doc)+len(given))
 	done := 0 // how much of the fragment has been written
 	for root := true; ; {
-		before := s.lenient
-		tok := s.step()
+		before := r.lenient
+		tok := r.step()
 		switch {
 		case tok == Stop:
-			if s.err != nil { // not a scanned element: the rest stays unchanged
-				s.end = len(s.doc)
+			if r.err != nil { // not a scanned element: the rest stays unchanged
+				r.end = len(r.doc)
 			}
-			return append(out, s.doc[done:s.end]...)
+			return append(out, r.doc[done:r.end]...)
 		case tok == Start && root:
 			root = false
-			out = s.appendRoot(out[:0], given) // without what comes before it
-			done = s.end
-		case s.lenient > before:
-			out = append(out, s.doc[done:s.start]...)
-			out = s.appendRepaired(out, tok)
-			done = s.end
+			out = r.appendRoot(out[:0], given) // without what comes before it
+			done = r.end
+		case r.lenient > before:
+			out = append(out, r.doc[done:r.start]...)
+			out = r.appendRepaired(out, tok)
+			done = r.end
 		}
 	}
 }
 
 // appendRepaired appends the current token, at which the scanner was lenient.
-func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
+func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 	switch tok {
 	case Start:
-		return s.appendTag(out, "", nil)
+		return r.appendTag(out, "", nil)
 	case End:
 		out = append(out, "</"...)
-		out = append(out, s.written()...)
+		out = append(out, r.written(r.name)...)
 		return append(out, '>')
 	case Text:
-		return appendRepairedText(out, s.doc[s.start:s.end])
+		return appendRepairedText(out, r.doc[r.start:r.end])
 	case CData:
-		text := appendDecoded(nil, s.doc[s.start+len("<![CDATA["):s.end-len("]]>")], decodeCData)
+		text := appendDecoded(nil, r.doc[r.start+len("<![CDATA["):r.end-len("]]>")], decodeCData)
 		// What is omitted may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)
@@ -86,9 +90,9 @@ func (s *Scanner) appendRepaired(out []byte, tok Token) []byte {
 }
 
 // appendRoot appends the current start tag with the attributes of the given tag.
-func (s *Scanner) appendRoot(out []byte, given string) []byte {
-	f := &s.open[len(s.open)-1]
-	own := s.bindings[f.bindings:s.declared]
+func (r repairer) appendRoot(out []byte, given string) []byte {
+	f := &r.open[len(r.open)-1]
+	own := r.bindings[f.bindings:r.declared]
 	var names []string // the names of the given attributes other than declarations
 	insert := appendAttrs(nil, given, len("<a"), func(_ int, name string) bool {
 		prefix, declares := declaredPrefix(name)
@@ -98,33 +102,33 @@ func (s *Scanner) appendRoot(out []byte, given string) []byte {
 		}
 		return slices.ContainsFunc(own, func(b Binding) bool { return b.Prefix == prefix })
 	})
-	return s.appendTag(out, strings.TrimSuffix(string(insert), "/>"), names)
+	return r.appendTag(out, strings.TrimSuffix(string(insert), "/>"), names)
 }
 
 // appendTag appends the current start tag, with insert after its name. It omits the attributes
 // with one of the names, and those that the scanner dropped, and declares the prefixes that lack
 // a declaration.
-func (s *Scanner) appendTag(out []byte, insert string, names []string) []byte {
-	name := s.written()
+func (r repairer) appendTag(out []byte, insert string, names []string) []byte {
+	name := r.written(r.name)
 	out = append(out, '<')
 	out = append(out, name...)
 	out = append(out, insert...)
-	slices.Sort(s.dropped)
+	slices.Sort(r.dropped)
 	drop := func(at int, name string) bool {
-		_, dropped := slices.BinarySearch(s.dropped, at)
+		_, dropped := slices.BinarySearch(r.dropped, at)
 		return dropped || slices.Contains(names, name)
 	}
 	close := ">"
-	if s.empty {
+	if r.empty {
 		close = "/>"
 	}
-	if s.mend != nil && s.mend.rewrite {
-		out = s.appendPieces(out, drop)
+	if r.Mender != nil && r.Mender.rewrite {
+		out = r.Mender.appendPieces(out, drop)
 	} else {
-		out = appendAttrs(out, s.doc[:s.end], s.start+len("<")+len(name), drop)
+		out = appendAttrs(out, r.doc[:r.end], r.start+len("<")+len(name), drop)
 		out = out[:len(out)-len(close)]
 	}
-	for _, b := range s.bindings[s.declared:] {
+	for _, b := range r.bindings[r.declared:] {
 		out = append(out, ` xmlns:`+b.Prefix+`="`+b.URI+`"`...)
 	}
 	return append(out, close...)
@@ -199,11 +203,11 @@ func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 		out = append(out, "&amp;"...)
 		out = append(out, ref[1:]...)
 	case refHTML:
-		for _, r := range html.UnescapeString(ref) {
-			if r < 0x80 {
-				out = append(out, "&#"+strconv.Itoa(int(r))+";"...)
+		for _, char := range html.UnescapeString(ref) {
+			if char < 0x80 {
+				out = append(out, "&#"+strconv.Itoa(int(char))+";"...)
 			} else {
-				out = append(out, string(r)...)
+				out = append(out, string(char)...)
 			}
 		}
 	}

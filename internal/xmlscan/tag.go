@@ -38,12 +38,6 @@ func (s *Scanner) Attrs() []Attr {
 	return s.list
 }
 
-func (s *Scanner) attr(a *attr) Attr {
-	return Attr{Space: s.uri(a.name.space), Prefix: s.prefix(a.name), Local: s.local(a), Raw: s.doc[a.value:a.end]}
-}
-
-func (s *Scanner) local(a *attr) string { return s.doc[a.name.local:a.name.end] }
-
 // Attr returns the value of an attribute of the current Start.
 func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 	for i := range s.attrs {
@@ -165,32 +159,6 @@ func (s *Scanner) value(i int) (begin, end int) {
 	}
 	s.noteValue(begin, begin+n)
 	return begin, begin + n
-}
-
-// noteValue notes what is wrong with the value doc[i:end].
-func (s *Scanner) noteValue(i, end int) {
-	if s.again || s.ampersand(i) >= end && s.control(i) >= end && strings.IndexByte(s.doc[i:end], '<') < 0 {
-		return
-	}
-	for part := s.doc[:end]; ; {
-		if i = until(part, i, valueStop); i == end {
-			return
-		}
-		switch part[i] {
-		case '&':
-			kind, n, _ := reference(part[i:])
-			if kind != refChar {
-				s.noteReference(kind, i, part[i:i+n])
-			}
-			i += n
-		case '<':
-			s.note("lt-in-attribute", i, "< in an attribute value", "")
-			i++
-		default:
-			s.noteControl(i)
-			i++
-		}
-	}
 }
 
 // qname reads the qualified name at i; ok is false if the scan has ended. A colon at the beginning
@@ -341,7 +309,7 @@ func (s *Scanner) endTag(i int) Token {
 	if len(s.open) == 0 {
 		return s.syntax(s.start, "end tag without a start tag")
 	}
-	name := s.openName(len(s.open) - 1)
+	name := s.written(s.open[len(s.open)-1].name)
 	if !hasPrefixAt(s.doc, i, name) {
 		if strings.HasPrefix(name, s.doc[i:]) {
 			return s.truncated()

@@ -15,49 +15,9 @@ func (s *Scanner) text(i int) Token {
 	s.clean = s.control(i) >= s.end
 	s.plain = s.clean && s.ampersand(i) >= s.end
 	if !s.again && (!s.plain || s.bracket(i) < s.end) {
-		s.noteText(i)
+		s.noteText(i, s.end)
 	}
 	return Text
-}
-
-// noteText notes what is wrong with the text from i to the end of the token.
-func (s *Scanner) noteText(i int) {
-	for ; ; i++ {
-		next := min(s.control(i), s.bracket(i), s.end)
-		for amp := s.ampersand(i); amp < next; amp = s.ampersand(i) {
-			i = amp + s.reference(amp)
-		}
-		switch i = next; {
-		case i == s.end:
-			return
-		case hasPrefixAt(s.doc, i, "]]>"):
-			s.note("cdata-end-in-text", i, "]]> in text", "")
-		case s.doc[i] != ']' && s.doc[i] != '\r':
-			s.noteControl(i)
-		}
-	}
-}
-
-// reference checks what the ampersand at i begins, and returns its length.
-func (s *Scanner) reference(i int) int {
-	kind, n, _ := reference(s.doc[i:])
-	if kind != refChar {
-		s.noteReference(kind, i, s.doc[i:i+n])
-	}
-	return n
-}
-
-func (s *Scanner) noteReference(kind refKind, at int, ref string) {
-	switch kind {
-	case refBare:
-		s.note("bare-ampersand", at, "ampersand that begins no reference", "")
-	case refForbidden:
-		s.note("control-character", at, "reference to a character that XML does not allow", ref)
-	case refHTML:
-		s.note("html-entity", at, "entity of HTML that is not declared", ref)
-	case refUndefined:
-		s.note("undefined-entity", at, "undefined entity", ref)
-	}
 }
 
 // AppendText appends the text of the current Text or CData to dst, with references decoded and line

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/internal/words"
+	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
 // Records implements mirror.Store.

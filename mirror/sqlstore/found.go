@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/internal/words"
+	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
 // A search finds the entries with the words of a query. If few entries have

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/mirror/internal/words"
+	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
 // Index indexes the entries that wait for it, for full-text search. A search

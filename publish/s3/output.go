@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-
-	"github.com/feedhistory/feedhistory/internal/openfile"
 )
 
 // An Output keeps documents in a bucket. It is a publish.Output, with one
@@ -87,7 +85,7 @@ func (o *Output) find(op, name string) (*object, error) {
 		return nil, err
 	}
 	if name == "." {
-		return nil, &fs.PathError{Op: op, Path: name, Err: openfile.ErrDirectory}
+		return nil, &fs.PathError{Op: op, Path: name, Err: errDirectory}
 	}
 	ctx, cancel := o.context(context.Background())
 	defer cancel()
@@ -144,15 +142,15 @@ func (o *Output) notes(ctx context.Context) (map[string][]byte, time.Time, error
 func (o *Output) Open(name string) (fs.File, error) {
 	there, err := o.find("open", name)
 	if err == nil {
-		return &openfile.Document{Info: there.info(name), Reader: bytes.NewReader(there.data)}, nil
+		return &openDocument{info: there.info(name), Reader: bytes.NewReader(there.data)}, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, openfile.ErrDirectory) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDirectory) {
 		return nil, err
 	}
 	list, failed := o.ReadDir(name)
 	switch {
 	case failed == nil:
-		return &openfile.Directory{Info: directory(name), List: list}, nil
+		return &openDirectory{info: directory(name), list: list}, nil
 	case errors.Is(failed, fs.ErrNotExist):
 		return nil, err
 	}
@@ -219,7 +217,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 		child := strings.TrimPrefix(there.Key, prefix)
 		dir := strings.HasSuffix(child, "/")
 		if child = strings.TrimSuffix(child, "/"); child != "" && there.Key != o.lockKey() {
-			found[child] = fs.FileInfoToDirEntry(openfile.Info{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(fileInfo{Base: child, Bytes: there.Size, Time: there.LastModified, Dir: dir})
 		}
 	}
 	for note, data := range notes {
@@ -228,7 +226,7 @@ func (o *Output) ReadDir(name string) ([]fs.DirEntry, error) {
 			below, ok = note, true
 		}
 		if child, _, dir := strings.Cut(below, "/"); ok && found[child] == nil {
-			found[child] = fs.FileInfoToDirEntry(openfile.Info{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
+			found[child] = fs.FileInfoToDirEntry(fileInfo{Base: child, Bytes: int64(len(data)), Time: at, Dir: dir})
 		}
 	}
 	if len(found) == 0 && name != "." {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
-	"github.com/feedhistory/feedhistory/internal/openfile"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -29,11 +28,11 @@ type object struct {
 	now      time.Time // when the store answered, by the same clock
 }
 
-func (o *object) info(name string) openfile.Info {
-	return openfile.Info{Base: path.Base(name), Bytes: o.size, Time: o.modified}
+func (o *object) info(name string) fileInfo {
+	return fileInfo{Base: path.Base(name), Bytes: o.size, Time: o.modified}
 }
 
-func directory(name string) openfile.Info { return openfile.Info{Base: path.Base(name), Dir: true} }
+func directory(name string) fileInfo { return fileInfo{Base: path.Base(name), Dir: true} }
 
 // get reads an object.
 func (o *Output) get(ctx context.Context, key string) (*object, error) {

@@ -61,7 +61,7 @@ func Read(r io.Reader) ([]Outline, error) {
 
 // readOutline reads the attributes of an outline, whose names may be in any
 // case.
-func readOutline(s *xmlscan.Scanner) Outline {
+func readOutline(s *xmlscan.Cursor) Outline {
 	values := map[string]string{}
 	for _, a := range s.Attrs() {
 		name := strings.ToLower(a.Local)

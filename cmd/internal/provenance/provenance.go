@@ -44,8 +44,8 @@ func (p *Provenance) line() {
 		return
 	}
 	var l struct {
-		Type, Feed string
-
+		Type  string `json:"type"`
+		Feed  string `json:"feed"`
 		State *struct {
 			mirror.Feed
 			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
@@ -95,7 +95,7 @@ func (p *Provenance) others(own string) []string {
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *Provenance) Coverage(own string) *feedhistory.Coverage {
 	whole := true
-	c := &feedhistory.Coverage{}
+	c := &feedhistory.Coverage{Verdict: feedhistory.Whole}
 	others := p.others(own)
 	for _, url := range others {
 		verdict := feedhistory.Window
@@ -103,7 +103,7 @@ func (p *Provenance) Coverage(own string) *feedhistory.Coverage {
 			verdict = f.Verdict
 			c.Gaps = append(c.Gaps, f.Missing()...)
 		}
-		c.Verdict = max(c.Verdict, verdict)
+		c.Verdict = feedhistory.Worse(c.Verdict, verdict)
 		whole = whole && verdict == feedhistory.Whole
 	}
 	if whole {

@@ -16,13 +16,11 @@ import (
 // time of its tombstone, else the time when the mirror noticed; the zero value for an
 // entry that is part of its feed.
 func DeletionOf(r *mirror.Record) publish.JSONDeletion {
-	switch {
-	case r.State == mirror.Live:
+	t, ok := r.Deletion()
+	if !ok {
 		return publish.JSONDeletion{}
-	case r.State == mirror.Deleted && !r.Tombstone.When.IsZero():
-		return publish.JSONDeletion{Deleted: true, When: r.Tombstone.When}
 	}
-	return publish.JSONDeletion{Deleted: true, When: r.Changed.UTC()}
+	return publish.JSONDeletion{Deleted: true, When: t.When}
 }
 
 // RecordOf returns a mirrored entry as all verbs print it. If the entry is no longer part

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/freeport"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -152,7 +151,7 @@ if [ -e ended ]; then rm -rf "$PWD"; else kill $watch; fi`
 
 // serve starts the server's program and waits until it answers.
 func (s *Server) serve(postgres, data string, user user) (err error) {
-	if s.port, err = freeport.Port(); err != nil {
+	if s.port, err = FreePort(); err != nil {
 		return err
 	}
 	log, err := os.Create(filepath.Join(s.directory, "log"))

@@ -2,36 +2,42 @@ package xmlscan
 
 import "strings"
 
-// An ahead has the offsets of the next characters that need attention; the length of the
-// document means that there are none. So the whole document is searched for each of
-// them once, however many pieces its text is in.
-type ahead struct{ ampersand, bracket, control int }
+// An input is a document and the next characters in it that need attention.
+type input struct {
+	doc   string
+	ahead lookahead
+}
 
-var unknownAhead = ahead{-1, -1, -1}
+// A lookahead has the offsets of these characters; the length of the document stands for
+// none. So the whole document is searched for each of them once, however many pieces its
+// text is in.
+type lookahead struct{ ampersand, bracket, control int }
+
+func newInput(doc string) input { return input{doc, lookahead{-1, -1, -1}} }
 
 // ampersand returns the offset of the first ampersand from i on.
-func (s *Scanner) ampersand(i int) int {
-	if s.ahead.ampersand < i {
-		s.ahead.ampersand = indexFrom(s.doc, i, '&')
+func (in *input) ampersand(i int) int {
+	if in.ahead.ampersand < i {
+		in.ahead.ampersand = indexFrom(in.doc, i, '&')
 	}
-	return s.ahead.ampersand
+	return in.ahead.ampersand
 }
 
 // bracket returns the offset of the first closing bracket from i on.
-func (s *Scanner) bracket(i int) int {
-	if s.ahead.bracket < i {
-		s.ahead.bracket = indexFrom(s.doc, i, ']')
+func (in *input) bracket(i int) int {
+	if in.ahead.bracket < i {
+		in.ahead.bracket = indexFrom(in.doc, i, ']')
 	}
-	return s.ahead.bracket
+	return in.ahead.bracket
 }
 
 // control returns the offset of the first control character from i on, other than tabs and
 // newlines.
-func (s *Scanner) control(i int) int {
-	if s.ahead.control < i {
-		s.ahead.control = control(s.doc, i)
+func (in *input) control(i int) int {
+	if in.ahead.control < i {
+		in.ahead.control = control(in.doc, i)
 	}
-	return s.ahead.control
+	return in.ahead.control
 }
 
 func indexFrom(doc string, i int, c byte) int {

@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// A polling is a poll that has ended, with its turn.
-type polling struct {
+// A finishedPoll is a Polled with its place in the queue.
+type finishedPoll struct {
 	Polled
 	turn *turn
 }
@@ -22,9 +22,9 @@ func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 	p.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan polling)
+	ended := make(chan finishedPoll)
 	running := 0
-	end := func(e polling) {
+	end := func(e finishedPoll) {
 		running--
 		if failed := p.end(e, goesOn); failed != nil && err == nil {
 			err = failed
@@ -40,7 +40,7 @@ func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 			if t == nil {
 				break
 			}
-			go func() { ended <- polling{p.poll(ctx, t), t} }()
+			go func() { ended <- finishedPoll{p.poll(ctx, t), t} }()
 		}
 		if running == 0 && p.Waiting() == 0 {
 			if err := p.rests(ctx, goesOn); err != nil || !goesOn {
@@ -280,7 +280,7 @@ func (f *Feed) leftAlone(until time.Time) *Changes {
 }
 
 // end processes the result of a poll. The error is the Store's, and ends Drain.
-func (p *Poller) end(e polling, goesOn bool) error {
+func (p *Poller) end(e finishedPoll, goesOn bool) error {
 	err := p.note(e, goesOn)
 	if p.Polled != nil {
 		p.Polled(e.Polled)
@@ -288,7 +288,7 @@ func (p *Poller) end(e polling, goesOn bool) error {
 	return err
 }
 
-func (p *Poller) note(e polling, goesOn bool) error {
+func (p *Poller) note(e finishedPoll, goesOn bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

@@ -1,4 +1,4 @@
-package freeport
+package pgtest
 
 import (
 	"net"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPort(t *testing.T) {
-	port, err := Port()
+func TestFreePort(t *testing.T) {
+	port, err := FreePort()
 	require.NoError(t, err)
 	require.Less(t, port, 32_768, "systems assign ports from here on")
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))

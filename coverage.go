@@ -1,0 +1,57 @@
+package feedhistory
+
+import (
+	"fmt"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// coverage reads the current element. A verdict that is unknown here makes a note and
+// has no effect.
+func (r *documentReader) coverage() {
+	offset, depth := r.s.Offset(), r.s.Depth()
+	c, tooMany := &Coverage{}, false
+	attr := func(name string) string { value, _ := r.s.Attr("", name); return trim(value) }
+	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.URL {
+		c.Of = iri.Redact(of)
+	}
+	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
+	verdict := attr("verdict")
+	err := c.Verdict.UnmarshalText([]byte(verdict))
+	if err != nil {
+		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
+	}
+	for r.child(depth) {
+		switch {
+		case r.s.Space() != CoverageNamespace || r.s.Local() != "gap":
+		case len(c.Gaps) == mostDeclared:
+			tooMany = true
+		default:
+			c.Gaps = append(c.Gaps, r.declaredGap())
+		}
+	}
+	if c.Verdict == Unknown { // so it may be anything
+		c.Verdict = Partial
+	}
+	if tooMany {
+		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", mostDeclared), offset)
+	}
+	if err == nil || len(c.Gaps) > 0 {
+		r.doc.Coverage = r.doc.Coverage.join(c)
+	}
+}
+
+// declaredGap reads a gap of a Coverage.
+func (r *documentReader) declaredGap() *Gap {
+	reason, _ := r.s.Attr("", "reason")
+	href, _ := r.s.Attr("", "href")
+	reason = clip(trim(reason))
+	g := &Gap{Reason: ReasonDeclared, Err: declared(reason)}
+	if g.Reason.UnmarshalText([]byte(reason)) != nil || g.Reason == ReasonUnknown {
+		g.Reason = ReasonDeclared
+	}
+	if href = trim(href); iri.IsHTTP(href) && len(href) <= r.limits.URL {
+		g.URL = iri.Redact(href)
+	}
+	return g
+}

@@ -1,0 +1,102 @@
+package feedhistory
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// A documentReader reads an XML document: its head section itself, its entries by an
+// entryReader over the same elements. atom.go and rss.go have the parts in which the
+// formats differ.
+type documentReader struct {
+	elements
+	head     headReader
+	list     entryList
+	entries  entryReader
+	header   http.Header
+	headOnly bool           // stop where the first entry begins
+	decoding []xmlscan.Note // the notes on the text's characters
+	scopes   [3]*scope      // the scopes of the root's children, and of the channel's
+
+	polls      scheduleReader
+	knownBytes int // the bytes kept for Feed only
+	loose      int // the place of an entry's element outside all entries; -1 if there is none
+}
+
+// newDocumentReader returns a reader of a text, still without its cursor.
+func (p Parser) newDocumentReader(text, url string) *documentReader {
+	r := &documentReader{header: p.Header, loose: -1}
+	r.reading = p.newReading(text, url)
+	r.head.in, r.list.in = &r.reading, &r.reading
+	r.entries = entryReader{elements: &r.elements, list: &r.list, leftOut: -1, twoInOne: -1, linkAt: -1}
+	return r
+}
+
+// document reads the root element.
+func (r *documentReader) document() {
+	if !r.s.Child(0) {
+		return
+	}
+	space, root := r.space(), r.s.Local()
+	switch {
+	case strings.EqualFold(root, "feed") && (vocab.IsAtom(space) || space == ""):
+		r.spelt("feed")
+		r.doc.Format = Atom
+		r.atomFeed()
+	case strings.EqualFold(root, "rss"):
+		r.doc.Format = RSS
+		r.native = space
+		r.rss()
+	case root == "RDF" && space == vocab.RDF:
+		r.doc.Format = RSS
+		r.rss()
+	default:
+		r.fail(ReasonNotFeed, clauseFeed, "the root element is "+clip(root))
+		if strings.EqualFold(root, "html") {
+			r.failPage(r.err.Offset)
+		}
+		return
+	}
+	for r.proceed() && r.s.Next() != xmlscan.Stop {
+	}
+}
+
+// entry reads the current element as an entry, unless reading ends here.
+func (r *documentReader) entry() {
+	switch {
+	case r.headOnly:
+		r.done = true
+	case r.list.full():
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
+	default:
+		e := r.entries.begin(r.scopes[r.s.Depth()-1])
+		if r.doc.Format == Atom {
+			r.entries.atomEntry(e)
+		} else {
+			r.entries.rssItem(e)
+		}
+	}
+}
+
+// finish completes the document, and returns the error that ended the reading.
+func (r *documentReader) finish() (*Document, error) {
+	r.head.addHeader(r.header)
+	notes, _ := r.s.Notes()
+	r.addNotes(notes)
+	r.findDamage()
+	if err := r.s.Err(); err != nil && r.err == nil {
+		r.err = r.scanError(err)
+	}
+	return r.reading.finish(&r.list)
+}
+
+// enter keeps the scope of the current element's children.
+func (r *documentReader) enter() {
+	sc := r.newScope()
+	sc.clean = r.s.Clean()
+	r.scopes[r.s.Depth()] = sc
+}

@@ -1,0 +1,235 @@
+package feedhistory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// An entryReader reads the entries of an XML document.
+type entryReader struct {
+	*elements
+	list *entryList
+
+	start   int           // where the current entry begins
+	reach   xmlscan.Reach // the reach of its own base
+	repairs entryRepairs
+
+	// The places of damage; -1 means none.
+	leftOut  int // the first entry left out because its id is damaged
+	twoInOne int // the first entry damage has merged from two
+	linkAt   int // the first entry without an end tag whose link may be the feed's
+}
+
+// entryRepairs records the damage within one entry.
+type entryRepairs struct {
+	before      int  // the number of repairs before the entry
+	idGarbled   bool // its id is damaged
+	linkGarbled bool // its link is damaged
+	ids         int  // the number of its id elements
+	joined      bool // one of them differs from the first
+}
+
+// begin begins the current element as an entry.
+func (r *entryReader) begin(sc *scope) *Entry {
+	r.repairs = entryRepairs{before: r.s.Mender.Mended()}
+	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
+	_ = r.s.Reach() // discard the part before the entry
+	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
+		r.reach = own[len(own)-1].Reach
+	}
+	local := r.s.Local()
+	r.odd = r.doc.Format == RSS && vocab.RSSName(local) != local || r.doc.Format == Atom && vocab.AtomName(local) != local
+	_ = r.space() // which may set odd
+	return r.list.add(sc)
+}
+
+// addLinks reads further links of the current entry.
+func (r *entryReader) addLinks(read func(Links) Links) {
+	if r.list.takesLinks() {
+		from := len(r.list.own)
+		links := read(r.list.own)
+		r.list.setLinks(links, from, r.s.End()-r.start)
+	}
+}
+
+// atomEntry reads the current entry element. Only its own children count: elements in
+// atom:source or in the content describe something else.
+func (r *entryReader) atomEntry(e *Entry) {
+	depth, lenient := r.s.Depth(), r.s.Lenient()
+	native := r.space()
+	var texts textFinder
+	for r.child(depth) {
+		if r.space() != native && !vocab.IsAtom(r.space()) {
+			texts.look(r, r.s.Local())
+			continue
+		}
+		local := r.atomLocal()
+		texts.look(r, local)
+		switch local {
+		case "id":
+			if id := r.idText(e); e.ID == "" {
+				e.ID = id
+			}
+		case "updated", "modified":
+			e.Updated = r.timeText()
+		case "published", "issued", "created":
+			if !e.Published.IsZero() && local == "created" {
+				continue // Atom 0.3 has both; what it calls issued is now called published
+			}
+			e.Published = r.timeText()
+		case "link":
+			r.addLinks(r.atomLink)
+		case "author", "source": // a source has its own authors (RFC 4287 §4.2.1)
+			e.signed = true
+		}
+	}
+	e.Links = r.list.links()
+	r.end(e, lenient, &texts)
+}
+
+// rssItem reads the current item.
+func (r *entryReader) rssItem(e *Entry) {
+	depth, lenient := r.s.Depth(), r.s.Lenient()
+	about, _ := r.s.Attr(vocab.RDF, "about")
+	rank, permalink, atomID := 0, false, ""
+	var texts textFinder
+	for r.child(depth) {
+		if !r.isRSS() {
+			texts.look(r, r.s.Local())
+			switch n := r.updateRank(); {
+			case n > rank:
+				e.Updated, rank = r.timeText(), n
+			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
+				atomID = r.plainText()
+			case e.Published.IsZero() && r.isPublished():
+				e.Published = r.timeText()
+			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
+				r.addLinks(r.atomLink)
+			}
+			continue
+		}
+		name := r.rssLocal()
+		texts.look(r, name)
+		switch name {
+		case "guid":
+			value, ok := r.permalink()
+			if id := r.idText(e); e.ID == "" {
+				e.ID = id
+				permalink = !ok || strings.EqualFold(trim(value), "true")
+			}
+		case "pubDate": // not an update time: an updated item keeps it
+			e.Published = r.timeText()
+		case "link":
+			if _, ok := r.s.Attr("", "href"); ok {
+				r.addLinks(r.atomLink)
+			} else {
+				garbled := r.s.Mender.Garbled()
+				r.addLinks(r.textLink)
+				r.repairs.linkGarbled = r.repairs.linkGarbled || r.s.Mender.Garbled() > garbled
+			}
+		case "enclosure":
+			r.addLinks(r.enclosure)
+		case "id", "published", "updated":
+			r.atomInRSS(e, &atomID, &rank)
+		}
+	}
+	e.Links = r.list.links()
+	if e.ID == "" {
+		e.ID = cmp.Or(trim(about), atomID)
+	} else if permalink && iri.IsHTTP(e.ID) && !e.Links.has(RelAlternate) {
+		e.Links = append(e.Links, Link{Rel: RelAlternate, Href: e.ID})
+	}
+	r.end(e, lenient, &texts)
+}
+
+// atomInRSS reads an element of Atom that an item has without its namespace, unless
+// the item has a better one.
+func (r *entryReader) atomInRSS(e *Entry, id *string, rank *int) {
+	local, offset := r.s.Local(), r.s.Offset()
+	switch {
+	case local == "id" && *id == "":
+		*id = r.plainText()
+	case local == "published" && e.Published.IsZero():
+		e.Published = r.timeText()
+	case local == "updated" && *rank == 0:
+		e.Updated = r.timeText()
+	default:
+		return
+	}
+	r.odd = true
+	r.note("name-misspelt", "the element "+local+", which is not in RSS, is read as Atom's", offset)
+}
+
+// end keeps an entry that has just ended.
+func (r *entryReader) end(e *Entry, lenient int, texts *textFinder) {
+	if r.s.Err() != nil || r.err != nil {
+		return // the entry is incomplete
+	}
+	if r.repairs.idGarbled || r.repairs.linkGarbled && e.ID == "" || r.isIDLost(e) {
+		r.leaveOut()
+		return
+	}
+	e.raw, e.odd = r.text[r.start:r.s.End()], r.odd
+	e.texts = texts.found(len(e.raw))
+	if e.lenient = r.s.Lenient() > lenient; r.s.Mender.Mended() > r.repairs.before {
+		r.mended(e)
+	}
+	r.list.keep(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
+}
+
+// idText reads the current element as an entry's id, and notices if it is damaged, or
+// differs from the one that the entry already has.
+func (r *entryReader) idText(e *Entry) string {
+	garbled := r.s.Mender.Garbled()
+	id := r.plainText()
+	switch r.repairs.ids++; {
+	case e.ID == "":
+		r.repairs.idGarbled = r.repairs.idGarbled || r.s.Mender.Garbled() > garbled
+	case id != "" && id != e.ID:
+		r.repairs.joined = true
+	}
+	return id
+}
+
+// isIDLost reports whether the entry that ends here has only a part of an id.
+func (r *entryReader) isIDLost(e *Entry) bool {
+	if e.ID != "" || r.repairs.ids > 0 || r.s.Mender.Mended() == r.repairs.before {
+		return false
+	}
+	name := "guid"
+	if r.doc.Format == Atom {
+		name = "id"
+	}
+	return xmlscan.HasEndTag(r.text[r.start:r.s.End()], name)
+}
+
+// leaveOut leaves out an entry whose id is damaged: it would be another entry.
+func (r *entryReader) leaveOut() {
+	r.list.drop()
+	if r.leftOut < 0 {
+		r.leftOut = r.start
+	}
+}
+
+// mended makes an entry that has just ended well-formed.
+func (r *entryReader) mended(e *Entry) {
+	if r.s.Mender.Unclosed() && e.Links.has(RelPrevArchive, RelNext) && r.linkAt < 0 {
+		r.linkAt = r.start
+	}
+	if (r.repairs.joined || r.repairs.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
+		r.twoInOne = r.start
+	}
+	e.raw, e.texts = r.mendedText(e.raw, e.scope), textPlaces{}
+	e.lenient = false
+}
+
+// hasTwoLinks reports whether an item of RSS, which should have one link, has two.
+func (r *entryReader) hasTwoLinks(e *Entry) bool {
+	link, _ := e.Links.Rel(RelAlternate)
+	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == RelAlternate && l.Href != link.Href })
+}

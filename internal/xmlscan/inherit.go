@@ -1,0 +1,67 @@
+package xmlscan
+
+import "strings"
+
+// An inheritance has the attributes that elements pass on to their content: xml:base and
+// xml:lang.
+type inheritance struct {
+	langs  []string
+	bases  []Base
+	reach  Reach // the largest reach of bases since it was last requested
+	around Reach // the reach of the base around all of them
+}
+
+// A Base is the value of an xml:base attribute.
+type Base struct {
+	Ref   string // with its character references decoded, but not resolved
+	At    int    // the offset of the attribute in the document
+	Reach Reach  // its reach when resolved against the bases around it
+}
+
+// A Reach is the maximum length of a base.
+type Reach struct {
+	Path  int // the length up to the last slash, which a relative path keeps
+	Whole int
+}
+
+// ReachOf returns the reach of a base alone.
+func ReachOf(base string) Reach {
+	path := base
+	if i := strings.IndexAny(base, "?#"); i >= 0 {
+		path = base[:i]
+	}
+	return Reach{strings.LastIndexByte(path, '/') + 1, len(base)}
+}
+
+// Max returns the larger of two reaches in both fields.
+func (r Reach) Max(other Reach) Reach {
+	return Reach{max(r.Path, other.Path), max(r.Whole, other.Whole)}
+}
+
+// within returns the reach of a base resolved against another.
+func (r Reach) within(outer Reach) Reach {
+	return Reach{outer.Path + r.Path, max(outer.Path+r.Whole, outer.Whole)}
+}
+
+// Bases returns the values of xml:base in scope, outermost first. They are valid until the next
+// call of Next.
+func (h *inheritance) Bases() []Base { return h.bases }
+
+// Around sets the base that surrounds all others.
+func (h *inheritance) Around(base string) { h.around = ReachOf(base) }
+
+// Reach returns the largest reach of the bases that came into scope since its last call; zero if
+// there were none.
+func (h *inheritance) Reach() (r Reach) {
+	r, h.reach = h.reach, r
+	return r
+}
+
+// Lang returns the value of xml:lang in scope, and whether there is one. An empty value ends the
+// scope of another.
+func (h *inheritance) Lang() (lang string, ok bool) {
+	if len(h.langs) == 0 {
+		return "", false
+	}
+	return h.langs[len(h.langs)-1], true
+}

@@ -1,0 +1,90 @@
+package mirror_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// lines exports all feeds of a store.
+func lines(t *testing.T, store mirror.Store) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, (&mirror.Export{Store: store}).Feeds(t.Context(), &out, store.Feeds(t.Context(), mirror.FeedQuery{})))
+	return out.String()
+}
+
+// What the command printed before mirror had an Export is imported, and
+// exported byte for byte. The command escapes two characters that it shows to
+// terminals.
+func TestLinesAsBefore(t *testing.T) {
+	escaped := strings.NewReplacer("\u202e", `\u202e`, "\u0085", `\u0085`)
+	for _, file := range feedtest.Glob(t, "testdata/raw/*.jsonl") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, store := string(feedtest.ReadFile(t, file)), &mirror.Memory{}
+			in := &mirror.Import{Store: store}
+			require.NoError(t, in.Read(t.Context(), strings.NewReader(want)))
+			require.Equal(t, 2, in.Feeds)
+			require.Equal(t, strings.Count(want, `{"type":"entry"`), in.Entries)
+			require.Equal(t, want, escaped.Replace(lines(t, store)))
+
+			again := &mirror.Import{Store: store}
+			require.NoError(t, again.Read(t.Context(), strings.NewReader(want)))
+			require.Equal(t, []int{0, 2}, []int{again.Feeds, again.Same})
+		})
+	}
+}
+
+// Passwords do not get into lines, not even those that JSON escapes.
+func TestLinesWithoutPasswords(t *testing.T) {
+	for _, url := range []string{"https://ann:s%2Fecret@example.org/feed", `https://ann:<secret>\"&@example.org/feed`} {
+		store := &mirror.Memory{}
+		f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved", Gaps: []mirror.Gap{{URL: url}}}
+		require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f, Documents: []*mirror.Document{{URL: url, Names: []string{url}}}}))
+		text := lines(t, store)
+		require.NotContains(t, text, "ecret")
+		require.NotContains(t, text, "other")
+		require.Contains(t, text, `"feed":"https://example.org/feed"`)
+		require.Contains(t, text, `"names":["https://example.org/feed"]`)
+	}
+}
+
+// Lines of types that a later version adds are ignored, wherever they come.
+func TestImportIgnoresUnknownLines(t *testing.T) {
+	const text = `{"type":"end","feeds":1}
+{"type":"feed","feed":"https://example.org/","version":1,"state":{"url":"https://example.org/","kind":"plain","verdict":"window","polls":1}}
+{"type":"new","feed":"https://example.org/","id":7}
+{"feed":"https://example.org/","id":"1"}
+{"type":"end"}
+`
+	in := &mirror.Import{Store: &mirror.Memory{}}
+	require.NoError(t, in.Read(t.Context(), strings.NewReader(text)))
+	require.Equal(t, []int{1, 1}, []int{in.Feeds, in.Entries})
+}
+
+func TestImportErrors(t *testing.T) {
+	const feed = `{"type":"feed","feed":"https://example.org/","version":1,"state":{"url":"https://example.org/","kind":"plain","verdict":"window","polls":1}}` + "\n"
+	for text, want := range map[string]string{
+		feed + `{"feed":"https://example.org/","id":"1","versions":[null]}`:           "line 2: the entry 1: a version is null",
+		feed + `{"feed":"https://example.org/","type":"document"}`:                    "line 2: the document has no url",
+		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"erased"}}`: "",
+		`null`: "line 1: no line about its feed precedes this line",
+	} {
+		err := (&mirror.Import{Store: &mirror.Memory{}}).Read(t.Context(), strings.NewReader(text))
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		require.ErrorAs(t, err, new(*mirror.LineError))
+	}
+	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "Import: mirror: Store is nil")
+	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "Export: mirror: Store is nil")
+}

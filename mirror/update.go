@@ -1,0 +1,211 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// Update polls a feed, and adds it to the Store if it is not there yet.
+//
+// The error comes from the Store or from the context. The Store then keeps all
+// that was read before the error, and the changes report it; they are nil only
+// if the Store could not be read. A subscription document that could not be read
+// is not an error of Update but Changes.Failure. Other documents that could not
+// be read are in Gaps.
+func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
+	p, err := m.begin(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer p.commits.await()
+	if p.feed.Waits(p.now) {
+		p.failure = &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+		return p.report(), nil
+	}
+	p.update, p.feed.Wait = true, time.Time{}
+	if err := p.walks(); err != nil {
+		return p.stop(err)
+	}
+	return p.finish()
+}
+
+// errEnded ends a walk whose remaining documents are not wanted.
+var errEnded = errors.New("the walk has ended")
+
+// walk requests the feed at an address, and processes the documents of the walk.
+func (p *poll) walk(address string) error {
+	p.request.url = address
+	for doc, err := range p.m.clientFor(p.feed.URL).Walk(p.ctx, address, p.options()) {
+		if err := p.take(doc, err); errors.Is(err, errEnded) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take processes the next document of the walk, or the error in its place.
+func (p *poll) take(doc *feedhistory.Document, err error) error {
+	if p.documents.err != nil {
+		return p.documents.err
+	}
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	next := doc
+	if isGap && doc == nil {
+		next = gap.Document
+	}
+	if err := p.makeRoom(next); err != nil {
+		return err
+	}
+	if isGap { // even if the document is no longer wanted
+		p.waitFor(gap)
+	}
+	p.snapshot = p.feed.clone()
+	err = p.takeNext(doc, err)
+	if err == nil || errors.Is(err, errEnded) {
+		p.snapshot = nil
+	}
+	return err
+}
+
+// makeRoom commits earlier documents, or lets them wait, so that the next one
+// can be processed. The subscription document asks the store for more than its
+// own entries, as does any document of a feed that turns out to be complete.
+func (p *poll) makeRoom(next *feedhistory.Document) error {
+	p.begun()
+	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
+	return p.commits.makeRoom(next, decisive)
+}
+
+// takeNext processes a document, or the gap in its place. If it fails, neither
+// the held change nor the feed's state can be used.
+func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
+	gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
+	if !p.chain.read && (isUnchanged || err == nil) {
+		r := feedhistory.Response{}
+		if isUnchanged {
+			r = unchanged.Response
+		} else {
+			r = doc.Response
+		}
+		if err := p.first(doc, r); err != nil {
+			return err
+		}
+	}
+	switch {
+	case isGap && isWithin(gap):
+		if !p.backlog.dropped {
+			p.feed.addGap(newGap(gap))
+		}
+		return nil
+	case isGap && p.goesOn(gap.URL):
+		return p.gap(gap)
+	case isUnchanged && p.goesOn(unchanged.Response.Requested):
+		p.unchanged(unchanged)
+		return nil
+	case isGap || isUnchanged || doc != nil && !p.goesOn(doc.Response.Requested):
+		return nil
+	case err != nil && (p.chain.read || p.ctx.Err() != nil):
+		return err
+	case err != nil:
+		until, _ := p.waits.asked(err)
+		p.feed.Wait = feedtime.Later(p.feed.Wait, until)
+		return p.failed(doc, err)
+	case !p.chain.read || doc.Response.Requested == p.chain.start:
+		return p.subscription(doc)
+	default:
+		return p.older(doc)
+	}
+}
+
+// goesOn reports whether a document is wanted. One that was pending when the
+// poll began may no longer be; then neither it nor its links are wanted.
+func (p *poll) goesOn(url string) bool {
+	b := &p.backlog
+	if p.search.resumes(url) {
+		b.dropped = false
+	} else if b.urls[url] {
+		delete(b.urls, url) // a gap that names the document may follow
+		b.reached = true
+		b.dropped = p.feed.pending(url) < 0
+	}
+	return !b.dropped
+}
+
+// unchanged notes that a document has not changed.
+func (p *poll) unchanged(u *feedhistory.Unchanged) {
+	if p.chain.read {
+		return
+	}
+	p.chain.read, p.chain.start = true, u.Response.Requested
+	p.readAt(u.Response)
+}
+
+// readAt notes that the subscription document was read, and where.
+func (p *poll) readAt(r feedhistory.Response) {
+	f := p.feed
+	address := f.Address
+	switch {
+	case r.Permanent != "":
+		f.Address, p.changes.Moved = r.Permanent, r.Permanent
+	default:
+		f.Address = r.Requested
+	}
+	if f.Address == f.URL {
+		f.Address = ""
+	}
+	if f.Address == address {
+		p.changes.Moved = ""
+	}
+	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
+	p.ready, p.unended = p.later(f.Schedule.Next(r)), false
+}
+
+// failed notes that there is no subscription document, or only a damaged one,
+// whose entries count nevertheless.
+func (p *poll) failed(doc *feedhistory.Document, err error) error {
+	if p.failure != nil { // the subscribed address has no document either
+		p.lost(err)
+		return nil
+	}
+	f := p.feed
+	f.Failures++
+	f.Error = feedhistory.Describe(err)
+	p.failure, p.cut = err, true
+	p.ready, p.unended = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
+	f.Gone = isGone(err) || p.request.doubted && isAway(err) // the other address has been withdrawn
+	if doc == nil {
+		return nil
+	}
+	url := iri.WithoutFragment(p.request.url)
+	gap := feedhistory.NewGap(url, err)
+	gap.From, gap.Found = url, p.now
+	f.addGap(newGap(gap)) // until the document is read: it may have more than the mirror
+	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
+	if err == nil {
+		p.commits.held = &m.change
+		p.short(doc, m)
+	}
+	return err
+}
+
+// isCut reports whether a gap says that the subscription document was damaged,
+// and it has not been read since.
+func (p *poll) isCut(g Gap) bool {
+	url := iri.WithoutFragment(p.request.url)
+	return p.feed.Failures > 0 && g.URL == url && g.From == url
+}
+
+// rankOf returns the rank of a document with the given place. A document without
+// a time of its own has that of its newer neighbour.
+func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
+	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
+	return neighbour
+}

@@ -1,0 +1,62 @@
+package feedhistory
+
+import (
+	"math"
+)
+
+// A textChoice is the best element so far for an entry's title, summary or content.
+type textChoice struct {
+	what string
+	text Text
+	rank int
+}
+
+// offer takes the current element, if it is better.
+func (c *textChoice) offer(r *elements) {
+	if n := r.textRank(c.what); n > c.rank {
+		c.text, c.rank = r.textConstruct(), n
+	}
+}
+
+// A textFinder finds the texts of an entry while it is read.
+type textFinder struct {
+	places textPlaces
+	ranks  [len(textNames)]int
+	group  bool // there is a media:group
+}
+
+// look looks at the current child of the entry, which has the given name.
+func (f *textFinder) look(r *entryReader, name string) {
+	which := 0
+	switch name {
+	case "title":
+	case "summary", "description":
+		which = 1
+	case "content", "encoded", "body", "fullitem":
+		which = 2
+	case "group":
+		f.group = f.group || r.isGroup()
+		return
+	default:
+		return
+	}
+	if n := r.textRank(textNames[which]); n > f.ranks[which] {
+		f.places[which], f.ranks[which] = int32(r.s.Offset()-r.start), n
+	}
+}
+
+// found returns the places of the texts in an entry of n bytes.
+func (f *textFinder) found(n int) textPlaces {
+	if n > math.MaxInt32 {
+		return textPlaces{}
+	}
+	for which, rank := range f.ranks {
+		switch {
+		case f.group && rank < firstRank:
+			f.places[which] = 0
+		case rank == 0:
+			f.places[which] = -1
+		}
+	}
+	return f.places
+}
