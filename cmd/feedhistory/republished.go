@@ -9,8 +9,8 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // republishedFlag is the flag of the verbs that remove what history servers have
@@ -27,7 +27,7 @@ func (f *republishedFlag) removeRepublished(db database.Location, feeds ...strin
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := outputs.WhileLocked(func() ([]string, error) { return web.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
+		some, err := outputs.WhileLocked(func() ([]string, error) { return republish.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
 		if err != nil {
 			return nil, err
 		}
