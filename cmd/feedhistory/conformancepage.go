@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
 // A conformancePageCommand is the verb conformance page.
 type conformancePageCommand struct {
-	Reports []string `arg:"" name:"FILE" help:"What conformance run --json printed."`
+	Reports []string `arg:"" name:"FILE" help:"Reports that conformance run --json printed."`
+	Badge   string   `placeholder:"FILE" help:"Also write the first report's result as JSON for an endpoint badge of shields.io."`
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -19,19 +22,24 @@ func (c *conformancePageCommand) Help() string {
 }
 
 // Run makes the page.
-func (c *conformancePageCommand) Run(w *world) error {
+func (c *conformancePageCommand) Run(w *command.World) error {
 	var reports []*conformance.Report
 	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		for report, err := range jsonLines[*conformance.Report](bytes.NewReader(data)) {
+		for report, err := range schema.Lines[*conformance.Report](bytes.NewReader(data)) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			reports = append(reports, report)
 		}
 	}
-	return conformance.WritePage(w.stdout, reports...)
+	if c.Badge != "" && len(reports) > 0 {
+		if err := writeFile(c.Badge, func(f *os.File) error { return conformance.WriteBadge(f, reports[0]) }); err != nil {
+			return err
+		}
+	}
+	return conformance.WritePage(w.Stdout, reports...)
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -21,7 +24,7 @@ type conformanceRunCommand struct {
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show each \"should\" that the program breaks."`
 	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
-	Verbose  bool          `short:"v" help:"Show what the program writes to standard error."`
+	Verbose  bool          `short:"v" help:"Show the program's standard error of each run; without it, only that of the first run that failed."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
 
 	caseFlags
@@ -33,8 +36,10 @@ func (c *conformanceRunCommand) Help() string {
 		`If it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), the suite judges these too. ` +
 		"The program may also print JSON Lines, with an entry on each line. " +
 		"If its arguments contain {state}, the program runs once for each poll of a case, and prints all entries of the feed that it knows; " +
-		"otherwise, the suite leaves out cases with several polls.\n\n" +
-		"The exit status is 1 if the program breaks a \"must\"."
+		"otherwise, the suite leaves out cases with several polls. " +
+		"The feed is due at each poll, unless the environment has CONFORMANCE_DUE=0; then the program decides. " +
+		"A run that ends without a result counts as an error, unless there is no feed.\n\n" +
+		"The exit status is 1 if the program breaks a \"must\" or a run fails."
 }
 
 // Validate refuses limits of zero.
@@ -49,16 +54,16 @@ func (c *conformanceRunCommand) Validate() error {
 }
 
 // Run tests the program.
-func (c *conformanceRunCommand) Run(w *world) error {
+func (c *conformanceRunCommand) Run(w *command.World) error {
 	command := c.Command
 	switch {
 	case len(command) > 0 && command[0] == "--":
 		command = command[1:]
 	case len(command) > 0 && strings.HasPrefix(command[0], "-"):
-		return usageError("unknown flag " + command[0] + "; the program and its arguments come after --")
+		return exit.UsageError("unknown flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
-		return usageError("give the program and its arguments after --")
+		return exit.UsageError("give the program and its arguments after --")
 	}
 	cases, err := c.cases()
 	if err != nil {
@@ -68,7 +73,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 	if c.Verbose {
 		stderr = w.Stderr
 	}
-	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
+	report, err := conformance.Run(w.Ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
 		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),
 	})
 	if err != nil {
@@ -80,19 +85,19 @@ func (c *conformanceRunCommand) Run(w *world) error {
 		return err
 	}
 	if report.Failed() {
-		return statusError(exitFailed)
+		return exit.StatusError(exit.Failed)
 	}
 	return nil
 }
 
-func (c *conformanceRunCommand) print(w *world, report *conformance.Report) error {
+func (c *conformanceRunCommand) print(w *command.World, report *conformance.Report) error {
 	if c.HTML != "" {
 		if err := writeFile(c.HTML, func(f *os.File) error { return conformance.WritePage(f, report) }); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return printLine(w.stdout, report)
+		return terminal.WriteJSON(w.Stdout, report)
 	}
-	return report.WriteText(w.stdout, c.Warnings)
+	return report.WriteText(w.Stdout, c.Warnings)
 }
