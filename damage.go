@@ -27,8 +27,8 @@ func (d *Document) Damage(feed Kind) *ParseError {
 	if d.damage == nil {
 		return nil
 	}
-	_, onward := d.Links.Rel(feed.older())
-	onward = onward || d.loses(feed.older()) // which is another gap
+	_, onward := d.Links.Rel(feed.Older())
+	onward = onward || d.loses(feed.Older()) // which is another gap
 	if !d.damage.entries && (onward || feed == Complete) {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
 // A Verdict says how much of the logical feed a History has.
@@ -111,7 +113,7 @@ type Merger struct {
 	index   map[string]int // the place of each ID in entries and ranks
 	entries []*Entry       // the newest copy of each entry
 	ranks   []int32        // the documents of these copies
-	docs    []rank
+	docs    []precedence.Rank
 	deleted map[string]deletion
 	last    *Document
 
@@ -159,19 +161,6 @@ func (m *Merger) History() (*History, error) {
 	return m.history(), cmp.Or(m.err, m.unchanged)
 }
 
-// A rank orders documents by how recently they were updated.
-type rank struct {
-	time time.Time
-	pos  int // the place in the sequence: smaller is newer
-}
-
-func (r rank) newer(than rank) bool {
-	if !r.time.Equal(than.time) {
-		return r.time.After(than.time)
-	}
-	return r.pos < than.pos
-}
-
 // endOfTime is the time of a subscription document without a time: it is the newest.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
@@ -179,16 +168,16 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // when its newer neighbour was, so that there is one order of all documents, and the
 // result does not depend on which copies are compared first.
 func (m *Merger) rank(doc *Document) int32 {
-	r := rank{time: doc.documentTime(), pos: len(m.docs)}
+	r := precedence.Rank{Time: doc.documentTime(), Place: -int64(len(m.docs))}
 	switch {
-	case !r.time.IsZero():
+	case !r.Time.IsZero():
 	case len(m.docs) == 0 || doc.reread:
-		r.time = endOfTime
+		r.Time = endOfTime
 	default:
-		r.time = m.docs[len(m.docs)-1].time
+		r.Time = m.docs[len(m.docs)-1].Time
 	}
 	if doc.reread {
-		r.pos = -r.pos
+		r.Place = -r.Place
 	}
 	m.docs = append(m.docs, r)
 	return int32(len(m.docs) - 1)
@@ -220,7 +209,7 @@ func (m *Merger) add(doc *Document) {
 		if !seen {
 			m.index[e.ID] = len(m.entries)
 			m.entries, m.ranks = append(m.entries, e), append(m.ranks, n)
-		} else if m.newer(e, n, m.entries[i], m.ranks[i]) {
+		} else if m.copy(e, n).Compare(m.copy(m.entries[i], m.ranks[i])) > 0 {
 			m.entries[i], m.ranks[i] = e, n
 		}
 	}
@@ -238,54 +227,35 @@ func (m *Merger) declare(doc *Document) {
 	}
 }
 
-// newer is the duplicate rule (5005#20, 5005#21). An entry without a time counts as
-// updated when its document was, so that all copies have an order even if only some
-// have a time.
-func (m *Merger) newer(a *Entry, aDoc int32, b *Entry, bDoc int32) bool {
-	at, bt := m.entryTime(a, aDoc), m.entryTime(b, bDoc)
-	if !at.Equal(bt) {
-		return at.After(bt)
-	}
-	return m.docs[aDoc].newer(m.docs[bDoc])
-}
-
-func (m *Merger) entryTime(e *Entry, doc int32) time.Time {
-	if e.Updated.IsZero() {
-		return m.docs[doc].time
-	}
-	return e.Updated
+// copy returns the copy of an entry that a document has.
+func (m *Merger) copy(e *Entry, doc int32) precedence.Copy {
+	return precedence.CopyOf(e.Updated, m.docs[doc])
 }
 
 // A deletion is the latest tombstone of an entry, with the newest of the documents
 // that have one.
 type deletion struct {
 	Tombstone
-	doc rank
+	doc precedence.Rank
+}
+
+// precedence returns the deletion as the duplicate rules see it.
+func (d deletion) precedence() precedence.Tombstone {
+	return precedence.Tombstone{When: d.When, Rank: d.doc}
 }
 
 func (m *Merger) delete(t Tombstone, doc int32) {
 	if m.deleted == nil {
 		m.deleted = map[string]deletion{}
 	}
-	r := m.docs[doc]
-	old, ok := m.deleted[t.Ref]
-	if ok && !t.When.After(old.When) {
-		t = old.Tombstone
+	d := deletion{t, m.docs[doc]}
+	if old, ok := m.deleted[t.Ref]; ok {
+		d.doc = d.precedence().Join(old.precedence()).Rank
+		if !t.When.After(old.When) {
+			d.Tombstone = old.Tombstone
+		}
 	}
-	if ok && old.doc.newer(r) {
-		r = old.doc
-	}
-	m.deleted[t.Ref] = deletion{t, r}
-}
-
-// deletes reports whether a tombstone applies to an entry: it is not older than the
-// entry's update (RFC 6721 §2) or, if one of them has no time, its document is not
-// older than the entry's.
-func (d deletion) deletes(e *Entry, doc rank) bool {
-	if e.Updated.IsZero() || d.When.IsZero() {
-		return !doc.newer(d.doc)
-	}
-	return !d.When.Before(e.Updated)
+	m.deleted[t.Ref] = d
 }
 
 // interrupt adds a gap where the documents ended early: at the one that could not be
@@ -302,7 +272,7 @@ func (m *Merger) interrupt(doc *Document, err error) {
 // rest returns a gap for the documents that would have come next.
 func (m *Merger) rest(err error) *Gap {
 	gap := &Gap{URL: m.h.Head.URL, Reason: ReasonInterrupted, Err: err, Found: time.Now()}
-	if older, ok := m.last.Links.Rel(m.h.Kind.older()); ok {
+	if older, ok := m.last.Links.Rel(m.h.Kind.Older()); ok {
 		gap.URL, gap.From = older.Href, m.last.URL
 	}
 	return gap
@@ -329,7 +299,7 @@ func (m *Merger) history() *History {
 	stale := map[string]bool{} // the tombstones whose entries came back
 	for i, e := range m.entries {
 		d, ok := m.deleted[e.ID]
-		if !ok || !d.deletes(e, m.docs[m.ranks[i]]) {
+		if !ok || !d.precedence().Deletes(e.Updated, m.docs[m.ranks[i]]) {
 			h.Entries, stale[e.ID] = append(h.Entries, e), ok
 		}
 	}

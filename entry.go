@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/vocab"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -103,7 +102,7 @@ func tellApart(entries []*Entry) {
 	for _, same := range byLink {
 		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
-			if t := e.time(); !t.IsZero() && t.Before(oldest.time()) {
+			if t := e.Time(); !t.IsZero() && t.Before(oldest.Time()) {
 				oldest = e
 			}
 		}
@@ -118,25 +117,13 @@ func tellApart(entries []*Entry) {
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
-	for _, part := range []string{e.ID, e.Title().Body, e.time().UTC().Format(time.RFC3339Nano)} {
+	for _, part := range []string{e.ID, e.Title().Body, e.Time().UTC().Format(time.RFC3339Nano)} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return digestID(h)
 }
 
-// time returns when the entry was published, or else changed; zero if it says neither.
-func (e *Entry) time() time.Time {
-	return feedtime.First(e.Published, e.Updated)
-}
-
 // Storing an entry, and reading it again.
-
-// Digest returns a digest of the entry's bytes as published. An entry that is repeated
-// in another document has the same digest.
-func (e *Entry) Digest() string {
-	sum := sha256.Sum256([]byte(e.raw))
-	return hex.EncodeToString(sum[:16])
-}
 
 // ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it. References in
 // JSON resolve against base; XML has its own base.
@@ -179,6 +166,6 @@ func namespaceOf(element string) string {
 		return ""
 	}
 	var b strings.Builder
-	writeAttr(&b, "xmlns", s.Space())
+	xmlscan.WriteAttr(&b, "xmlns", s.Space())
 	return b.String()
 }

@@ -45,8 +45,8 @@ type Known struct {
 // no validators, so that the next walk looks for the beginning again.
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
-	older, _ := d.Links.Rel(feed.older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
+	older, _ := d.Links.Rel(feed.Older())
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
 	if !d.place.again {
 		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
 	}

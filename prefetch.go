@@ -142,7 +142,7 @@ func (l *loaded) unchanged() *Unchanged {
 // kind and in the order in which to try them, and whether a link to it cannot be
 // used.
 func (l *loaded) older(feed Kind) (urls []string, lost bool) {
-	rel := feed.older()
+	rel := feed.Older()
 	if u := l.unchanged(); u != nil && rel != "" {
 		if u.Known.Older != "" {
 			urls = []string{iri.WithoutFragment(u.Known.Older)}

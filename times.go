@@ -6,13 +6,24 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// lastChange returns when the entry last changed, as far as that is known.
+// Time returns when the entry was published, or else updated; zero if it says neither.
+// Use it for everything that people see: it shows, sorts and dates an entry as its
+// readers know it, and an edit does not move the entry.
+func (e *Entry) Time() time.Time { return feedtime.First(e.Published, e.Updated) }
+
+// Changed returns when the entry was updated, or else published; zero if it says
+// neither. Use it to find out what is new: archives are cut by it, and an edit moves the
+// entry.
+func (e *Entry) Changed() time.Time { return feedtime.First(e.Updated, e.Published) }
+
+// lastChange returns when the entry changed or, if it does not say, when its document
+// did. Atom requires a time, so the last resort is the epoch.
 func (e *Entry) lastChange() time.Time {
 	var source time.Time
 	if e.Source != nil {
 		source = e.Source.documentTime()
 	}
-	return feedtime.First(e.Updated, e.Published, source, time.Unix(0, 0).UTC())
+	return feedtime.First(e.Changed(), source, time.Unix(0, 0).UTC())
 }
 
 // lastChange returns when the document was updated or, if it does not say, the latest

@@ -160,7 +160,7 @@ func (w *walk) follow(l *loaded) {
 		case len(older) == 0:
 			w.unread.Store(w.hasOthers())
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
-				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.older())})
+				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
 		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
 			return
@@ -285,7 +285,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 			return "", false
 		}
 	}
-	link, ok := head.Links.Rel(kind.older())
+	link, ok := head.Links.Rel(kind.Older())
 	url := iri.WithoutFragment(link.Href)
 	if !ok || link.distance() > 0 || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
 		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {

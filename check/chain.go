@@ -124,7 +124,7 @@ func newNeighbour(doc *feedhistory.Document) *neighbour {
 	}
 	now := time.Now()
 	for _, e := range doc.Entries {
-		t := timeOf(e)
+		t := e.Changed()
 		if t.IsZero() {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // Document returns the findings on one document, in the order of its text. The
@@ -275,12 +274,6 @@ func same(a, b string) bool {
 	return a == b
 }
 
-// timeOf returns when an entry last changed, as far as it says; in RSS at least
-// when it was published.
-func timeOf(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Updated, e.Published)
-}
-
 // times compares the document's own time with its entries'.
 func (r *report) times() {
 	d := r.doc
@@ -290,16 +283,16 @@ func (r *report) times() {
 	if d.Updated.IsZero() || r.profile == AtomPMH { // AtomPMH has its own rule for it
 		return
 	}
-	if e := newest(d.Entries); e != nil && timeOf(e).After(d.Updated) {
+	if e := newest(d.Entries); e != nil && e.Changed().After(d.Updated) {
 		r.add("updated-older-than-entries", r.out.updated, "the document was updated %s, but entry %s %s",
-			stamp(d.Updated), clip(e.ID), stamp(timeOf(e)))
+			stamp(d.Updated), clip(e.ID), stamp(e.Changed()))
 	}
 }
 
 // newest returns the entry with the latest time; nil if none has a time.
 func newest(entries []*feedhistory.Entry) (latest *feedhistory.Entry) {
 	for _, e := range entries {
-		if t := timeOf(e); !t.IsZero() && (latest == nil || t.After(timeOf(latest))) {
+		if t := e.Changed(); !t.IsZero() && (latest == nil || t.After(latest.Changed())) {
 			latest = e
 		}
 	}

@@ -15,7 +15,9 @@ import (
 
 // Version is the version of the suite. A published case keeps its name, its
 // website and its requirements; a change of any of these makes a new version.
-const Version = "v1"
+const Version = "v2"
+
+const suite = "RFC 5005 conformance"
 
 //go:embed cases
 var files embed.FS
@@ -23,15 +25,17 @@ var files embed.FS
 // A Case is a website with one fault, or none, and what is required of a
 // reader.
 type Case struct {
-	Name         string        `json:"name"`            // such as walk/archived; it never changes
-	Why          string        `json:"why"`             // why the case exists, in a sentence or two
-	Level        Level         `json:"level"`           // what the case tests
-	Clauses      []string      `json:"clauses"`         // such as 5005#19
-	Formats      []string      `json:"formats"`         // the formats of its documents: atom, rss, json
-	Start        string        `json:"start"`           // the path of the address that the reader is given
-	Polls        []string      `json:"polls,omitempty"` // a word about each poll; nil if the feed is read once
-	Requirements []Requirement `json:"requirements"`    // what the reader must or should do
-	Source       string        `json:"-"`               // the case's file, in the format of FORMAT.md
+	Name         string        `json:"name"`             // such as walk/archived; it never changes
+	Why          string        `json:"why"`              // why the case exists, in a sentence or two
+	Level        Level         `json:"level"`            // what the case tests
+	Clauses      []string      `json:"clauses"`          // such as 5005#19
+	Formats      []string      `json:"formats"`          // the formats of its documents: atom, rss, json
+	Flags        []string      `json:"flags"`            // groups of cases that it belongs to; see Flags
+	Start        string        `json:"start"`            // the path of the address that the reader is given
+	Polls        []string      `json:"polls,omitempty"`  // a word about each poll; nil if the feed is read once
+	IfDue        []int         `json:"if_due,omitempty"` // numbers of the polls at which the reader decides whether the feed is due; at others it is
+	Requirements []Requirement `json:"requirements"`     // what the reader must or should do
+	Source       string        `json:"-"`                // the case's file, in the format of FORMAT.md
 }
 
 // A Level is a kind of thing that a reader may report or do. The suite does not
@@ -48,43 +52,6 @@ const (
 
 // Levels are all levels in order.
 var Levels = []Level{Entries, Verdict, Requests, State}
-
-// A Strength says how strong a requirement is.
-type Strength string
-
-// The strengths. A reader that breaks one of the first two fails; one that
-// breaks one of the next two gets a warning; the last means that both outcomes
-// are correct.
-const (
-	Must      Strength = "must"
-	MustNot   Strength = "must-not"
-	Should    Strength = "should"
-	ShouldNot Strength = "should-not"
-	May       Strength = "may"
-)
-
-// A Requirement is one outcome that must, should or may occur, or must or
-// should not.
-type Requirement struct {
-	Poll     int      `json:"poll,omitempty"` // the number of the poll, from 1; 0 if there is only one
-	Strength Strength `json:"strength"`
-	What     string   `json:"what"`            // a word of FORMAT.md's table, such as entry
-	Of       string   `json:"of,omitempty"`    // an id, a path, a verdict or a number
-	Value    string   `json:"value,omitempty"` // the title of a version, or the number of requests for a path
-	Level    Level    `json:"level"`           // what it tests
-}
-
-// String returns the requirement as it is in the case's file.
-func (r Requirement) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Strength, r.What, r.Of, r.Value))
-}
-
-// levels are the levels of the requirements.
-var levels = map[string]Level{
-	"entry": Entries, "version": Entries, "once": Entries, "other": Entries,
-	"verdict": Verdict, "whole-without": Verdict, "gap": Verdict, "deleted": Verdict,
-	"requests": Requests, "request": Requests, "conditional": Requests,
-}
 
 // Cases returns all cases, ordered by name.
 func Cases() ([]*Case, error) {
@@ -137,7 +104,7 @@ func Match(cases []*Case, patterns ...string) (matched []*Case, err error) {
 // Parse reads a case from the text of its file.
 func Parse(name, text string) (*Case, error) {
 	archive := website.Parse(text)
-	c := &Case{Name: name, Why: strings.Join(strings.Fields(archive.Comment), " "), Start: "/feed.atom", Source: text, Clauses: []string{}, Formats: []string{}}
+	c := &Case{Name: name, Why: strings.Join(strings.Fields(archive.Comment), " "), Start: "/feed.atom", Source: text, Clauses: []string{}, Formats: []string{}, Flags: []string{}}
 	if c.Why == "" {
 		return nil, fmt.Errorf("%s: the case has no comment", name)
 	}
@@ -162,6 +129,10 @@ func Parse(name, text string) (*Case, error) {
 			c.Clauses = strings.Split(rest, ", ")
 		case "start":
 			c.Start = rest
+		case "if-due":
+			c.IfDue = append(c.IfDue, poll)
+		case "flags":
+			c.Flags = strings.Split(rest, ", ")
 		case "poll":
 			if poll, err = strconv.Atoi(rest); err == nil && (poll < 1 || poll > len(c.Polls)) {
 				err = fmt.Errorf("there is no poll %d", poll)
@@ -181,7 +152,63 @@ func Parse(name, text string) (*Case, error) {
 	if !slices.Contains(Levels, c.Level) {
 		return nil, fmt.Errorf("%s: unknown level %q", name, c.Level)
 	}
+	if readings, ok := archive.File("readings"); ok {
+		if err := c.read(readings); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	c.flag()
 	return c, nil
+}
+
+// Flags returns all flags in order: rfc, http, security and goal, if a
+// requirement has that basis; hostile, if a document is an attack; rss1, if one
+// is RSS 1.0; polls, if the feed is read several times.
+func Flags() []string { return []string{"rfc", "http", "security", "goal", "hostile", "rss1", "polls"} }
+
+// Kind returns the first part of the name: walk, polls or behaviour.
+func (c *Case) Kind() string { return path.Dir(c.Name) }
+
+// flag adds the flags that follow from the case's contents.
+func (c *Case) flag() {
+	given := c.Flags
+	c.Flags = []string{}
+	for _, flag := range Flags() {
+		has := slices.Contains(given, flag)
+		switch flag {
+		case "rss1":
+			has = strings.Contains(c.Source, "<rdf:RDF")
+		case "polls":
+			has = len(c.Polls) > 0
+		default:
+			has = has || slices.ContainsFunc(c.Requirements, func(r Requirement) bool {
+				return r.Strength != May && string(r.Basis) == flag
+			})
+		}
+		if has {
+			c.Flags = append(c.Flags, flag)
+		}
+	}
+}
+
+// Flagged returns the cases that have all of the flags. A flag that begins with
+// "!" is one they do not have.
+func Flagged(cases []*Case, flags ...string) ([]*Case, error) {
+	var flagged []*Case
+	for _, flag := range flags {
+		if !slices.Contains(Flags(), strings.TrimPrefix(flag, "!")) {
+			return nil, fmt.Errorf("unknown flag %q", flag)
+		}
+	}
+	for _, c := range cases {
+		if !slices.ContainsFunc(flags, func(flag string) bool {
+			name, not := strings.CutPrefix(flag, "!")
+			return slices.Contains(c.Flags, name) == not
+		}) {
+			flagged = append(flagged, c)
+		}
+	}
+	return flagged, nil
 }
 
 // formats are the formats that a case's documents may have, and how to
@@ -193,39 +220,6 @@ var formats = []struct {
 	{"atom", regexp.MustCompile(`(?m)^ *(<\?xml.*\?>)? *<(\w+:)?feed\b`)},
 	{"rss", regexp.MustCompile(`(?m)<(rss|rdf:RDF)\b`)},
 	{"json", regexp.MustCompile(`jsonfeed\.org/version`)},
-}
-
-var numbered = regexp.MustCompile(`^[0-9]+$`)
-
-func (c *Case) require(poll int, strength Strength, text string) error {
-	what, rest, _ := strings.Cut(text, " ")
-	r := Requirement{Poll: poll, Strength: strength, What: what, Of: strings.TrimSpace(rest), Level: levels[what]}
-	if what == "version" || what == "request" {
-		r.Of, r.Value, _ = strings.Cut(r.Of, " ")
-	}
-	switch {
-	case poll == 0 && len(c.Polls) > 0:
-		return fmt.Errorf("the poll is missing")
-	case !slices.Contains([]Strength{Must, MustNot, Should, ShouldNot, May}, strength):
-		return fmt.Errorf("unknown strength %q", strength)
-	case r.Level == "":
-		return fmt.Errorf("unknown requirement %q", what)
-	case what == "once" || what == "other":
-		if r.Of != "" {
-			return fmt.Errorf("%s takes no argument", what)
-		}
-	case r.Of == "":
-		return fmt.Errorf("the argument is missing")
-	case what == "requests" && !numbered.MatchString(r.Of), what == "request" && !numbered.MatchString(r.Value):
-		return fmt.Errorf("the number is missing")
-	case what == "version" && r.Value == "":
-		return fmt.Errorf("the title of the version is missing")
-	}
-	if len(c.Polls) > 0 {
-		r.Level = State
-	}
-	c.Requirements = append(c.Requirements, r)
-	return nil
 }
 
 // site returns the case's website, which is not listening yet.

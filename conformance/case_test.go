@@ -1,9 +1,7 @@
 package conformance_test
 
 import (
-	"bytes"
 	"flag"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,26 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/conformance"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
-var update = flag.Bool("update", false, "write index.json")
+var update = flag.Bool("update", false, "write the folder data")
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
-
-// Other programs read the index, so names and requirements cannot change
-// unnoticed.
-func TestIndex(t *testing.T) {
-	var got bytes.Buffer
-	_, err := conformance.NewIndex(cases(t)).WriteTo(&got)
-	require.NoError(t, err)
-	if *update {
-		require.NoError(t, os.WriteFile("index.json", got.Bytes(), 0o666))
-	}
-	want := feedtest.ReadFile(t, "index.json")
-	require.Equal(t, string(want), got.String(), "the requirements have changed: write the index with -update, and decide whether the version must change")
-}
 
 var clause = regexp.MustCompile(`^(5005(#([1-9]|1[0-9]|2[0-8])| §[0-9.]+| Appendix B)|RFC [0-9]+( §[0-9.]+)?|XML 1\.0 §[0-9.]+|JSON Feed 1\.1|erratum [0-9]+|feedhistory mirror/1\.0)$`)
 

@@ -15,11 +15,25 @@ import (
 // mostPrinted is the maximum size of a program's output in bytes.
 const mostPrinted = 64 << 20
 
+// mostTold is how much of a program's standard error a RunError keeps, in bytes.
+const mostTold = 2 << 10
+
+// A RunError is a run of a program that ended without a result.
+type RunError struct {
+	Reason string // such as "exit status 1"
+	Stderr string // the end of its standard error
+	Exited bool   // it printed nothing and exited with a status other than 0, which is right where there is no feed
+}
+
+// Error returns the reason.
+func (e *RunError) Error() string { return e.Reason }
+
 // Command returns a Reader that runs a program. In its arguments, {url} is
 // replaced by the address of the feed, and {state} by a directory that is the
-// same for all polls of a case. The program prints what [ReadResult] reads. If
-// it prints nothing and exits with a status other than 0, that means that there
-// is no feed. Its standard error is written to stderr, unless that is nil.
+// same for all polls of a case. The program prints what [ReadResult] reads; its
+// environment has CONFORMANCE_DUE, which is 0 if the program decides whether the
+// feed is due, and otherwise 1. Its standard error is
+// also written to stderr, unless that is nil. An error is a [RunError].
 func Command(stderr io.Writer, args ...string) Reader {
 	return func(ctx context.Context, url, state string) (*Result, error) {
 		if len(args) == 0 {
@@ -32,21 +46,32 @@ func Command(stderr io.Writer, args ...string) Reader {
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.WaitDelay = time.Second
 		cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-		printed := &limited{left: mostPrinted}
-		cmd.Stdout, cmd.Stderr = printed, stderr
+		due := "CONFORMANCE_DUE=1"
+		if !Due(ctx) {
+			due = "CONFORMANCE_DUE=0"
+		}
+		cmd.Env = append(cmd.Env, due)
+		printed, said := &limited{left: mostPrinted}, new(tail)
+		cmd.Stdout, cmd.Stderr = printed, said
+		if stderr != nil {
+			cmd.Stderr = io.MultiWriter(said, stderr)
+		}
 		err := cmd.Run()
+		if ctx.Err() != nil {
+			return nil, &RunError{Reason: "did not finish in time", Stderr: said.String()}
+		}
 		var ended *exec.ExitError
-		switch exited := errors.As(err, &ended); {
-		case err != nil && !exited:
-			return nil, err
-		case exited && ended.ExitCode() < 0:
-			return nil, fmt.Errorf("the program was stopped: %w", err)
+		if exited := errors.As(err, &ended); err != nil && (!exited || ended.ExitCode() < 0) {
+			return nil, &RunError{Reason: err.Error(), Stderr: said.String()}
 		}
 		result, problem := ReadResult(&printed.Buffer)
-		if errors.Is(problem, errNothing) && err != nil {
-			return &Result{Failed: true}, nil
+		switch {
+		case errors.Is(problem, errNothing) && err != nil:
+			return nil, &RunError{Reason: err.Error() + ", and " + problem.Error(), Stderr: said.String(), Exited: true}
+		case problem != nil:
+			return nil, &RunError{Reason: problem.Error(), Stderr: said.String()}
 		}
-		return result, problem
+		return result, nil
 	}
 }
 
@@ -64,4 +89,19 @@ func (l *limited) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("the program printed more than %d bytes", mostPrinted)
 	}
 	return l.Buffer.Write(p)
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - mostTold; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }

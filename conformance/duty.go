@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// A Duty is a duty of a publisher, and whether the publisher fulfils it.
+// A Duty is a duty of a publisher, and the outcome of testing it.
 type Duty struct {
 	Name     string   `json:"name"`
 	Clause   string   `json:"clause"` // such as 5005#9
+	Basis    Basis    `json:"basis"`
 	Strength Strength `json:"strength"`
 	Text     string   `json:"text"`               // the duty in words
 	Outcome  Outcome  `json:"outcome"`            // none if nothing happened that could show it
@@ -20,23 +21,24 @@ type Duty struct {
 // duties returns all duties that a publisher is judged by.
 func duties() []*Duty {
 	return []*Duty{
-		{Name: "well-formed", Clause: "XML 1.0 §2.1", Strength: Must, Text: "Every document can be read to its end."},
-		{Name: "newest", Clause: "5005#8", Strength: Must, Text: "Added and changed entries are in the subscription document."},
-		{Name: "kept", Clause: "5005 §4", Strength: Must, Text: "A published entry stays in the feed until it is deleted."},
-		{Name: "ids", Clause: "RFC 4287 §4.2.6", Strength: Must, Text: "An entry that changes keeps its id."},
-		{Name: "prev-archive", Clause: "5005#11", Strength: Must, Text: "A chain of prev-archive links leads to every archive."},
-		{Name: "next-archive", Clause: "5005#12", Strength: Should, Text: "Every archive but the newest links to the next with next-archive."},
-		{Name: "current", Clause: "5005#13", Strength: Should, Text: "Every archive links to the subscription document with current."},
-		{Name: "archive", Clause: "5005#14", Strength: Should, Text: "Every archive is marked with fh:archive."},
-		{Name: "closed", Clause: "5005#15", Strength: Must, Text: "No link leads to an archive that is still being filled."},
-		{Name: "entries", Clause: "5005#9", Strength: Should, Text: "The set of an archive's entries does not change."},
-		{Name: "addresses", Clause: "5005#10", Strength: Should, Text: "An archive's address does not change."},
-		{Name: "bytes", Clause: "5005#9", Strength: Should, Text: "An archive stays the same to the byte; the newest may gain its next-archive."},
-		{Name: "entry-times", Clause: "5005#16", Strength: Should, Text: "A changed entry has a later time than before."},
-		{Name: "document-times", Clause: "5005#21", Strength: Should, Text: "A changed subscription document has a later time than before."},
-		{Name: "deletion", Clause: "RFC 6721", Strength: Should, Text: "A deleted entry has a tombstone, or is in no document any more."},
-		{Name: "not-modified", Clause: "RFC 9110 §13.1", Strength: Should, Text: "A conditional request for an unchanged document is answered with 304."},
-		{Name: "modified", Clause: "RFC 9110 §8.8", Strength: Must, Text: "A conditional request for a changed document is not answered with 304."},
+		{Name: "well-formed", Clause: "XML 1.0 §2.1", Basis: Standard, Strength: Must, Text: "Every document can be read to its end."},
+		{Name: "newest", Clause: "5005#8", Basis: Standard, Strength: Must, Text: "Added and changed entries are in the subscription document."},
+		{Name: "kept", Clause: "5005 §4", Basis: Goal, Strength: Must, Text: "A published entry stays in the feed until it is deleted."},
+		{Name: "ids", Clause: "RFC 4287 §4.2.6", Basis: Standard, Strength: Must, Text: "An entry that changes keeps its id."},
+		{Name: "paged", Clause: "5005#5", Basis: Standard, Strength: Must, Text: "Every page of a paged feed can be read, and has first, last, previous or next."},
+		{Name: "prev-archive", Clause: "5005#11", Basis: Standard, Strength: Must, Text: "A chain of prev-archive links leads to every archive."},
+		{Name: "next-archive", Clause: "5005#12", Basis: Standard, Strength: Should, Text: "Every archive but the newest links to the next with next-archive."},
+		{Name: "current", Clause: "5005#13", Basis: Standard, Strength: Should, Text: "Every archive links to the subscription document with current."},
+		{Name: "archive", Clause: "5005#14", Basis: Standard, Strength: Should, Text: "Every archive is marked with fh:archive."},
+		{Name: "closed", Clause: "5005#15", Basis: Standard, Strength: Must, Text: "No link leads to an archive that is still being filled."},
+		{Name: "entries", Clause: "5005#9", Basis: Standard, Strength: Should, Text: "The set of an archive's entries does not change."},
+		{Name: "addresses", Clause: "5005#10", Basis: Standard, Strength: Should, Text: "An archive's address does not change."},
+		{Name: "bytes", Clause: "5005#9", Basis: Goal, Strength: Should, Text: "An archive stays the same to the byte, which is more than the clause asks; the newest may gain its next-archive."},
+		{Name: "entry-times", Clause: "5005#16", Basis: Standard, Strength: Should, Text: "A changed entry has a later time than before."},
+		{Name: "document-times", Clause: "5005#21", Basis: Standard, Strength: Should, Text: "A changed subscription document has a later time than before."},
+		{Name: "deletion", Clause: "RFC 6721", Basis: Goal, Strength: Should, Text: "A deleted entry has a tombstone, or is in no document any more."},
+		{Name: "not-modified", Clause: "RFC 9110 §13.1", Basis: HTTP, Strength: Should, Text: "A conditional request for an unchanged document is answered with 304."},
+		{Name: "modified", Clause: "RFC 9110 §8.8", Basis: HTTP, Strength: Must, Text: "A conditional request for a changed document is not answered with 304."},
 	}
 }
 
@@ -60,7 +62,7 @@ func (r *PublisherReport) Failed() bool {
 func (r *PublisherReport) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s, %d archives after %d additions\n", r.URL, r.Kind, r.Archives, r.Added)
 	for _, d := range r.Duties {
-		fmt.Fprintf(w, "%-5s %-7s %s (%s)\n", d.Outcome, d.Strength, d.Text, d.Clause)
+		fmt.Fprintf(w, "%-5s %-7s %s (%s, %s)\n", d.Outcome, d.Strength, d.Text, d.Basis, d.Clause)
 		for _, message := range d.Messages {
 			fmt.Fprintf(w, "              %s\n", message)
 		}

@@ -20,6 +20,8 @@ const (
 	Warned Outcome = "warn" // a should or should-not is not met
 	Failed Outcome = "fail" // a must or must-not is not met
 	Silent Outcome = "none" // the reader does not report what the requirement is about
+
+	Errored Outcome = "error" // the reader's run failed, so it has met nothing
 )
 
 // A Finding is the judgement on one requirement, with its reason.
@@ -48,6 +50,8 @@ func (c *Case) judge(poll int, r *round) (findings []Finding) {
 		holds, told, message := r.holds(required)
 		forbidden := required.Strength == MustNot || required.Strength == ShouldNot
 		switch {
+		case r.result == nil && levelOf(required.What) != Requests:
+			f.Outcome, f.Message = Errored, "the reader reported nothing"
 		case !told:
 			f.Outcome = Silent
 		case holds != forbidden:
@@ -65,13 +69,14 @@ func (c *Case) judge(poll int, r *round) (findings []Finding) {
 // reader reports on it. The message says what is wrong if the requirement is
 // not met.
 func (r *round) holds(q Requirement) (holds, told bool, message string) {
-	switch q.What {
-	case "requests", "request", "conditional":
+	switch {
+	case q.What == "field":
+		return r.field(q)
+	case levelOf(q.What) == Requests:
 		holds, message = r.asked(q)
 		return holds, true, message
-	}
-	if r.result == nil {
-		return false, true, "the reader reported nothing"
+	case r.result == nil:
+		return false, false, ""
 	}
 	switch q.What {
 	case "entry":
@@ -178,6 +183,22 @@ func (r *round) asked(q Requirement) (holds bool, message string) {
 	}
 	most, _ := strconv.Atoi(q.Value)
 	return n <= most, fmt.Sprintf("the document was requested %s", times(n))
+}
+
+// field reports whether every request for a path had a header field with a
+// value. Without a request for the path there is nothing to judge.
+func (r *round) field(q Requirement) (holds, told bool, message string) {
+	name, value, _ := strings.Cut(q.Value, " ")
+	for _, request := range r.requests {
+		if request.Method != http.MethodGet || r.path(request.URL) != q.Of {
+			continue
+		}
+		if got := strings.Join(request.Header.Values(name), ", "); !strings.Contains(got, value) {
+			return false, true, fmt.Sprintf("%s was %q", name, got)
+		}
+		told = true
+	}
+	return true, told, name + " was " + value
 }
 
 func times(n int) string {

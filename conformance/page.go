@@ -2,9 +2,12 @@ package conformance
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 )
 
 //go:embed page.html
@@ -47,17 +50,67 @@ func WritePage(w io.Writer, reports ...*Report) error {
 		}
 	}
 	return pageTemplate.Execute(w, map[string]any{
-		"Version": reports[0].Version, "Reports": reports, "Rows": rows, "Levels": Levels,
+		"Version": reports[0].Version, "Strengths": Strengths, "Reports": reports, "Rows": rows, "Levels": Levels, "Bases": Bases(),
 	})
 }
 
 // text returns what is wrong in a case, one problem per line.
 func (t *Trial) text() string {
-	text := t.Problem
+	text, matters := t.Problem, []string{}
 	for _, f := range t.Findings {
 		if f.Outcome == Failed || f.Outcome == Warned {
 			text += "\n" + f.describe() + ": " + f.Message
+			if why := f.matters(); !slices.Contains(matters, why) {
+				matters = append(matters, why)
+			}
 		}
 	}
-	return text
+	return strings.TrimSpace(text + "\n" + strings.Join(matters, " "))
+}
+
+// matters returns why it matters to the reader's user, or to the publisher, that a
+// requirement is not met.
+func (r Requirement) matters() string {
+	switch forbidden := r.Strength == MustNot || r.Strength == ShouldNot; {
+	case r.What == "entry" && !forbidden:
+		return "The user never sees this entry."
+	case r.What == "entry":
+		return "The user sees an entry that is no longer part of the feed."
+	case r.What == "version":
+		return "The user sees an outdated or damaged entry."
+	case r.What == "once":
+		return "The user sees the same entry twice."
+	case r.What == "other":
+		return "The user sees an entry that nobody published, and misses the real one."
+	case r.What == "gap", r.What == "deleted", r.What == "verdict" && !forbidden:
+		return "The user is not told exactly what is missing."
+	case r.What == "verdict", r.What == "whole-without":
+		return "The user is told that nothing is missing, although something is."
+	case r.What == "requests":
+		return "A broken feed keeps the reader and the server busy."
+	}
+	return "The publisher pays for requests that bring nothing, and may block the reader."
+}
+
+// WriteBadge writes the results of a report as JSON for an endpoint badge of
+// shields.io: how many of the cases with requirements of an RFC are passed.
+func WriteBadge(w io.Writer, report *Report) error {
+	score := report.Bases[Standard]
+	badge := struct {
+		Schema  int    `json:"schemaVersion"`
+		Label   string `json:"label"`
+		Message string `json:"message"`
+		Color   string `json:"color"`
+	}{1, "RFC 5005", share(score.Cases, score.CasesAll) + " cases", "red"}
+	switch {
+	case report.Runs == report.Errors:
+		badge.Message = "does not run"
+	case score.Cases == score.CasesAll:
+		badge.Color = "brightgreen"
+	case score.Cases*10 >= score.CasesAll*9:
+		badge.Color = "green"
+	case score.Cases*2 >= score.CasesAll:
+		badge.Color = "yellow"
+	}
+	return json.NewEncoder(w).Encode(badge)
 }

@@ -94,11 +94,15 @@ func (d *drive) run(ctx context.Context) error {
 	d.static(d.last)
 	d.unmodified(ctx, d.last)
 	d.report.Kind, d.report.Archives = d.last.feed.doc.Kind().String(), len(d.last.archives)
-	if d.report.Archives == 0 {
+	if d.report.Archives == 0 && len(d.last.older) == 0 {
 		d.report.Notes = append(d.report.Notes, "No archive was ever closed, so the duties about archives could not be tested.")
 	}
 	return nil
 }
+
+// addsToPages is how many entries are added to a paged feed, which closes no
+// archive.
+const addsToPages = 5
 
 // add adds entries until an archive has been closed, and then one more.
 func (d *drive) add(ctx context.Context) error {
@@ -111,7 +115,7 @@ func (d *drive) add(ctx context.Context) error {
 			return err
 		}
 		d.report.Added++
-		if newest != d.last.newest() && newest != "" {
+		if newest != d.last.newest() && newest != "" || len(d.last.older) > 0 && d.report.Added >= addsToPages {
 			return nil
 		}
 		newest = d.last.newest()
@@ -121,6 +125,9 @@ func (d *drive) add(ctx context.Context) error {
 
 // step runs a step, and compares the documents with those before.
 func (d *drive) step(ctx context.Context, name string, step func(context.Context) error) error {
+	if err := d.pause(ctx); err != nil {
+		return err
+	}
 	if err := step(ctx); err != nil {
 		return err
 	}
@@ -132,6 +139,25 @@ func (d *drive) step(ctx context.Context, name string, step func(context.Context
 	d.modified(ctx, d.last.feed, now.feed)
 	d.last = now
 	return nil
+}
+
+// pause waits until the second of the feed's Last-Modified is over, if the feed has
+// no ETag. Last-Modified cannot tell two versions of the same second apart
+// (RFC 9110 §8.8.2.2), which is no fault of the publisher.
+func (d *drive) pause(ctx context.Context) error {
+	modified, err := http.ParseTime(d.last.feed.modified)
+	if err != nil || d.last.feed.etag != "" {
+		return nil
+	}
+	if date, err := http.ParseTime(d.last.feed.date); err == nil && date.Sub(modified) > time.Second {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(1100 * time.Millisecond):
+		return nil
+	}
 }
 
 // settled waits until the subscription document has changed, or Settle has
@@ -154,6 +180,11 @@ func (d *drive) settled(ctx context.Context) (*snapshot, error) {
 
 // static judges each archive by itself.
 func (d *drive) static(s *snapshot) {
+	if len(s.older) > 0 {
+		for _, page := range s.pages() {
+			d.report.saw("paged", page.doc.Kind() == feedhistory.Paged, "%s has none of first, last, previous and next", page.url)
+		}
+	}
 	older := ""
 	for i := len(s.archives) - 1; i >= 0; i-- {
 		a := s.archives[i]
@@ -170,7 +201,7 @@ func (d *drive) static(s *snapshot) {
 
 // unmodified requests every document again, conditionally.
 func (d *drive) unmodified(ctx context.Context, s *snapshot) {
-	for _, page := range append([]*page{s.feed}, s.archives...) {
+	for _, page := range s.pages() {
 		again, err := d.get(ctx, page.url, page)
 		switch {
 		case err != nil:

@@ -1,10 +1,14 @@
 package conformance_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,8 +56,103 @@ func TestOurPublisher(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, report.Archives, 2)
 	for _, d := range report.Duties {
-		require.Equal(t, conformance.Passed, d.Outcome, "%s: %q", d.Name, d.Messages)
+		want := conformance.Passed
+		if d.Name == "paged" {
+			want = conformance.Silent
+		}
+		require.Equal(t, want, d.Outcome, "%s: %q", d.Name, d.Messages)
 	}
+}
+
+// A correct paged feed fulfils every duty that concerns it.
+func TestPagedPublisher(t *testing.T) {
+	t.Parallel()
+	n := 12
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		page = max(page, 1)
+		body := fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title><updated>%s</updated><link rel="first" href="/feed"/>`,
+			time.Date(2003, 12, 1, 0, 0, n, 0, time.UTC).Format(time.RFC3339))
+		last := n - page*5
+		if last > 0 {
+			body += fmt.Sprintf(`<link rel="next" href="/feed?page=%d"/>`, page+1)
+		}
+		for i := n - (page-1)*5; i > max(last, 0); i-- {
+			body += fmt.Sprintf(`<entry><id>urn:%d</id><title>T</title><updated>2003-12-01T00:00:%02dZ</updated></entry>`, i, i)
+		}
+		body += "</feed>"
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(body))))
+		http.ServeContent(w, r, "feed.xml", time.Time{}, strings.NewReader(body))
+	}))
+	driven := &conformance.Publisher{URL: server.URL + "/feed", Add: func(context.Context) error { n++; return nil }}
+	report, err := driven.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "paged", report.Kind)
+	require.False(t, report.Failed())
+	got := outcomes(report)
+	for _, name := range []string{"well-formed", "newest", "kept", "paged", "document-times", "not-modified", "modified"} {
+		require.Equal(t, conformance.Passed, got[name], name)
+	}
+	for _, name := range []string{"prev-archive", "current", "archive", "bytes"} {
+		require.Equal(t, conformance.Silent, got[name], name)
+	}
+}
+
+// A page without links, and one that is missing, are found.
+func TestWrongPages(t *testing.T) {
+	for name, second := range map[string]string{"unlinked": "<feed xmlns='http://www.w3.org/2005/Atom'/>", "missing": ""} {
+		t.Run(name, func(t *testing.T) {
+			server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.RawQuery == "":
+					_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="?page=2"/></feed>`))
+				case second == "":
+					http.NotFound(w, r)
+				default:
+					_, _ = w.Write([]byte(second))
+				}
+			}))
+			report, err := (&conformance.Publisher{URL: server.URL + "/feed"}).Run(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, conformance.Failed, outcomes(report)["paged"])
+		})
+	}
+}
+
+// A server that has only Last-Modified, such as Python's, passes: the test lets the
+// second of a version go by before the next.
+func TestPublisherOfLastModified(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil || testing.Short() {
+		t.Skip("needs Python, and several seconds")
+	}
+	dir := publish.Dir{Path: t.TempDir()}
+	server := exec.CommandContext(t.Context(), python, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", dir.Path)
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	line, err := bufio.NewReader(out).ReadString(')')
+	require.NoError(t, err)
+	base := regexp.MustCompile(`http://[0-9.:]+/`).FindString(line)
+	require.NotEmpty(t, base, line)
+	p := &publish.Publisher{Output: dir, Base: base, Head: &feedhistory.Document{Title: "A"}, Split: feedhistory.Split{Size: 2}}
+	n, clock := 0, time.Date(2003, 12, 1, 0, 0, 0, 0, time.UTC)
+	add := func(context.Context) error {
+		n++
+		clock = clock.Add(time.Hour)
+		e, err := feedhistory.Draft{ID: fmt.Sprintf("urn:%d", n), Title: feedhistory.Text{Body: "New"}, Updated: clock}.Entry()
+		require.NoError(t, err)
+		return p.Append(e)
+	}
+	require.NoError(t, add(t.Context()))
+	driven := &conformance.Publisher{URL: p.URL(), Add: add}
+	report, err := driven.Run(t.Context())
+	require.NoError(t, err)
+	require.False(t, report.Failed(), "%+v", outcomes(report))
+	require.Equal(t, conformance.Passed, outcomes(report)["modified"])
+	require.Equal(t, conformance.Passed, outcomes(report)["not-modified"])
 }
 
 // A blog is a small publisher whose faults can be switched on.
@@ -189,7 +288,9 @@ func TestWrongPublishers(t *testing.T) {
 	report, err := (&conformance.Publisher{URL: "http://127.0.0.1:1/"}).Run(t.Context())
 	require.Error(t, err)
 	for _, d := range report.Duties {
-		names = append(names, d.Name)
+		if d.Name != "paged" { // TestPagedPublisher has it
+			names = append(names, d.Name)
+		}
 	}
 	for _, fault := range names {
 		t.Run("fault "+fault, func(t *testing.T) {
@@ -205,7 +306,7 @@ func TestWrongPublishers(t *testing.T) {
 			for name, outcome := range outcomes(report) {
 				if name == fault {
 					require.Contains(t, []conformance.Outcome{conformance.Warned, conformance.Failed}, outcome, "%s", name)
-				} else if fault == "" {
+				} else if fault == "" && name != "paged" {
 					require.Equal(t, conformance.Passed, outcome, "%s: %v", name, report.Duties)
 				}
 			}

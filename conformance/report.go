@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -14,7 +16,11 @@ type Report struct {
 	Reader  string          `json:"reader"`            // the reader's name and version, as given by the tester
 	Command []string        `json:"command,omitempty"` // the command that ran the reader; nil if unknown
 	At      time.Time       `json:"at,omitzero"`       // when the reader was tested; zero if unknown
+	Runs    int             `json:"runs"`
+	Errors  int             `json:"errors"`           // number of runs that failed; everything required of them counts as not met
+	Stderr  string          `json:"stderr,omitempty"` // end of the standard error of the first run that failed
 	Scores  map[Level]Score `json:"scores"`
+	Bases   map[Basis]Score `json:"bases"` // the same requirements by their basis; Cases are those with such a requirement
 	Trials  []*Trial        `json:"cases"` // the results of the cases, in their order
 }
 
@@ -30,34 +36,70 @@ type Score struct {
 	CasesClean int `json:"cases_clean"` // those of Cases without a warning
 }
 
-// count counts the findings.
+// count counts the runs and the findings.
 func (r *Report) count() {
-	r.Scores = map[Level]Score{}
+	r.countRuns()
+	r.Scores, r.Bases = map[Level]Score{}, map[Basis]Score{}
 	for _, level := range Levels {
-		var s Score
-		for _, t := range r.Trials {
-			var findings []Finding
-			for _, f := range t.Findings {
-				if f.Level == level {
-					s.add(f)
-					findings = append(findings, f)
-				}
-			}
-			switch worst(findings) {
-			case Passed:
-				s.Cases, s.CasesAll, s.CasesClean = s.Cases+1, s.CasesAll+1, s.CasesClean+1
-			case Warned:
-				s.Cases, s.CasesAll = s.Cases+1, s.CasesAll+1
-			case Failed:
-				s.CasesAll++
-			}
-		}
-		r.Scores[level] = s
+		r.Scores[level] = r.score(func(f Finding) bool { return f.Level == level })
+	}
+	for _, basis := range Bases() {
+		r.Bases[basis] = r.score(func(f Finding) bool { return f.Basis == basis })
 	}
 }
 
+// countRuns counts the runs that failed. A run that exited is right where there is
+// no feed; but a reader whose every run did so has read nothing.
+func (r *Report) countRuns() {
+	exits, problem := 0, ""
+	for _, t := range r.Trials {
+		r.Runs, exits = r.Runs+t.runs, exits+t.refused
+		for _, failure := range t.failed {
+			r.Errors++
+			if problem == "" {
+				problem, r.Stderr = failure.Reason, failure.Stderr
+			}
+		}
+	}
+	if r.Errors < r.Runs {
+		if r.Errors -= exits; r.Errors == 0 {
+			r.Stderr = ""
+		}
+		return
+	}
+	for _, t := range r.Trials {
+		if t.runs > 0 {
+			t.Problem = cmp.Or(t.Problem, problem)
+			errored(t.Findings, t.Problem)
+			t.Outcome = worst(t.Findings)
+		}
+	}
+}
+
+// score counts the findings that a function selects.
+func (r *Report) score(selects func(Finding) bool) (s Score) {
+	for _, t := range r.Trials {
+		var findings []Finding
+		for _, f := range t.Findings {
+			if selects(f) {
+				s.add(f)
+				findings = append(findings, f)
+			}
+		}
+		switch worst(findings) {
+		case Passed:
+			s.Cases, s.CasesAll, s.CasesClean = s.Cases+1, s.CasesAll+1, s.CasesClean+1
+		case Warned:
+			s.Cases, s.CasesAll = s.Cases+1, s.CasesAll+1
+		case Failed, Errored:
+			s.CasesAll++
+		}
+	}
+	return s
+}
+
 func (s *Score) add(f Finding) {
-	strong := f.Strength == Must || f.Strength == MustNot
+	strong := f.Strength.strong()
 	switch {
 	case f.Outcome == Silent:
 		s.Silent++
@@ -75,44 +117,70 @@ func (s *Score) add(f Finding) {
 	}
 }
 
-// Failed reports whether a must or a must-not was not met.
+// Failed reports whether a must or a must-not was not met, or a run failed.
 func (r *Report) Failed() bool {
-	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return t.Outcome == Failed })
+	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return t.Outcome == Failed || t.Outcome == Errored })
 }
 
-// WriteText writes the scores as a table, and then everything that failed; with
+// Strengths is what the strengths mean, for the head of every report.
+const Strengths = "RFC 5005 has no MUST for readers: section 6 obliges a reader only to tell the user when a feed is not complete. " +
+	"So the strength of each requirement is this suite's; its basis says where it comes from. " +
+	"Goals are what only this suite asks for."
+
+// WriteText writes the scores as tables, and then everything that failed; with
 // warnings, also everything that got a warning.
 func (r *Report) WriteText(w io.Writer, warnings bool) error {
+	if r.Errors > 0 {
+		fmt.Fprintf(w, "failed in %d of %d runs\n", r.Errors, r.Runs)
+		for line := range strings.Lines(r.Stderr) {
+			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\r\n"))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, strings.ReplaceAll(Strengths, ". ", ".\n")+"\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "level\tcases\tmust\tshould\tnot reported")
 	for _, level := range Levels {
-		s := r.Scores[level]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", level,
-			share(s.Cases, s.CasesAll), share(s.Must, s.MustAll), share(s.Should, s.ShouldAll), s.Silent)
+		fmt.Fprintf(t, "%s\t%s\n", level, r.Scores[level].columns())
+	}
+	fmt.Fprintln(t, "\nbasis\tcases\tmust\tshould\tnot reported")
+	for _, basis := range Bases() {
+		fmt.Fprintf(t, "%s\t%s\n", basis, r.Bases[basis].columns())
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, trial := range r.Trials {
-		if trial.Outcome != Failed && (trial.Outcome != Warned || !warnings) {
-			continue
-		}
-		fmt.Fprintf(w, "\n%s: %s\n", trial.Name, trial.Why)
-		if trial.Problem != "" {
-			fmt.Fprintf(w, "  %s\n", trial.Problem)
-		}
-		for _, f := range trial.Findings {
-			if f.Outcome == Failed || f.Outcome == Warned && warnings {
-				fmt.Fprintf(w, "  %s: %s\n", f.describe(), f.Message)
-			}
-		}
+		trial.writeText(w, warnings)
 	}
 	return nil
 }
 
+// columns returns the counts, separated by tabs.
+func (s Score) columns() string {
+	return fmt.Sprintf("%s\t%s\t%s\t%d", share(s.Cases, s.CasesAll), share(s.Must, s.MustAll), share(s.Should, s.ShouldAll), s.Silent)
+}
+
+// writeText writes what a case found, if it failed, or with warnings.
+func (t *Trial) writeText(w io.Writer, warnings bool) {
+	bad := func(o Outcome) bool { return o == Failed || o == Errored || o == Warned && warnings }
+	if !bad(t.Outcome) {
+		return
+	}
+	fmt.Fprintf(w, "\n%s: %s\n", t.Name, t.Why)
+	if t.Problem != "" {
+		fmt.Fprintf(w, "  %s\n", t.Problem)
+	}
+	for _, f := range t.Findings {
+		if bad(f.Outcome) && f.Outcome != Errored {
+			fmt.Fprintf(w, "  %s: %s\n", f.describe(), f.Message)
+		}
+	}
+}
+
 // describe names the requirement of a finding.
 func (f Finding) describe() string {
-	text := string(f.Outcome) + ": " + f.Requirement.String()
+	text := fmt.Sprintf("%s: %s (%s)", f.Outcome, f.Requirement, strings.TrimSpace(string(f.Basis)+" "+f.Clause))
 	if f.Poll > 0 {
 		text = fmt.Sprintf("poll %d: %s", f.Poll, text)
 	}

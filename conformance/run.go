@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
 
 // A Reader reads the feed at a URL, and reports what it has. The state is a
 // directory that is the same for all polls of a case, and new for each case; a
-// reader that keeps nothing ignores it. An error means that the reader reports
-// nothing.
+// reader that keeps nothing ignores it. An error is a failed run, and everything
+// required of it counts as not met. A reader that finds no feed is no error: it
+// returns a Result with Failed, or a [RunError] with Exited.
 type Reader func(ctx context.Context, url, state string) (*Result, error)
 
 // Options are the settings of Run. The zero value is ready to use.
@@ -31,10 +33,15 @@ type Trial struct {
 	Why      string    `json:"why"`
 	Level    Level     `json:"level"`
 	Clauses  []string  `json:"clauses"`
-	Outcome  Outcome   `json:"outcome"` // the worst outcome of the findings; none if the case was not run, or nothing was reported
+	Flags    []string  `json:"flags,omitempty"`
+	Outcome  Outcome   `json:"outcome"` // worst outcome of the findings; none if the case was not run, or nothing was reported
 	Findings []Finding `json:"findings,omitempty"`
-	Problem  string    `json:"problem,omitempty"` // why the reader reported nothing
-	Requests int       `json:"requests"`          // the number of requests, over all polls
+	Problem  string    `json:"problem,omitempty"` // why a run failed
+	Requests int       `json:"requests"`          // number of requests, over all polls
+
+	runs    int
+	refused int         // the runs that exited where there is no feed
+	failed  []*RunError // the runs that ended without a result, those included
 }
 
 // Run tests a reader on cases. The error is the suite's or the context's, never
@@ -69,7 +76,7 @@ func Run(ctx context.Context, reader Reader, cases []*Case, options *Options) (*
 
 // try tests a reader on one case.
 func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial, error) {
-	t := &Trial{Name: c.Name, Why: c.Why, Level: c.Level, Clauses: c.Clauses, Outcome: Silent}
+	t := &Trial{Name: c.Name, Why: c.Why, Level: c.Level, Clauses: c.Clauses, Flags: c.Flags, Outcome: Silent}
 	if ctx.Err() != nil || options.NoState && len(c.Polls) > 1 {
 		return t, nil
 	}
@@ -84,27 +91,72 @@ func try(ctx context.Context, reader Reader, c *Case, options *Options) (*Trial,
 	}
 	defer os.RemoveAll(state)
 	for again := true; again; again = session.Next() {
-		ctx, cancel := context.WithTimeout(ctx, cmp.Or(options.Timeout, 20*time.Second))
-		result, err := reader(ctx, session.URL, filepath.Clean(state))
-		if ctx.Err() != nil {
-			result, err = nil, errors.New("the reader did not finish in time")
-		}
-		cancel()
-		if err != nil {
-			result, t.Problem = nil, err.Error()
-			if len(c.Polls) > 1 {
-				t.Problem = fmt.Sprintf("poll %d: %s", session.Poll(), t.Problem)
-			}
-		}
-		t.Findings = append(t.Findings, session.Judge(result)...)
+		t.poll(ctx, reader, session, filepath.Clean(state), options)
 	}
 	t.Requests = len(session.Requests())
 	t.Outcome = worst(t.Findings)
 	return t, nil
 }
 
+// poll runs the reader once, and judges it.
+func (t *Trial) poll(ctx context.Context, reader Reader, session *Session, state string, options *Options) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, dueKey{}, session.Due()), cmp.Or(options.Timeout, 20*time.Second))
+	defer cancel()
+	result, err := reader(ctx, session.URL, state)
+	t.runs++
+	if err == nil && ctx.Err() == nil {
+		t.Findings = append(t.Findings, session.Judge(result)...)
+		return
+	}
+	failure, ok := errors.AsType[*RunError](err)
+	switch {
+	case ctx.Err() != nil && !ok:
+		failure = &RunError{Reason: "did not finish in time"}
+	case !ok:
+		failure = &RunError{Reason: err.Error()}
+	}
+	t.failed = append(t.failed, failure)
+	findings := session.Judge(&Result{Failed: true})
+	if failure.Exited && !needsEntries(findings) { // there is no feed to read
+		t.Findings = append(t.Findings, findings...)
+		t.refused++
+		return
+	}
+	t.Problem = failure.Reason
+	if len(session.Case.Polls) > 1 {
+		t.Problem = fmt.Sprintf("poll %d: %s", session.Poll(), failure.Reason)
+	}
+	t.Findings = append(t.Findings, errored(findings, failure.Reason)...)
+}
+
+// dueKey is the key, in the context of a Reader, of whether the feed is due.
+type dueKey struct{}
+
+// Due reports whether a [Reader] treats the feed as due, given its context. If it
+// is false, the reader requests the feed only if it thinks that the feed is due.
+func Due(ctx context.Context) bool {
+	due, ok := ctx.Value(dueKey{}).(bool)
+	return due || !ok
+}
+
+// needsEntries reports whether a reader must have some entry, so that there is a
+// feed.
+func needsEntries(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool {
+		return f.What == "entry" && (f.Strength == Must || f.Strength == Should)
+	})
+}
+
+// errored returns the findings as those of a failed run.
+func errored(findings []Finding, reason string) []Finding {
+	for i := range findings {
+		findings[i].Outcome, findings[i].Message = Errored, reason
+	}
+	return findings
+}
+
 func worst(findings []Finding) Outcome {
-	order := map[Outcome]int{Silent: 0, Passed: 1, Warned: 2, Failed: 3}
+	order := map[Outcome]int{Silent: 0, Passed: 1, Warned: 2, Failed: 3, Errored: 4}
 	outcome := Silent
 	for _, f := range findings {
 		if order[f.Outcome] > order[outcome] {

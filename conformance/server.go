@@ -96,7 +96,7 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
 	for i, session := range s.sessions {
 		live[i] = session.live()
 	}
-	answer(w, http.StatusOK, map[string]any{"suite": NewIndex(nil).Suite, "version": Version, "cases": live})
+	answer(w, http.StatusOK, map[string]any{"suite": suite, "version": Version, "cases": live})
 }
 
 func (s *Session) live() Live { return Live{Case: s.Case, URL: s.URL, Poll: s.Poll()} }

@@ -3,13 +3,12 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,7 +63,7 @@ func TestServer(t *testing.T) {
 		Findings []conformance.Finding
 	}
 	do("POST", at+"/judge", "", 200, &judged)
-	require.Equal(t, conformance.Failed, judged.Outcome, "nothing was reported")
+	require.Equal(t, conformance.Errored, judged.Outcome, "nothing was reported")
 	do("GET", live.URL, "", 200, nil)
 	do("POST", at+"/judge", `{"entries":["urn:1","urn:2","urn:3"]}`, 200, &judged)
 	require.Equal(t, conformance.Passed, judged.Outcome)
@@ -89,33 +88,17 @@ func TestServer(t *testing.T) {
 	do("GET", server.URL+"/cases/walk/none", "", 404, nil)
 }
 
-// A reader that does not finish, dies, or prints something else reports
-// nothing.
-func TestProblems(t *testing.T) {
+// A program that prints something has a result, however it exits. A test ends with
+// its context.
+func TestExits(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no shell")
-	}
 	some, err := conformance.Match(cases(t), "walk/archived")
 	require.NoError(t, err)
-	for _, test := range []struct {
-		line, problem string
-		outcome       conformance.Outcome
-		timeout       time.Duration
-	}{
-		{"sleep 60", "did not finish in time", conformance.Failed, 300 * time.Millisecond},
-		{"kill -9 $$", "killed", conformance.Failed, patience},
-		{"echo '<feed/>'", "not the expected JSON", conformance.Failed, patience},
-		{"true", "no JSON was printed", conformance.Failed, patience},
-		{"false", "", conformance.Failed, patience}, // it says that there is no feed, but there is one
-		{`echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`, "", conformance.Passed, patience},
-	} {
-		report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", test.line), some, &conformance.Options{Timeout: test.timeout})
-		require.NoError(t, err)
-		require.Equal(t, test.outcome, report.Trials[0].Outcome, test.line)
-		require.Contains(t, report.Trials[0].Problem, test.problem, test.line)
-		require.Equal(t, test.outcome == conformance.Failed, report.Failed())
-	}
+	reader := conformance.Command(nil, "sh", "-c", `echo '{"entries":["urn:1","urn:2","urn:3"]}'; exit 3`)
+	report, err := conformance.Run(t.Context(), reader, some, &conformance.Options{Timeout: patience})
+	require.NoError(t, err)
+	require.Equal(t, conformance.Passed, report.Trials[0].Outcome)
+	require.Zero(t, report.Errors)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = conformance.Run(ctx, walked, some, nil)
@@ -145,7 +128,34 @@ func TestPage(t *testing.T) {
 	require.NoError(t, conformance.WritePage(&b, report, report))
 	require.Contains(t, b.String(), `id="walk/archive-404"`)
 	require.Contains(t, b.String(), "no document has the id")
+	require.Contains(t, b.String(), "RFC 5005 has no MUST for readers")
+	require.Contains(t, b.String(), "conformance serve --case walk/archive-404")
 	require.NotContains(t, b.String(), "<script>")
 	require.NotContains(t, b.String(), "<b>wrong")
 	require.Error(t, conformance.WritePage(&b))
+}
+
+// A badge says how many cases with requirements of RFCs are passed.
+func TestBadge(t *testing.T) {
+	some, err := conformance.Match(cases(t), "walk/archived", "walk/archive-404")
+	require.NoError(t, err)
+	for _, test := range []struct {
+		result *conformance.Result
+		want   string
+	}{
+		{&conformance.Result{Entries: []conformance.Entry{{ID: "urn:1"}, {ID: "urn:2"}, {ID: "urn:3"}}}, `{"schemaVersion":1,"label":"RFC 5005","message":"1/1 cases","color":"brightgreen"}`},
+		{&conformance.Result{Entries: []conformance.Entry{}, Verdict: "whole"}, `{"schemaVersion":1,"label":"RFC 5005","message":"0/2 cases","color":"red"}`},
+		{nil, `{"schemaVersion":1,"label":"RFC 5005","message":"does not run","color":"red"}`},
+	} {
+		report, err := conformance.Run(t.Context(), func(context.Context, string, string) (*conformance.Result, error) {
+			if test.result == nil {
+				return nil, errors.New("no")
+			}
+			return test.result, nil
+		}, some, &conformance.Options{Timeout: patience})
+		require.NoError(t, err)
+		var b strings.Builder
+		require.NoError(t, conformance.WriteBadge(&b, report))
+		require.JSONEq(t, test.want, b.String())
+	}
 }

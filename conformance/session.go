@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/website"
@@ -37,6 +38,9 @@ func (c *Case) Begin() (*Session, error) {
 	return &Session{Case: c, URL: site.URL + c.Start, site: site, ids: idsOf(c, site), poll: 1}, nil
 }
 
+// Other returns the URL of the website's other origin, without a final slash.
+func (s *Session) Other() string { return s.site.Other }
+
 // Close ends the session's website.
 func (s *Session) Close() error { return s.site.Close() }
 
@@ -54,6 +58,10 @@ func (s *Session) Poll() int {
 	defer s.mu.Unlock()
 	return s.poll
 }
+
+// Due reports whether the feed is due at the present poll. If it is not, the
+// reader decides whether to request it.
+func (s *Session) Due() bool { return !slices.Contains(s.Case.IfDue, s.Poll()) }
 
 // Next begins the next poll, with its website. If the case has no more polls,
 // it returns false and changes nothing.

@@ -25,6 +25,7 @@ type page struct {
 	status         int
 	body           []byte
 	etag, modified string
+	date           string // the server's time
 	doc            *feedhistory.Document
 	err            error
 }
@@ -35,17 +36,26 @@ func (p *page) prev() string {
 	return link.Href
 }
 
+// next returns the address of the next page of a paged feed, or "".
+func (p *page) next() string {
+	link, _ := p.doc.Links.Rel(feedhistory.RelNext)
+	return link.Href
+}
+
 // A snapshot is everything that a publisher has published at some time.
 type snapshot struct {
 	feed     *page
 	archives []*page // newest first
+	older    []*page // the other pages of a paged feed, which has no archives
 }
 
 // newest returns the address of the newest archive, or "".
 func (s *snapshot) newest() string { return s.feed.prev() }
 
 // pages returns all documents, newest first.
-func (s *snapshot) pages() []*page { return append([]*page{s.feed}, s.archives...) }
+func (s *snapshot) pages() []*page {
+	return slices.Concat([]*page{s.feed}, s.archives, s.older)
+}
 
 // entries returns the newest copy of each entry.
 func (s *snapshot) entries() map[string]*feedhistory.Entry {
@@ -83,6 +93,7 @@ func (d *drive) get(ctx context.Context, url string, unless *page) (*page, error
 	p := &page{
 		url: resp.Request.URL.String(), status: resp.StatusCode, body: body,
 		etag: resp.Header.Get("ETag"), modified: resp.Header.Get("Last-Modified"),
+		date: resp.Header.Get("Date"),
 	}
 	if p.status == http.StatusOK {
 		p.doc, p.err = feedhistory.Parse(bytes.NewReader(body), p.url)
@@ -101,31 +112,43 @@ func (d *drive) snapshot(ctx context.Context) (*snapshot, error) {
 		return nil, err
 	}
 	d.report.saw("well-formed", feed.err == nil, "%s: %v", feed.url, feed.err)
-	s, seen := &snapshot{feed: feed}, map[string]bool{feed.url: true}
-	for url := feed.prev(); url != ""; {
-		if len(s.archives) == mostArchives {
-			return s, fmt.Errorf("there are more than %d archives: try a feed that has fewer", mostArchives)
+	s := &snapshot{feed: feed}
+	if feed.prev() == "" && feed.next() != "" {
+		s.older, err = d.follow(ctx, feed, "paged", (*page).next)
+	} else {
+		s.archives, err = d.follow(ctx, feed, "prev-archive", (*page).prev)
+	}
+	return s, err
+}
+
+// follow reads the documents that a chain of links leads to. The duty is that the
+// chain is whole.
+func (d *drive) follow(ctx context.Context, from *page, duty string, link func(*page) string) (chain []*page, err error) {
+	seen := map[string]bool{from.url: true}
+	for url := link(from); url != ""; {
+		if len(chain) == mostArchives {
+			return chain, fmt.Errorf("there are more than %d documents: try a feed that has fewer", mostArchives)
 		}
 		if seen[url] {
-			d.report.saw("prev-archive", false, "%s is linked to twice: the chain has no end", url)
-			return s, nil
+			d.report.saw(duty, false, "%s is linked to twice: the chain has no end", url)
+			return chain, nil
 		}
 		seen[url] = true
-		archive, err := d.get(ctx, url, nil)
+		next, err := d.get(ctx, url, nil)
 		if err == nil {
-			err = readable(archive)
+			err = readable(next)
 		}
 		if err != nil {
-			d.report.saw("prev-archive", false, "%v", err)
-			return s, nil
+			d.report.saw(duty, false, "%v", err)
+			return chain, nil
 		}
-		d.report.saw("well-formed", archive.err == nil, "%s: %v", url, archive.err)
-		d.report.saw("prev-archive", true, "")
-		archive.url = url // as in the link to it
-		s.archives = append(s.archives, archive)
-		url = archive.prev()
+		d.report.saw("well-formed", next.err == nil, "%s: %v", url, next.err)
+		d.report.saw(duty, true, "")
+		next.url = url // as in the link to it
+		chain = append(chain, next)
+		url = link(next)
 	}
-	return s, nil
+	return chain, nil
 }
 
 // compare judges the changes of a step.

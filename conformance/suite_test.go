@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -56,11 +57,29 @@ func mirrors() conformance.Reader {
 }
 
 func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*conformance.Result, error) {
+	feed, err := m.Store.Feed(ctx, url)
+	if err == nil && !conformance.Due(ctx) && !feed.Due(time.Now()) {
+		return kept(ctx, m, &conformance.Result{})
+	}
 	changes, err := m.Update(ctx, url)
+	if wait := new(mirror.WaitError); errors.As(err, &wait) {
+		return kept(ctx, m, &conformance.Result{})
+	}
 	if changes == nil {
 		return nil, errors.Join(errors.New("no changes"), err)
 	}
 	r := &conformance.Result{Verdict: changes.Verdict.String(), Gaps: gaps(changes.Gaps)}
+	if _, err := kept(ctx, m, r); err != nil {
+		return nil, err
+	}
+	if cmp.Or(err, changes.Failure) != nil {
+		r.Failed, r.Gaps = len(r.Entries) == 0, append(r.Gaps, url)
+	}
+	return r, nil
+}
+
+// kept adds what a mirror has to a result.
+func kept(ctx context.Context, m *mirror.Mirror, r *conformance.Result) (*conformance.Result, error) {
 	for record, err := range m.Store.Entries(ctx, mirror.Query{}) {
 		if err != nil {
 			return nil, err
@@ -70,9 +89,6 @@ func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*conformance.R
 			return nil, err
 		}
 		r.Entries = append(r.Entries, conformance.Entry{ID: e.ID, Title: e.Title().Plain()})
-	}
-	if cmp.Or(err, changes.Failure) != nil {
-		r.Failed, r.Gaps = len(r.Entries) == 0, append(r.Gaps, url)
 	}
 	return r, nil
 }
@@ -176,7 +192,7 @@ func TestWrong(t *testing.T) {
 		{"always says whole", faults{alwaysWhole: true}, conformance.Verdict, conformance.Failed, "walk/archive-404"},
 		{"never says whole", faults{alwaysPartial: true}, conformance.Verdict, conformance.Failed, "walk/archived"},
 		{"hides what is missing", faults{noGaps: true}, conformance.Verdict, conformance.Failed, "walk/archive-404"},
-		{"follows loops", faults{loops: true}, conformance.Requests, conformance.Failed, "walk/cycle-of-three-archives"},
+		{"follows loops", faults{loops: true}, conformance.Requests, conformance.Warned, "walk/cycle-of-three-archives"},
 		{"forgets", faults{forgets: true}, conformance.State, conformance.Failed, "polls/plain"},
 		{"has the last poll only", faults{deletes: true}, conformance.State, conformance.Failed, "polls/archived"},
 		{"asks for all again", faults{asksAllAlways: true}, conformance.State, conformance.Warned, "polls/archived"},
@@ -198,4 +214,75 @@ func TestWrong(t *testing.T) {
 			require.Equal(t, conformance.Passed, right.Trials[0].Outcome, said(t, right, true))
 		})
 	}
+}
+
+// A reader that asks unconditionally, whenever it is called, gets a warning for
+// it; it fails nothing.
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	behaviour, err := conformance.Match(cases(t), "behaviour/*")
+	require.NoError(t, err)
+	report, err := conformance.Run(t.Context(), stricts(faults{}), behaviour, &conformance.Options{Timeout: patience})
+	require.NoError(t, err)
+	outcomes := map[string]conformance.Outcome{}
+	for _, trial := range report.Trials {
+		outcomes[strings.TrimPrefix(trial.Name, "behaviour/")] = trial.Outcome
+	}
+	require.Equal(t, map[string]conformance.Outcome{
+		"archives-once": conformance.Passed, "at-once": conformance.Warned, "cookie": conformance.Passed, "etag": conformance.Warned,
+		"etag-changes": conformance.Warned, "gone": conformance.Warned, "gzip": conformance.Passed, "last-modified": conformance.Warned,
+		"max-age": conformance.Warned, "rss-ttl": conformance.Warned, "too-many-requests": conformance.Warned, "unavailable": conformance.Warned,
+	}, outcomes, said(t, report, true))
+}
+
+// A program that does not work has met nothing, and the report begins with that.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	some, err := conformance.Match(cases(t), "walk/archived", "walk/feed-404", "walk/cycle-of-three", "polls/plain")
+	require.NoError(t, err)
+	for _, test := range []struct{ name, script, reason, stderr string }{
+		{"exits", "echo no such module >&2; exit 1", "exit status 1, and no JSON was printed", "no such module"},
+		{"prints nothing", "true", "no JSON was printed", ""},
+		{"prints something else", "echo hello", "the output is not the expected JSON", ""},
+		{"hangs", "exec sleep 60", "did not finish in time", ""},
+		{"is killed", "kill -9 $$", "signal: killed", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reader := conformance.Command(nil, "sh", "-c", test.script)
+			report, err := conformance.Run(t.Context(), reader, some, &conformance.Options{Timeout: map[bool]time.Duration{true: time.Second, false: patience}[test.name == "hangs"]})
+			require.NoError(t, err)
+			text := said(t, report, false)
+			require.Regexp(t, fmt.Sprintf(`^failed in %d of %d runs\n`, report.Runs, report.Runs), text)
+			require.Positive(t, report.Runs)
+			require.Equal(t, test.stderr, report.Stderr)
+			require.Contains(t, text, test.stderr)
+			require.True(t, report.Failed())
+			for _, trial := range report.Trials {
+				require.Equal(t, conformance.Errored, trial.Outcome, trial.Name)
+				require.Contains(t, trial.Problem, test.reason)
+			}
+			for _, s := range report.Scores {
+				require.Zero(t, s.Must+s.Should+s.Silent)
+			}
+		})
+	}
+}
+
+// A program may exit without a word where there is no feed, but not where there is
+// one.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	some, err := conformance.Match(cases(t), "walk/complete", "walk/feed-404", "walk/plain")
+	require.NoError(t, err)
+	reads := `case $1 in *feed.atom) curl -sf "$1" >/dev/null || exit 1;; esac; case $(curl -s "$1") in *complete*) exit 1;; esac; echo '{"entries":["urn:2","urn:1"]}'`
+	report, err := conformance.Run(t.Context(), conformance.Command(nil, "sh", "-c", reads, "sh", "{url}"), some, &conformance.Options{Timeout: patience})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Errors)
+	require.Equal(t, 3, report.Runs)
+	outcomes := map[string]conformance.Outcome{}
+	for _, trial := range report.Trials {
+		outcomes[trial.Name] = trial.Outcome
+	}
+	require.Equal(t, map[string]conformance.Outcome{"walk/complete": conformance.Errored, "walk/feed-404": conformance.Passed, "walk/plain": conformance.Passed}, outcomes)
 }

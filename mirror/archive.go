@@ -2,12 +2,9 @@ package mirror
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -134,7 +131,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 	d := &Document{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
-		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
@@ -142,7 +139,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *Document {
 		d.Names = append(d.Names, doc.URL)
 	}
 	for _, e := range doc.Entries {
-		at := timeOf(e)
+		at := e.Time()
 		if at.IsZero() {
 			continue
 		}
@@ -174,24 +171,10 @@ func (p *poll) ownName(doc *feedhistory.Document, digest string) (self string, k
 	return "", nil
 }
 
-// digestOf returns a digest of the set of a document's entries, which should
-// not change in an archive (5005#9). Its links may change.
-func digestOf(doc *feedhistory.Document) string {
-	ids := make([]string, len(doc.Entries))
-	for i, e := range doc.Entries {
-		ids[i] = e.Digest() + " " + e.ID
-	}
-	slices.Sort(ids)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
-	return hex.EncodeToString(sum[:16])
-}
-
 // olderOf returns the URL of the next document back in time, in a chain of the
 // given kind.
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
-	rel := map[feedhistory.Kind]string{
-		feedhistory.Archived: feedhistory.RelPrevArchive, feedhistory.Paged: feedhistory.RelNext,
-	}[kind]
+	rel := kind.Older()
 	link, ok := doc.Links.Rel(rel)
 	return iri.WithoutFragment(link.Href), ok && rel != ""
 }

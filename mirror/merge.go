@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
 // This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC
@@ -27,17 +27,9 @@ func (r *Record) state() State {
 	return Live
 }
 
-// isBuried reports whether the tombstone counts: it is not older than the
-// entry's update or, if either has no time, its document is not older.
+// isBuried reports whether there is a tombstone that deletes the copy.
 func (r *Record) isBuried() bool {
-	switch t := r.Tombstone; {
-	case t.IsZero():
-		return false
-	case t.When.IsZero() || r.Content.Updated.IsZero():
-		return r.Copy.Rank.Compare(t.Rank) <= 0
-	default:
-		return !t.When.Before(r.Content.Updated)
-	}
+	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(r.Content.Updated, precedence.Rank(r.Copy.Rank))
 }
 
 // An effect is what a document has done to a record.
@@ -73,12 +65,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 // bury merges a tombstone.
 func (r *Record) bury(t Tombstone) (touched bool) {
 	old := r.Tombstone
-	if old.When.After(t.When) {
-		t.When = old.When
-	}
-	if old.Rank.Compare(t.Rank) > 0 {
-		t.Rank = old.Rank
-	}
+	joined := t.precedence().Join(old.precedence())
+	t = Tombstone{joined.When, Rank(joined.Rank)}
 	r.Tombstone = t
 	return !t.When.Equal(old.When) || t.Rank.Compare(old.Rank) != 0
 }
@@ -92,11 +80,12 @@ type source struct {
 }
 
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	c := Copy{At: e.Updated, Rank: s.rank, Digest: e.Digest()}
-	if c.At.IsZero() {
-		c.At = s.rank.Time
-	}
-	return c
+	return Copy{At: s.precedence(e).At, Rank: s.rank, Digest: e.Digest()}
+}
+
+// precedence returns the source's copy of an entry as the duplicate rules see it.
+func (s source) precedence(e *feedhistory.Entry) precedence.Copy {
+	return precedence.CopyOf(e.Updated, precedence.Rank(s.rank))
 }
 
 // entries returns the document's entries, each once. Of several copies it
@@ -104,12 +93,11 @@ func (s source) copyOf(e *feedhistory.Entry) Copy {
 func (s source) entries() []*feedhistory.Entry {
 	index := make(map[string]int, len(s.doc.Entries))
 	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
-	at := func(e *feedhistory.Entry) time.Time { return feedtime.First(e.Updated, s.rank.Time) }
 	for _, e := range s.doc.Entries {
 		if i, ok := index[e.ID]; !ok {
 			index[e.ID] = len(list)
 			list = append(list, e)
-		} else if at(e).After(at(list[i])) {
+		} else if s.precedence(e).Compare(s.precedence(list[i])) > 0 {
 			list[i] = e
 		}
 	}

@@ -1,12 +1,12 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/precedence"
 )
 
 // A State says whether an entry is part of its feed.
@@ -55,10 +55,10 @@ type Record struct {
 	Content Content `json:"content,omitzero"` // the content of Copy
 }
 
-// Time returns the time that records are sorted by: when the entry was updated,
-// or else published, or else added.
+// Time returns the time that records are sorted by: when the entry was published,
+// or else updated, or else added.
 func (r *Record) Time() time.Time {
-	return feedtime.First(r.Content.Updated, r.Content.Published, r.Added)
+	return feedtime.First(r.Content.Published, r.Content.Updated, r.Added)
 }
 
 // Place returns the record's place in the order of a Query.
@@ -147,7 +147,7 @@ type Rank struct {
 
 // Compare orders ranks, older first.
 func (r Rank) Compare(other Rank) int {
-	return cmp.Or(r.Time.Compare(other.Time), cmp.Compare(r.Place, other.Place))
+	return precedence.Rank(r).Compare(precedence.Rank(other))
 }
 
 // A Copy is one appearance of an entry in a document.
@@ -159,13 +159,21 @@ type Copy struct {
 
 // Compare orders the copies of an entry, older first (5005#20, 5005#21).
 func (c Copy) Compare(other Copy) int {
-	return cmp.Or(c.At.Compare(other.At), c.Rank.Compare(other.Rank))
+	return c.precedence().Compare(other.precedence())
+}
+
+func (c Copy) precedence() precedence.Copy {
+	return precedence.Copy{At: c.At, Rank: precedence.Rank(c.Rank)}
 }
 
 // A Tombstone says that an entry was deleted.
 type Tombstone struct {
 	When time.Time `json:"when,omitzero"` // when the entry was deleted; zero if the tombstone does not say
 	Rank Rank      `json:"rank,omitzero"` // the rank of the newest document that has a tombstone for the entry
+}
+
+func (t Tombstone) precedence() precedence.Tombstone {
+	return precedence.Tombstone{When: t.When, Rank: precedence.Rank(t.Rank)}
 }
 
 // IsZero reports whether there is no tombstone.

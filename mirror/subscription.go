@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // subscription processes the subscription document, or a second copy of it,
@@ -36,6 +35,9 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 			err = p.complete(m)
 		}
 	case feedhistory.Archived:
+		if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+			f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+		}
 		shown := len(f.Shown)
 		for _, id := range f.Shown { // even if the Quota left it out
 			m.known[id] = true
@@ -138,7 +140,7 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	}
 	rising, falling := 0, 0
 	for i, e := range entries[1:] {
-		switch timeOf(e).Compare(timeOf(entries[i])) {
+		switch e.Time().Compare(entries[i].Time()) {
 		case 1:
 			rising++
 		case -1:
@@ -152,11 +154,6 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 		return isKnown(entries[0])
 	}
 	return isKnown(entries[len(entries)-1])
-}
-
-// timeOf returns the time that feeds are usually ordered by.
-func timeOf(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Published, e.Updated)
 }
 
 func missedWindow(doc *feedhistory.Document, now time.Time) Gap {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A Publisher publishes a growing log of entries as an archived feed. Output
@@ -105,7 +104,7 @@ func (p *Publisher) AppendHistory(h *feedhistory.History) error {
 	entries := slices.Clone(h.Entries)
 	slices.Reverse(entries)
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
-		return feedtime.First(a.Updated, a.Published).Compare(feedtime.First(b.Updated, b.Published))
+		return a.Changed().Compare(b.Changed())
 	})
 	var deleted []feedhistory.Tombstone
 	for _, t := range h.Deleted {

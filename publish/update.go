@@ -143,7 +143,7 @@ func (all *publishedSet) add(items []item) {
 		}
 		v := version{time: it.time, deleted: it.entry == nil}
 		if it.entry != nil {
-			v.words = words(string(it.entry.XML()))
+			v.words = words(it.entry)
 			link, _ := it.entry.Links.Rel(feedhistory.RelAlternate)
 			v.link = link.Href
 		}
@@ -196,7 +196,7 @@ func (p *Publisher) revise(e *feedhistory.Entry, old version, published bool, no
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
-	case !newer && (old.words == words(string(normal.XML())) || old.words == words(string(normal.Signed().XML()))):
+	case !newer && (old.words == words(normal) || old.words == words(normal.Signed())):
 		report.Unchanged++
 		return item{}, nil
 	default:
@@ -262,8 +262,14 @@ func deletions(known map[string]version, given map[string]bool, u Update, report
 }
 
 // words returns a digest of everything that an entry says, except its update
-// time.
-func words(element string) digest {
+// time, and a base that it does not need.
+func words(e *feedhistory.Entry) digest {
+	element := string(e.XML())
+	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
+		before, base, _ := strings.Cut(tag, ` xml:base="`)
+		_, after, _ := strings.Cut(base, `"`)
+		element = before + after + ">" + content
+	}
 	before, after := withoutUpdated(element)
 	return sha256.Sum256([]byte(before + after))
 }

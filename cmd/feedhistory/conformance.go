@@ -19,6 +19,7 @@ type conformanceCommand struct {
 // caseFlags choose cases.
 type caseFlags struct {
 	Case   []string `sep:"none" placeholder:"PATTERN" help:"Only cases whose names match, such as walk/archive-* (repeatable)."`
+	Flag   []string `sep:"," placeholder:"FLAG" help:"Only cases with these flags: rfc, http, security, goal, hostile, rss1, polls; with ! before one, cases without it."`
 	Format []string `sep:"," placeholder:"FORMAT" help:"Only cases whose documents all have one of these formats: atom, rss, json."`
 }
 
@@ -30,6 +31,9 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 	}
 	if cases, err = conformance.Match(cases, f.Case...); err != nil {
 		return nil, usageError("--case: " + err.Error())
+	}
+	if cases, err = conformance.Flagged(cases, f.Flag...); err != nil {
+		return nil, usageError("--flag: " + err.Error())
 	}
 	if len(f.Format) > 0 {
 		cases = slices.DeleteFunc(slices.Clone(cases), func(c *conformance.Case) bool {

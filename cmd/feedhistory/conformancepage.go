@@ -10,7 +10,8 @@ import (
 
 // A conformancePageCommand is the verb conformance page.
 type conformancePageCommand struct {
-	Reports []string `arg:"" name:"FILE" help:"What conformance run --json printed."`
+	Reports []string `arg:"" name:"FILE" help:"Reports that conformance run --json printed."`
+	Badge   string   `placeholder:"FILE" help:"Also write the first report's result as JSON for an endpoint badge of shields.io."`
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -31,6 +32,11 @@ func (c *conformancePageCommand) Run(w *world) error {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			reports = append(reports, report)
+		}
+	}
+	if c.Badge != "" && len(reports) > 0 {
+		if err := writeFile(c.Badge, func(f *os.File) error { return conformance.WriteBadge(f, reports[0]) }); err != nil {
+			return err
 		}
 	}
 	return conformance.WritePage(w.stdout, reports...)

@@ -22,7 +22,7 @@ type conformancePublisherCommand struct {
 // Help returns the text of --help that precedes the flags.
 func (c *conformancePublisherCommand) Help() string {
 	return "The test adds entries until the publisher closes an archive, and then until it closes another; it changes an entry, adds one, and deletes one. After each step it reads all documents " +
-		"and reports which duties the publisher fulfils. Use a feed that is for tests only: the added entries stay there.\n\n" +
+		"and reports which duties the publisher fulfils. Of a paged feed, which has no archives, it reads all pages. Use a feed that is for tests only: the added entries stay there.\n\n" +
 		"The exit status is 1 if the publisher breaks a \"must\"."
 }
 

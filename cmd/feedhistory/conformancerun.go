@@ -21,7 +21,7 @@ type conformanceRunCommand struct {
 	Timeout  time.Duration `default:"20s" placeholder:"TIME" help:"Maximum time for one run of the program (default: ${default})."`
 	Warnings bool          `help:"Also show each \"should\" that the program breaks."`
 	JSON     bool          `name:"json" help:"Print JSON Lines (one object a line): the whole report."`
-	Verbose  bool          `short:"v" help:"Show what the program writes to standard error."`
+	Verbose  bool          `short:"v" help:"Show the program's standard error of each run; without it, only that of the first run that failed."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Also write the report as an HTML page."`
 
 	caseFlags
@@ -33,8 +33,10 @@ func (c *conformanceRunCommand) Help() string {
 		`If it also prints "verdict" (whole, window, lossy or partial), "gaps" (addresses) or "deleted" (ids), the suite judges these too. ` +
 		"The program may also print JSON Lines, with an entry on each line. " +
 		"If its arguments contain {state}, the program runs once for each poll of a case, and prints all entries of the feed that it knows; " +
-		"otherwise, the suite leaves out cases with several polls.\n\n" +
-		"The exit status is 1 if the program breaks a \"must\"."
+		"otherwise, the suite leaves out cases with several polls. " +
+		"The feed is due at each poll, unless the environment has CONFORMANCE_DUE=0; then the program decides. " +
+		"A run that ends without a result counts as an error, unless there is no feed.\n\n" +
+		"The exit status is 1 if the program breaks a \"must\" or a run fails."
 }
 
 // Validate refuses limits of zero.

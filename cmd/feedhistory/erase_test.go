@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // holds reports whether any file of a directory has a text, in any case.
@@ -211,8 +211,8 @@ func TestEraseRepublished(t *testing.T) {
 	for _, verb := range []string{"erase", "rm", "move"} {
 		for _, served := range []string{db + ".published", db + ".published.private", filepath.Join(data, "elsewhere")} {
 			done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")
-			sub := filepath.Join(served, "5282ccb9", web.ShortName(url+"/feed.atom"))
-			other := filepath.Join(served, "5282ccb9", web.ShortName(url+"/other.atom"))
+			sub := filepath.Join(served, "5282ccb9", republish.Name(url+"/feed.atom"))
+			other := filepath.Join(served, "5282ccb9", republish.Name(url+"/other.atom"))
 			for _, dir := range []string{filepath.Join(sub, "index"), sub[:len(sub)-20], other} {
 				require.NoError(t, os.MkdirAll(dir, 0o700))
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "index.atom"), []byte("xylosecret"), 0o600))

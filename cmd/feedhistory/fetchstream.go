@@ -8,7 +8,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -94,17 +93,10 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 	return nil
 }
 
-// wants reports whether an entry may be as recent as --since asks for. An entry without a
-// time may be.
+// wants reports whether an entry may be as recent as --since asks for: it was published or
+// updated since, or has no time.
 func (f *fetching) wants(e *feedhistory.Entry) bool {
-	t := changed(e)
-	return f.Since.IsZero() || t.IsZero() || !t.Before(f.Since.Time)
-}
-
-// changed returns the time when an entry was updated, else published; zero if the entry
-// has neither time.
-func changed(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Updated, e.Published)
+	return f.Since.IsZero() || e.Time().IsZero() || !e.Time().Before(f.Since.Time) || !e.Changed().Before(f.Since.Time)
 }
 
 // latest returns the n entries with the latest times, in the given order. If an entry has
@@ -113,11 +105,11 @@ func latest(entries []*feedhistory.Entry, n int) []*feedhistory.Entry {
 	if len(entries) <= n {
 		return entries
 	}
-	if slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return changed(e).IsZero() }) {
+	if slices.ContainsFunc(entries, func(e *feedhistory.Entry) bool { return e.Time().IsZero() }) {
 		return entries[:n]
 	}
 	sorted := slices.Clone(entries)
-	slices.SortStableFunc(sorted, func(a, b *feedhistory.Entry) int { return changed(b).Compare(changed(a)) })
+	slices.SortStableFunc(sorted, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })
 	keep := map[*feedhistory.Entry]bool{}
 	for _, e := range sorted[:n] {
 		keep[e] = true

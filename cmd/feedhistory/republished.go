@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // republishedFlag is the flag of the verbs that remove what history servers have
@@ -26,7 +26,7 @@ func (f *republishedFlag) removeRepublished(db database, feeds ...string) (remov
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := whileLocked(func() ([]string, error) { return web.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
+		some, err := whileLocked(func() ([]string, error) { return republish.Forget(publish.Dir{Path: dir}, feeds...) }) // a server may be publishing
 		if err != nil {
 			return nil, err
 		}

@@ -176,3 +176,17 @@ func TestFetchRedirected(t *testing.T) {
 		}
 	}
 }
+
+// With --since, an entry counts if it was published or updated since.
+func TestSinceTakesEitherTime(t *testing.T) {
+	const feed = `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>
+<entry><id>urn:edited</id><published>2003-01-01T00:00:00Z</published><updated>2020-01-01T00:00:00Z</updated></entry>
+<entry><id>urn:dated ahead</id><published>2020-01-01T00:00:00Z</published><updated>2003-01-01T00:00:00Z</updated></entry>
+<entry><id>urn:undated</id></entry>
+<entry><id>urn:old</id><published>2003-01-01T00:00:00Z</published><updated>2003-01-02T00:00:00Z</updated></entry></feed>`
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, feed) }))
+	_, stdout, _ := call(t.Context(), "", "fetch", "--allow-private", "--since", "2019-01-01", server.URL)
+	for id, want := range map[string]bool{"urn:edited": true, "urn:dated ahead": true, "urn:undated": true, "urn:old": false} {
+		require.Equal(t, want, strings.Contains(stdout, `"id":"`+id+`"`), id)
+	}
+}

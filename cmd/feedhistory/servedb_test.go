@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A lockedBuffer can be read while it is written to.
@@ -179,7 +179,7 @@ func TestServeErased(t *testing.T) {
 	db := filepath.Join(data, "feeds.db")
 	done(t, "", "sync", "--db", db, url+"/feed.atom")
 	base, says, end := history(t, "--db", db, "--listen", "127.0.0.1:0")
-	name := "feeds/" + web.ShortName(url+"/feed.atom")
+	name := "feeds/" + republish.Name(url+"/feed.atom")
 	shown := func() (on []string) {
 		for _, path := range []string{
 			name, name + "/entry?id=urn:1", name + "/index.atom", name + "/index.rss", name + "/complete.atom", name + "/slice.atom",

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // secretFeeds serves an archived feed, at any path, to clients that log in.
@@ -63,7 +63,7 @@ func TestServePrivate(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "feeds.db")
 	address := freeAddress()
 	args := []string{"--db", db, "--listen", address, "--base", "http://" + address + "/"}
-	name := "feeds/" + web.ShortName(feed)
+	name := "feeds/" + republish.Name(feed)
 
 	// It becomes known while a public server runs.
 	base, says, end := history(t, args...)
@@ -110,7 +110,7 @@ func TestServePrivate(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	for name, password := range map[string]string{"fetch": token[1], "wrong": "x"} {
 		t.Setenv("FEEDHISTORY_PASSWORD", password)
-		status, stdout, stderr := call(t.Context(), "", "fetch", "--user", "any", base+"feeds/"+web.ShortName(feed)+"/index.atom")
+		status, stdout, stderr := call(t.Context(), "", "fetch", "--user", "any", base+"feeds/"+republish.Name(feed)+"/index.atom")
 		require.Equal(t, map[string]int{"fetch": exitOK, "wrong": exitFailed}[name], status, stderr)
 		require.Equal(t, map[string]int{"fetch": 120, "wrong": 0}[name], strings.Count(stdout, "\n"))
 	}

@@ -58,16 +58,9 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 			entries = append(entries, gap.PseudoEntry()) // so that readers see where something is missing
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return when(b).Compare(when(a)) })
+	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })
 	fmt.Fprintln(w)
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s  %-18s %s\n", when(e).Format(time.DateOnly), cmp.Or(e.Source.Title, "—"), e.Title().Plain())
+		fmt.Fprintf(w, "%s  %-18s %s\n", e.Time().Format(time.DateOnly), cmp.Or(e.Source.Title, "—"), e.Title().Plain())
 	}
-}
-
-func when(e *feedhistory.Entry) time.Time {
-	if e.Updated.IsZero() {
-		return e.Published
-	}
-	return e.Updated
 }

@@ -27,7 +27,7 @@ type article struct {
 // that of the site, because readers require one.
 func articleOf(r *mirror.Record, e *feedhistory.Entry, site string) *article {
 	a := &article{
-		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: timeOf(e),
+		id: e.ID, url: cmp.Or(linkOf(e), site), title: clean(e.Title().Plain()), at: e.Time(),
 	}
 	for _, l := range e.Links {
 		if l.Rel == feedhistory.RelEnclosure {

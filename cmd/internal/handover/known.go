@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -27,7 +26,7 @@ type traces struct {
 // its id if Miniflux has read it in the feed, or of its link if it has no id;
 // the FNV-128a of its id if it was handed over.
 func tracesOf(e *feedhistory.Entry) traces {
-	t := traces{url: linkOf(e), title: e.Title().Plain(), at: timeOf(e), hashes: []string{importHash(e.ID)}}
+	t := traces{url: linkOf(e), title: e.Title().Plain(), at: e.Time(), hashes: []string{importHash(e.ID)}}
 	parsed := []string{e.ID, strings.TrimSpace(e.ID)}
 	if e.WeakID {
 		parsed = []string{t.url}
@@ -163,10 +162,4 @@ func linkOf(e *feedhistory.Entry) string {
 		return link.Href
 	}
 	return ""
-}
-
-// timeOf returns the time that readers show: when an entry was published, or
-// else updated.
-func timeOf(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Published, e.Updated)
 }

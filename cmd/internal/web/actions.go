@@ -9,6 +9,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // The maximum size of a request in bytes, and the maximum number of feeds in
@@ -52,7 +53,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if known != nil && known.URL != address && r.FormValue("all-the-same") == "" {
-		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: ShortName(known.URL)}}
+		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: republish.Name(known.URL)}}
 		return s.listFeeds(w, r, http.StatusConflict, v)
 	}
 	if _, err := s.add(r.Context(), address); err != nil {
@@ -63,13 +64,13 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	http.Redirect(w, r, "/feeds/"+ShortName(address), http.StatusSeeOther)
+	http.Redirect(w, r, "/feeds/"+republish.Name(address), http.StatusSeeOther)
 	return nil
 }
 
 // dropPage removes a page that was added, because one of its feeds was chosen.
 func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
-	page, err := s.feeds.feed(ctx, name)
+	page, err := s.published.Feed(ctx, name)
 	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
 		return nil
 	}
@@ -164,7 +165,7 @@ func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := &feedView{Feed: feed, Name: ShortName(feed.URL)}
+	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
@@ -175,18 +176,11 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.polls.Forget(feed.URL)
-	name, err := s.published.name(r.Context(), feed.URL)
-	if err != nil {
-		return err
-	}
-	if err := s.store.Remove(r.Context(), feed.URL); err != nil && !errors.Is(err, mirror.ErrNotFound) {
+	if err := s.published.Remove(r.Context(), feed.URL); err != nil {
 		return err
 	}
 	s.feeds.forget(feed.URL)
 	s.documents.drop(feed.URL)
-	if err := s.published.remove(feed.URL, name); err != nil {
-		return err
-	}
 	http.Redirect(w, r, "/?said=removed", http.StatusSeeOther)
 	return nil
 }

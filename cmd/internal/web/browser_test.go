@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/url"
 	"strings"
@@ -89,14 +90,14 @@ func TestBrowser(t *testing.T) {
 
 	// The whole fits a narrow screen.
 	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
-	for _, path := range []string{"", "entries", "feeds/" + ShortName(w.feedURL("/blog/feed.atom"))} {
+	for _, path := range []string{"", "entries", "feeds/" + republish.Name(w.feedURL("/blog/feed.atom"))} {
 		b.open(w.url + path)
 		require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 390, path)
 	}
 	b.shoot("narrow", "light", "dark")
 	b.do(chromedp.EmulateViewport(1080, 760))
 
-	b.open(w.url + "feeds/" + ShortName(w.feedURL("/blog/feed.atom")) + "/subscribe?start=2026-12-01&every=2d#replay")
+	b.open(w.url + "feeds/" + republish.Name(w.feedURL("/blog/feed.atom")) + "/subscribe?start=2026-12-01&every=2d#replay")
 	require.Contains(t, b.text("#replay ~ .note"), "1 entry every 2 days")
 	b.shoot("replay", "light", "dark")
 

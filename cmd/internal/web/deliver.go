@@ -5,17 +5,14 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
-// This file sends what the server makes: with an ETag, compressed for clients
-// that accept it, and not at all to clients that have it.
+// Pages are sent with an ETag, compressed for clients that accept it, and not at
+// all to clients that have them.
 
 // leastGzip is the size below which compression gains nothing.
 const leastGzip = 200
@@ -100,177 +97,4 @@ func zipped(data []byte) []byte {
 	_, _ = z.Write(data)
 	_ = z.Close()
 	return b.Bytes()
-}
-
-// A stream is a document that is too large for memory, so it is made while it
-// is sent. The same tag must always mean the same content.
-type stream struct {
-	tag       string
-	mediaType string
-	write     func(io.Writer) error
-	unchanged func() bool // whether the content is still that of the tag
-}
-
-// sizes are the sizes of streams, by tag, as far as they have been made.
-type sizes = cache[string, int64]
-
-// deliver answers with the stream. To resume a transfer, or to find out the
-// size, it makes the stream again and drops what is not wanted: that takes
-// time, but no memory.
-func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) {
-	h := w.Header()
-	h.Set("Content-Type", s.mediaType)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Security-Policy", documentPolicy)
-	h.Set("Accept-Ranges", "bytes")
-	h.Add("Vary", "Accept-Encoding")
-	size, measured := known.get(s.tag)
-	ranged := r.Header.Get("Range") != ""
-	zip := acceptsGzip(r) && !ranged
-	tag := s.tag
-	if zip {
-		tag += "-gzip"
-	}
-	tag = `"` + tag + `"`
-	h.Set("Etag", tag)
-	switch {
-	case has(r, tag):
-		notModified(w)
-	case r.Method == http.MethodHead:
-		if zip {
-			h.Set("Content-Encoding", "gzip")
-		} else if measured {
-			h.Set("Content-Length", strconv.FormatInt(size, 10))
-		}
-	case zip:
-		h.Set("Content-Encoding", "gzip")
-		z := zippers.Get().(*gzip.Writer)
-		defer zippers.Put(z)
-		z.Reset(w)
-		s.send(z, known)
-		_ = z.Close()
-	case !ranged:
-		if measured {
-			h.Set("Content-Length", strconv.FormatInt(size, 10))
-		}
-		s.send(w, known)
-	default:
-		s.sendPart(w, r, size, measured, known)
-	}
-}
-
-// send sends the whole stream, and remembers its size.
-func (s *stream) send(w io.Writer, known *sizes) {
-	c := &counter{w: w}
-	if err := s.write(c); err != nil || c.err != nil {
-		panic(http.ErrAbortHandler) // clients notice this (RFC 9112 §8)
-	}
-	if s.unchanged() {
-		known.put(s.tag, c.n)
-	}
-}
-
-// sendPart answers a request for a range.
-func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, measured bool, known *sizes) {
-	if !measured {
-		c := &counter{w: io.Discard}
-		if err := s.write(c); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		size = c.n
-	}
-	part := &remade{write: s.write, size: size}
-	defer part.stop()
-	http.ServeContent(w, r, "", time.Time{}, part)
-	if part.stop(); part.err != nil || !s.unchanged() {
-		panic(http.ErrAbortHandler)
-	}
-	known.put(s.tag, size)
-}
-
-// A counter counts what is written.
-type counter struct {
-	w   io.Writer
-	n   int64
-	err error
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	c.err = err
-	return n, err
-}
-
-// A remade is a stream that can be read from any position, because it is made
-// from its beginning each time.
-type remade struct {
-	write func(io.Writer) error
-	size  int64
-	at    int64
-	read  *io.PipeReader // nil if nothing was read from here
-	ended chan struct{}
-	err   error // of making the stream
-}
-
-// Seek implements io.Seeker.
-func (m *remade) Seek(offset int64, whence int) (int64, error) {
-	m.stop()
-	switch whence {
-	case io.SeekCurrent:
-		offset += m.at
-	case io.SeekEnd:
-		offset += m.size
-	}
-	m.at = offset
-	return offset, nil
-}
-
-// Read implements io.Reader.
-func (m *remade) Read(b []byte) (int, error) {
-	if m.read == nil {
-		read, write := io.Pipe()
-		m.read, m.ended = read, make(chan struct{})
-		skip := m.at
-		go func() {
-			defer close(m.ended)
-			m.err = m.write(&skipper{w: write, left: skip})
-			_ = write.CloseWithError(m.err)
-		}()
-	}
-	n, err := m.read.Read(b)
-	m.at += int64(n)
-	return n, err
-}
-
-// stop stops making the stream. If the rest of it was not wanted, that is not an
-// error.
-func (m *remade) stop() {
-	if m.read == nil {
-		return
-	}
-	_ = m.read.CloseWithError(errEnough)
-	<-m.ended
-	m.read = nil
-	if errors.Is(m.err, errEnough) {
-		m.err = nil
-	}
-}
-
-var errEnough = errors.New("the rest is not wanted")
-
-// A skipper drops the beginning of what is written.
-type skipper struct {
-	w    io.Writer
-	left int64
-}
-
-func (s *skipper) Write(b []byte) (int, error) {
-	drop := min(s.left, int64(len(b)))
-	s.left -= drop
-	if drop == int64(len(b)) {
-		return len(b), nil
-	}
-	n, err := s.w.Write(b[drop:])
-	return int(drop) + n, err
 }

@@ -3,22 +3,20 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
-// A directory finds feeds by their names.
+// A directory finds feeds by their addresses, and has the figures of feeds.
 type directory struct {
-	store mirror.Store
+	store     mirror.Store
+	published *republish.Handler
 
 	mu   sync.Mutex
-	urls map[string]string // by name, as far as known
-	read time.Time         // when all feeds were last looked at
+	read time.Time // when all feeds were last looked at
 
 	alike      map[string]string // the URL of a feed, by the likeness of an address that leads to it
 	successors map[string]string // the name of a feed, by the name of another that it replaced
@@ -102,60 +100,26 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) ([]yearCount
 	return now.counts, nil
 }
 
-// lookAgain is the minimum time between two looks at all feeds because of
-// unknown names.
-const lookAgain = time.Second
-
-// feed returns the feed with a name. The error matches mirror.ErrNotFound if
-// there is none, or more than one.
-func (d *directory) feed(ctx context.Context, name string) (*mirror.Feed, error) {
-	url, err := d.url(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	feed, err := d.store.Feed(ctx, url)
-	if errors.Is(err, mirror.ErrNotFound) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.urls, name)
-	}
-	return feed, err
-}
-
-// url returns the URL of the feed with a name.
-func (d *directory) url(ctx context.Context, name string) (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.urls[name] == "" && time.Since(d.read) > lookAgain {
-		if err := d.look(ctx); err != nil {
-			return "", err
-		}
-	}
-	url, ok := d.urls[name]
-	if !ok || url == shared {
-		return "", fmt.Errorf("feed %q: %w", name, mirror.ErrNotFound)
-	}
-	return url, nil
-}
-
 // look reads all feeds.
 func (d *directory) look(ctx context.Context) error {
-	d.read, d.urls, d.alike = time.Now(), map[string]string{}, map[string]string{}
+	d.read, d.alike = time.Now(), map[string]string{}
 	for feed, err := range d.store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			d.read = time.Time{}
 			return err
 		}
-		d.note(feed.URL)
 		d.resemble(feed.URL, feed.URL)
 		d.resemble(feed.Address, feed.URL)
 	}
 	return nil
 }
 
-// add records a feed that is about to be added. It refuses a feed whose name
-// another feed has.
+// add prepares for a feed that is about to be added. It refuses a feed whose
+// name another feed has.
 func (d *directory) add(ctx context.Context, url string) error {
+	if err := d.published.Reserve(ctx, url); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.read.IsZero() {
@@ -163,17 +127,8 @@ func (d *directory) add(ctx context.Context, url string) error {
 			return err
 		}
 	}
-	if d.collides(url) {
-		return errNameTaken
-	}
-	d.note(url)
 	d.resemble(url, url)
 	return nil
-}
-
-var errNameTaken = &problem{
-	http.StatusConflict, "Another feed has this feed’s name",
-	"The names of feeds are derived from their addresses, and these two happen to be the same. Add the feed by a different address.",
 }
 
 // A figures has the numbers that pages show about all entries of a feed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // This file recognises a feed that is here already under a different address,
@@ -70,7 +71,7 @@ func (d *directory) replaced(feed, by string) {
 	if d.successors == nil {
 		d.successors = map[string]string{}
 	}
-	d.successors[ShortName(feed)] = ShortName(by)
+	d.successors[republish.Name(feed)] = republish.Name(by)
 }
 
 // successor returns the name of the feed that has replaced another one; "" if

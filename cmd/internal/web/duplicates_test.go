@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 func TestLikeness(t *testing.T) {
@@ -109,7 +110,7 @@ func (s *Server) feedsOf() *directory {
 func TestAddPage(t *testing.T) {
 	w := newWorld(t, nil)
 	_, _, location := w.post(url.Values{"url": {w.feedURL("/home.html")}})
-	tides := "/feeds/" + ShortName(w.feedURL("/tides.atom"))
+	tides := "/feeds/" + republish.Name(w.feedURL("/tides.atom"))
 	require.Equal(t, tides+"?said=leads", w.ends(location))
 	w.settle(w.feedURL("/tides.atom"), 0)
 	require.Equal(t, []string{"/tides.atom"}, w.feeds())
@@ -135,7 +136,7 @@ func TestAddPage(t *testing.T) {
 
 	// Pages that link to each other come to an end.
 	_, _, location = w.post(url.Values{"url": {w.feedURL("/circle.html")}})
-	require.Equal(t, "/feeds/"+ShortName(w.feedURL("/circle2.html"))+"?said=leads", w.ends(location))
+	require.Equal(t, "/feeds/"+republish.Name(w.feedURL("/circle2.html"))+"?said=leads", w.ends(location))
 	w.settle(w.feedURL("/circle2.html"), 0)
 	require.Contains(t, w.feeds(), "/circle2.html")
 	require.NotContains(t, w.feeds(), "/circle.html")

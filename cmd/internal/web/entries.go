@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 const entriesPerPage = 50
@@ -184,7 +185,7 @@ func (s *Server) titled(r *http.Request, titles map[string]string, url string) (
 	if err != nil {
 		return "", err
 	}
-	titles[url] = titleOf(feed)
+	titles[url] = republish.Title(feed)
 	return titles[url], nil
 }
 
@@ -299,7 +300,7 @@ type itemKey struct {
 
 func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{
-		Feed: ShortName(r.Feed), ID: r.ID, Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
+		Feed: republish.Name(r.Feed), ID: r.ID, Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item

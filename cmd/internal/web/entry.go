@@ -2,8 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 type entryPage struct {
@@ -90,7 +89,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := s.record(ctx, feed.URL, r.URL.Query().Get("id"))
+	record, err := mirror.Lookup(ctx, s.store, feed.URL, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	images := always || q.Has("images")
 	p := &entryPage{
 		Play: q.Has("play"), Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
-		Feed: ShortName(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
+		Feed: republish.Name(feed.URL), Of: republish.Title(feed), ID: record.ID, State: record.State,
 		wording: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
 	}
@@ -144,28 +143,6 @@ func (p *entryPage) mark() {
 	words := foldedWords(p.Search)
 	p.Marked = marked(p.Title, words)
 	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
-}
-
-// record returns a record with its content, which it finds by its place.
-func (s *Server) record(ctx context.Context, feed, id string) (*mirror.Record, error) {
-	records, err := s.store.Records(ctx, feed, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	if known := records[id]; known != nil {
-		beyond := known.Place()
-		beyond.ID += "\x01"
-		query := mirror.Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, Deleted: true, Limit: 1}
-		for r, err := range s.store.Entries(ctx, query) {
-			if err != nil {
-				return nil, err
-			}
-			if r.ID == id {
-				return r, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("entry %q: %w", id, mirror.ErrNotFound)
 }
 
 func newWording(c mirror.Content, e *feedhistory.Entry, err error, images bool) wording {

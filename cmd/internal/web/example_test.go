@@ -10,6 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A feed is mirrored, and another reader gets its whole history from the mirror.
@@ -36,7 +37,7 @@ func ExampleServer() {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 
-	h, err := client.Fetch(ctx, base+"feeds/"+web.ShortName(publisher+site.Archived)+"/index.atom")
+	h, err := client.Fetch(ctx, base+"feeds/"+republish.Name(publisher+site.Archived)+"/index.atom")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 type feedPage struct {
@@ -49,8 +50,8 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: siteOf(feed), Source: webLink(feed.URL)}
-	name, err := s.published.name(r.Context(), feed.URL)
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits, v.Runs), Site: republish.Site(feed), Source: webLink(feed.URL)}
+	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ const mostTimelines = 32
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
 func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
-	key := fmt.Sprintf("%s\n%s\n%s\n%s", v.URL, stateOf(v.Feed), list.Newest, list.Here())
+	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Version, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := s.timelines.get(key); ok {
 		return drawn, nil
 	}
@@ -148,13 +149,3 @@ func (v *entriesView) Here() string {
 }
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
-
-// siteOf returns the URL of the website that a feed belongs to; "" if unknown.
-func siteOf(feed *mirror.Feed) string {
-	head, err := feed.Document()
-	if err != nil {
-		return ""
-	}
-	link, _ := head.Links.Rel(feedhistory.RelAlternate)
-	return webLink(link.Href)
-}

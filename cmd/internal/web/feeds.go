@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A feedView is a feed as a page shows it.
@@ -23,7 +24,7 @@ type feedView struct {
 }
 
 // Title returns the title of the feed.
-func (v *feedView) Title() string { return titleOf(v.Feed) }
+func (v *feedView) Title() string { return republish.Title(v.Feed) }
 
 // Busy reports whether the feed is about to change.
 func (v *feedView) Busy() bool { return v.Waits || v.Runs }
@@ -36,14 +37,9 @@ func isFresh(f *mirror.Feed) bool { return f.Known.URL == "" && f.Entries == 0 }
 // Due reports whether the feed will be polled as soon as its turn comes.
 func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }
 
-func titleOf(f *mirror.Feed) string {
-	_, address, _ := strings.Cut(f.URL, "://")
-	return cmp.Or(strings.TrimSpace(f.Title), strings.TrimSuffix(address, "/"))
-}
-
 // view returns a feed as a page shows it.
 func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figures, error) {
-	v := &feedView{Feed: feed, Name: ShortName(feed.URL)}
+	v := &feedView{Feed: feed, Name: republish.Name(feed.URL)}
 	v.Waits, v.Runs = s.polls.State(feed.URL)
 	f, err := s.feeds.figuresOf(ctx, feed)
 	v.Newest, v.Oldest = f.newest, f.oldest()

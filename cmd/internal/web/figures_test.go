@@ -21,6 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 var (
@@ -141,8 +142,8 @@ func TestFigures(t *testing.T) {
 	dir := publish.Dir{Path: filepath.Join(t.TempDir(), "published")}
 	s := &Server{Store: store, Output: dir}
 	r := rand.New(rand.NewPCG(1, 1))
-	name := func(int) string { return ShortName(figureURL(1 + r.IntN(*figureFeeds-1))) }
-	large := ShortName(figureURL(0))
+	name := func(int) string { return republish.Name(figureURL(1 + r.IntN(*figureFeeds-1))) }
+	large := republish.Name(figureURL(0))
 	for _, test := range []struct {
 		what string
 		path func(int) string
@@ -155,7 +156,7 @@ func TestFigures(t *testing.T) {
 		{"the large feed, a month", func(int) string { return fmt.Sprintf("/feeds/%s?month=20%02d-07", large, 6+r.IntN(20)) }},
 		{"an entry", func(i int) string {
 			n := 1 + r.IntN(*figureFeeds-1)
-			return fmt.Sprintf("/feeds/%s/entry?id=urn:feed:%d:%d", ShortName(figureURL(n)), n, r.IntN(*figureTotal*9/10/(*figureFeeds-1)))
+			return fmt.Sprintf("/feeds/%s/entry?id=urn:feed:%d:%d", republish.Name(figureURL(n)), n, r.IntN(*figureTotal*9/10/(*figureFeeds-1)))
 		}},
 		{"entries of all feeds", func(int) string { return "/entries" }},
 		{"search a feed, a rare word", func(i int) string { return fmt.Sprintf("/feeds/%s?q=w%d", name(i), 15_000+r.IntN(5_000)) }},
@@ -220,7 +221,7 @@ func TestRatios(t *testing.T) {
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	feed, large := "/feeds/"+ShortName(figureURL(1)), "/feeds/"+ShortName(figureURL(0))
+	feed, large := "/feeds/"+republish.Name(figureURL(1)), "/feeds/"+republish.Name(figureURL(0))
 	for _, path := range []string{"/", "/?sort=entries", "/overview", "/entries", feed, large, large + "?month=2010-07", feed + "/entry?id=urn:feed:1:450", feed + "/subscribe", assets.path("style.css"), assets.path("app.js")} {
 		body, tag, _ := ask(pages.URL + path)
 		zipped, ztag, _ := ask(pages.URL+path, "Accept-Encoding", "gzip")
@@ -235,7 +236,7 @@ func TestRatios(t *testing.T) {
 
 // measurePublished measures what is published again.
 func measurePublished(t *testing.T, s *Server, dir publish.Dir, large string) {
-	once, _ := took(t, s, 1, func(int) string { return "/feeds/" + ShortName(figureURL(1)) + "/index.atom" })
+	once, _ := took(t, s, 1, func(int) string { return "/feeds/" + republish.Name(figureURL(1)) + "/index.atom" })
 	t.Logf("index.atom of a feed, the first time: %v", once.Round(time.Millisecond))
 	once, _ = took(t, s, 1, func(int) string { return "/feeds/" + large + "/index.atom" })
 	t.Logf("index.atom of the large feed, the first time: %v, heap %d MiB", once.Round(time.Millisecond), heap())

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/netip"
 	"os"
@@ -23,7 +24,7 @@ func TestHosts(t *testing.T) {
 		})
 		_, err := w.Mirror.Update(t.Context(), w.feedURL("/tides.atom"))
 		require.NoError(t, err)
-		page := "/feeds/" + ShortName(w.feedURL("/tides.atom"))
+		page := "/feeds/" + republish.Name(w.feedURL("/tides.atom"))
 		for host, want := range map[string]bool{
 			"evil.example": false, "evil.example:8005": false, "mirror.example.evil.example": false, "127.0.0.1.nip.io": false, "": false, ":80": false,
 			"localhost": true, "LOCALHOST.:8005": true, "127.0.0.1:8005": true, "[::1]:1": true, "127.9.9.9": true,

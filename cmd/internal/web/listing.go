@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A listing is a selection of feeds in an order.
@@ -124,7 +125,7 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		title := strings.ToLower(titleOf(feed))
+		title := strings.ToLower(republish.Title(feed))
 		text := title + " " + strings.ToLower(feed.URL)
 		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 			continue

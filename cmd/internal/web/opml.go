@@ -7,6 +7,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // exportOPML answers with all feeds as OPML: the feeds themselves or, with
@@ -20,10 +21,10 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		if err = cmp.Or(err, failed); err != nil {
 			break
 		}
-		o := opml.Outline{Text: titleOf(feed), URL: cmp.Or(feed.Address, feed.URL), Site: siteOf(feed)}
+		o := opml.Outline{Text: republish.Title(feed), URL: cmp.Or(feed.Address, feed.URL), Site: republish.Site(feed)}
 		if mirrored {
 			var name string
-			if name, err = s.published.name(r.Context(), feed.URL); err != nil {
+			if name, err = s.published.Name(r.Context(), feed.URL); err != nil {
 				break
 			}
 			o.URL = s.base() + "feeds/" + name + "/index.atom"

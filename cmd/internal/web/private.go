@@ -1,16 +1,10 @@
 package web
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // How a server protects reading, if Private is set, and private feeds in any case.
@@ -75,83 +69,4 @@ func (w *privateWriter) begin() {
 	}
 	h.Set("Cache-Control", strings.Join(kept, ", "))
 	h.Add("Vary", "Authorization, Cookie")
-}
-
-// isPrivate reports whether the feed with a name is private.
-func (s *Server) isPrivate(name string) (bool, error) {
-	feed, err := s.all.feed(context.Background(), name)
-	if errors.Is(err, mirror.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil && feed.Private, err
-}
-
-// A divided is an Output that keeps the directories of private feeds apart.
-type divided struct {
-	publish.Output                // of the other feeds
-	private        publish.Output // nil means that private feeds are not published
-	isPrivate      func(name string) (bool, error)
-}
-
-// parts returns the parts that the server has.
-func (d *divided) parts() []publish.Output {
-	if d.private == nil {
-		return []publish.Output{d.Output}
-	}
-	return []publish.Output{d.Output, d.private}
-}
-
-// of returns the part that a file belongs to.
-func (d *divided) of(op, file string) (publish.Output, error) {
-	name, _, _ := strings.Cut(file, "/")
-	private, err := d.isPrivate(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !private:
-		return d.Output, nil
-	case d.private == nil:
-		return nil, &fs.PathError{Op: op, Path: file, Err: fs.ErrNotExist}
-	}
-	return d.private, nil
-}
-
-// Open implements fs.FS.
-func (d *divided) Open(name string) (fs.File, error) {
-	out, err := d.of("open", name)
-	if err != nil {
-		return nil, err
-	}
-	return out.Open(name)
-}
-
-// Put implements publish.Output.
-func (d *divided) Put(name string, data []byte) error {
-	out, err := d.of("put", name)
-	if err != nil {
-		return err
-	}
-	return out.Put(name, data)
-}
-
-// Remove implements publish.Output.
-func (d *divided) Remove(name string) error {
-	out, err := d.of("remove", name)
-	if err != nil {
-		return err
-	}
-	return out.Remove(name)
-}
-
-// Lock implements publish.Output.
-func (d *divided) Lock() (unlock func() error, err error) {
-	first, err := d.Output.Lock()
-	if err != nil || d.private == nil {
-		return first, err
-	}
-	second, err := d.private.Lock()
-	if err != nil {
-		return nil, errors.Join(err, first())
-	}
-	return func() error { return errors.Join(second(), first()) }, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 	"github.com/stretchr/testify/require"
 )
 
@@ -164,7 +165,7 @@ func TestPrivateFeeds(t *testing.T) {
 	after := archive("atom")
 	_, _, _ = w.get(tides + "/index.atom")
 	for _, name := range filesOf(t, apart) {
-		require.Contains(t, name, ShortName(w.feedURL("/blog/feed.atom")))
+		require.Contains(t, name, republish.Name(w.feedURL("/blog/feed.atom")))
 	}
 	require.NotEmpty(t, filesOf(t, apart))
 	require.Contains(t, strings.Join(filesOf(t, apart), " "), path.Base(after))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A neighbour is the entry before or after another one.
@@ -77,7 +78,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 		id = record.ID
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, "/feeds/"+ShortName(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, "/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode(), http.StatusSeeOther)
 	return nil
 }
 
@@ -95,7 +96,7 @@ func (s *Server) showDay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := &dayPage{Name: ShortName(feed.URL), Title: titleOf(feed), Day: at}
+	p := &dayPage{Name: republish.Name(feed.URL), Title: republish.Title(feed), Day: at}
 	p.List.First = true
 	year := -1
 	for _, m := range slices.Backward(f.months) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -108,7 +109,7 @@ func TestMarked(t *testing.T) {
 	entry := w.page(strings.ReplaceAll(address, "&amp;", "&"), http.StatusOK)
 	require.Contains(t, entry, `The <mark>ferry</mark> is back</h1>`, "the entry has them marked, too")
 	require.Contains(t, entry, `?q=ferr#entries">All with “<bdi>ferr</bdi>”`)
-	require.NotContains(t, w.page("/feeds/"+ShortName(w.feedURL("/news.rss"))+"/entry?id=harbour-3", http.StatusOK), "<mark>")
+	require.NotContains(t, w.page("/feeds/"+republish.Name(w.feedURL("/news.rss"))+"/entry?id=harbour-3", http.StatusOK), "<mark>")
 	require.Equal(t, `<p title="storm">A <mark>storm</mark> &amp; <a href="x">no <mark>Storms</mark></a> &lt;storm&gt;</p>`,
 		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, []string{"storm"})), "<mark>storm</mark>&gt;", "storm&gt;"))
 	rapid.Check(t, func(t *rapid.T) {

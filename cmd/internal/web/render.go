@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A page answers a request. If it returns an error, it has not answered yet.
@@ -64,7 +65,10 @@ func (s *Server) answer(h page) http.Handler {
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, ok := errors.AsType[*problem](err)
-	elsewhere, isMoved := errors.AsType[*moved](err)
+	if refused, is := errors.AsType[*republish.Error](err); is {
+		p, ok = &problem{refused.Status, capitalised(refused.Message), refused.Advice}, true
+	}
+	elsewhere, isMoved := errors.AsType[*movedError](err)
 	switch {
 	case isMoved:
 		status := http.StatusTemporaryRedirect
@@ -155,6 +159,14 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	h.Add("Vary", "Cookie") // the cookie decides what the visitor may change
 	deliver(w, r, status, all.Bytes())
 	return nil
+}
+
+// capitalised returns an error's message as the title of a page.
+func capitalised(message string) string {
+	if message == "" {
+		return ""
+	}
+	return strings.ToUpper(message[:1]) + message[1:]
 }
 
 // count returns a number with separated thousands.

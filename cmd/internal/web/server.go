@@ -12,10 +12,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
-
-// defaultBase is the default of Server.Base.
-const defaultBase = "http://127.0.0.1:8005/"
 
 // A Server shows the feeds of a Store, and publishes them again. Only Store
 // must be set. Do not copy or change a Server after its first use.
@@ -67,15 +65,11 @@ type Server struct {
 	store     mirror.Store // what may be shown of Store
 	polls     *mirror.Poller
 	feeds     *directory
-	all       *directory // also of feeds that are not shown
-	published *republisher
+	published *republish.Handler
 	streams   watchers
-	sizes     sizes
 	timelines cache[string, template.HTML]
 	documents cache[string, knownDocuments]
 	items     cache[itemKey, entryItem]
-	plans     cache[string, plan]
-	places    cache[string, knownPlaces]
 	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by the URLs of the pages
 }
 
@@ -94,55 +88,59 @@ func (s *Server) setUp() {
 	s.origin = http.NewCrossOriginProtection()
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store}
-	s.all = s.feeds
-	if !s.Private {
-		s.all = &directory{store: s.Store}
-	}
 	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
-	s.published = newRepublisher(s)
-	s.timelines.half, s.documents.half, s.plans.half = mostTimelines, mostTimelines, mostTimelines
-	s.places.half, s.published.orders.half = mostOrders, mostOrders
+	s.published = &republish.Handler{
+		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
+		Busy: func(feed string) bool { _, runs := s.polls.State(feed); return runs },
+		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
+	}
+	s.feeds.published = s.published
+	s.timelines.half, s.documents.half = mostTimelines, mostTimelines
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
-		"GET /{$}":                      s.showFeeds,
-		"GET /entries":                  s.showRiver,
-		"GET /overview":                 s.showOverview,
-		"GET /feeds/{id}":               s.showFeed,
-		"GET /feeds/{id}/entry":         s.showEntry,
-		"GET /feeds/{id}/random":        s.showRandom,
-		"GET /feeds/{id}/day":           s.showDay,
-		"GET /feeds/{id}/progress":      s.watch,
-		"GET /feeds/{id}/remove":        s.confirmRemoval,
-		"GET /feeds/{id}/index.atom":    s.serveIndex,
-		"GET /feeds/{id}/index.rss":     s.serveIndex,
-		"GET /feeds/{id}/index/{name}":  s.serveArchive,
-		"GET /feeds/{id}/complete.atom": s.serveComplete,
-		"GET /feeds/{id}/slice.atom":    s.serveSlice,
-		"GET /feeds/{id}/slice.rss":     s.serveSlice,
-		"GET /feeds/{id}/replay.atom":   s.serveReplay,
-		"GET /feeds/{id}/subscribe":     s.showSubscribe,
-		"GET /feeds/{id}/replay.rss":    s.serveReplay,
-		"GET /feeds.opml":               s.exportOPML,
-		"GET /static/{name}":            s.serveStatic,
-		"GET /token":                    s.askToken,
-		"POST /token":                   s.takeToken,
-		"POST /feeds":                   s.change(s.addFeeds),
-		"POST /feeds/{id}/poll":         s.change(s.pollNow),
-		"POST /feeds/{id}/remove":       s.change(s.removeFeed),
-		"POST /feeds/{id}/images":       s.chooseImages,
-		"/":                             s.noPage,
+		"GET /{$}":                  s.showFeeds,
+		"GET /entries":              s.showRiver,
+		"GET /overview":             s.showOverview,
+		"GET /feeds/{id}":           s.showFeed,
+		"GET /feeds/{id}/entry":     s.showEntry,
+		"GET /feeds/{id}/random":    s.showRandom,
+		"GET /feeds/{id}/day":       s.showDay,
+		"GET /feeds/{id}/progress":  s.watch,
+		"GET /feeds/{id}/remove":    s.confirmRemoval,
+		"GET /feeds/{id}/subscribe": s.showSubscribe,
+		"GET /feeds.opml":           s.exportOPML,
+		"GET /static/{name}":        s.serveStatic,
+		"GET /token":                s.askToken,
+		"POST /token":               s.takeToken,
+		"POST /feeds":               s.change(s.addFeeds),
+		"POST /feeds/{id}/poll":     s.change(s.pollNow),
+		"POST /feeds/{id}/remove":   s.change(s.removeFeed),
+		"POST /feeds/{id}/images":   s.chooseImages,
+		"/":                         s.noPage,
 	} {
 		s.mux.Handle(pattern, s.answer(h))
+	}
+	for _, document := range []string{"index.atom", "index.rss", "index/{name}", "complete.atom", "slice.atom", "slice.rss", "replay.atom", "replay.rss"} {
+		s.mux.Handle("GET /feeds/{id}/"+document, s.published)
 	}
 }
 
 // base returns the Base with a final slash.
-func (s *Server) base() string { return strings.TrimSuffix(cmp.Or(s.Base, defaultBase), "/") + "/" }
+func (s *Server) base() string {
+	return strings.TrimSuffix(cmp.Or(s.Base, republish.DefaultBase), "/") + "/"
+}
 
 // Pages may load only the server's own script, style and icon; links replace
 // what an entry would load.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (s *Server) now() time.Time {
+	if s.clock != nil {
+		return s.clock()
+	}
+	return time.Now()
+}
 
 // policyWith returns the policy of an entry's page, with what the visitor has
 // asked for.

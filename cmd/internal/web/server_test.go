@@ -21,6 +21,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/leaktest"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // Random tests run a quarter as often as rapid's default, unless there is -long
@@ -297,7 +298,7 @@ func TestToken(t *testing.T) {
 	require.NotContains(t, w.page("/", http.StatusOK), "/token")
 
 	for bearer, want := range map[string]int{"open sesame": http.StatusSeeOther, "open barley": http.StatusUnauthorized} {
-		r := httptestRequest(t.Context(), http.MethodPost, "/feeds/"+ShortName(w.feedURL("/news.rss"))+"/poll", nil)
+		r := httptestRequest(t.Context(), http.MethodPost, "/feeds/"+republish.Name(w.feedURL("/news.rss"))+"/poll", nil)
 		r.Header.Set("Authorization", "bEARER "+bearer)
 		status, _, _ := answer(t, w.Server, r)
 		require.Equal(t, want, status)
@@ -321,7 +322,7 @@ func TestProgress(t *testing.T) {
 	require.Contains(t, page, "Reading this feed for the first time")
 	require.Contains(t, page, `<noscript><meta http-equiv="refresh" content="2"></noscript>`)
 	require.Contains(t, w.page("/", http.StatusOK), "first reading")
-	resp, err := w.client.Get(w.url + "feeds/" + ShortName(feed) + "/progress")
+	resp, err := w.client.Get(w.url + "feeds/" + republish.Name(feed) + "/progress")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -335,7 +336,7 @@ func TestProgress(t *testing.T) {
 	}
 	require.True(t, told, events)
 	require.True(t, strings.HasSuffix(events, `{"text":"Done.","done":true}`+"\n\n"), events)
-	require.NotContains(t, w.page("/feeds/"+ShortName(feed), http.StatusOK), "http-equiv")
+	require.NotContains(t, w.page("/feeds/"+republish.Name(feed), http.StatusOK), "http-equiv")
 }
 
 // A brokenStore can read feeds, and fails otherwise.
@@ -356,7 +357,7 @@ func TestStoreFails(t *testing.T) {
 	w.add("/tides.atom")
 	var log bytes.Buffer
 	broken := &Server{Store: brokenStore{w.Store}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	name := ShortName(w.feedURL("/tides.atom"))
+	name := republish.Name(w.feedURL("/tides.atom"))
 	for _, path := range []string{"/", "/entries", "/feeds/" + name, "/feeds/" + name + "/entry?id=urn:tides:2", "/feeds/" + name + "/index.atom"} {
 		status, body, _ := answer(t, broken, httptestRequest(t.Context(), http.MethodGet, path, nil))
 		require.Equal(t, http.StatusInternalServerError, status, path)

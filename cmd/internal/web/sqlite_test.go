@@ -13,6 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 func openSQLite(t testing.TB, file string) *sqlstore.Store {
@@ -35,7 +36,7 @@ func TestSQLite(t *testing.T) {
 	blog, news, tides := w.add("/blog/feed.atom"), w.add("/news.rss"), w.add("/tides.atom")
 	for _, path := range []string{"/blog/feed.atom", "/news.rss", "/tides.atom"} {
 		w.poll(w.feedURL(path))
-		w.requireSame("/feeds/"+ShortName(w.feedURL(path)), w.feedURL(path))
+		w.requireSame("/feeds/"+republish.Name(w.feedURL(path)), w.feedURL(path))
 	}
 	require.Contains(t, w.page("/", http.StatusOK), "Jan 2003")
 	require.Contains(t, w.page(blog+"?q=STORM+petrels", http.StatusOK), "<mark>Storm</mark>")

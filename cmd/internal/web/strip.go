@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A strip is a small timeline above an entry, which shows the feed's history
@@ -37,7 +38,7 @@ func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Recor
 	p := &strip{
 		At:   tenth(100 * scale.x(r.Time()) / lineWidth),
 		From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
-		List: "/feeds/" + ShortName(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
+		List: "/feeds/" + republish.Name(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
 	}
 	bins := scale.bins(f.months)
 	h := newHeights(bins)

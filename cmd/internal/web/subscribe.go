@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A subscribePage offers a feed to readers in all forms.
@@ -26,7 +26,7 @@ type subscribePage struct {
 	Readers []readerLink
 
 	Size    int // the size of slices in MB
-	Plan    []slice
+	Plan    []republish.Slice
 	All     int64 // the size of everything in bytes; zero if unknown
 	Takes   []taker
 	SliceAt string // the URL of slices, up to the query
@@ -60,6 +60,12 @@ var readerSites = []readerLink{
 	{"The Old Reader", "https://theoldreader.com/feeds/subscribe?url="},
 }
 
+// The limits for the size of slices, in MB (a million bytes).
+const (
+	leastSlice = 1
+	mostSlice  = 50
+)
+
 // mostPlanned is the maximum number of entries for which a feed is cut into
 // slices without a request, because cutting reads them all.
 const mostPlanned = 2000
@@ -70,17 +76,17 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name, err := s.published.name(r.Context(), feed.URL)
+	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
 	}
 	if feed.Head == "" {
-		return errUnread
+		return republish.ErrUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
 	_, reading := s.polls.State(feed.URL)
 	p := &subscribePage{
-		Feed: feed, Name: ShortName(feed.URL), Title: titleOf(feed), Takes: readers, SliceAt: at + "slice.",
+		Feed: feed, Name: republish.Name(feed.URL), Title: republish.Title(feed), Takes: readers, SliceAt: at + "slice.",
 		Local: IsLocal(hostOf(at)), Private: s.Private, Reading: reading && feed.Polls == 0,
 		Whole: []address{
 			{at + "index.atom", "Atom, with archives", "application/atom+xml"},
@@ -104,11 +110,6 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, status, "subscribe", "Subscribe to "+p.Title, p)
 }
 
-var errUnread = &problem{
-	http.StatusServiceUnavailable, "This feed has not been read yet",
-	"Its page says why, or shows the progress.",
-}
-
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -130,13 +131,24 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 	} else if p.Entries > mostPlanned {
 		return nil
 	}
-	cut, err := s.slicesOf(r.Context(), p.Feed, p.Size)
-	p.Plan, p.All = cut.slices, cut.all
+	cut, err := s.published.Slices(r.Context(), p.Feed, int64(p.Size)*1e6)
+	p.Plan, p.All = cut.Slices, cut.Bytes
 	return err
 }
 
 // AllMB returns the size of everything in MB.
-func (p *subscribePage) AllMB() string { return slice{Bytes: p.All}.MB() }
+func (p *subscribePage) AllMB() string { return megabytes(p.All) }
+
+// MB returns a size, rounded up.
+func (p *subscribePage) MB(bytes int64) string { return megabytes(bytes) }
+
+// IsLarge reports whether a slice is larger than asked for.
+func (p *subscribePage) IsLarge(s republish.Slice) bool { return s.Bytes > int64(p.Size)*1e6 }
+
+// megabytes returns a size in MB, rounded up.
+func megabytes(bytes int64) string {
+	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
+}
 
 // A replayForm is the form for a replay, with a preview.
 type replayForm struct {
@@ -149,7 +161,7 @@ type replayForm struct {
 	Wrong                                            string
 	Says                                             string
 	Addresses                                        []address
-	Next                                             []coming
+	Next                                             []upcomingEntry
 	GoOn                                             string // the query of the form for a different pace from here on
 	Released                                         int
 }
@@ -160,13 +172,14 @@ type dayBox struct {
 	Checked   bool
 }
 
-// A coming is a future release.
-type coming struct {
-	At    time.Time
-	ID    string
-	Title string // "" if nothing comes then
-	Empty bool
+// An upcomingEntry has not been released yet.
+type upcomingEntry struct {
+	republish.Release
+	Title string
 }
+
+// weekdays are the days of a replay, as its address names them.
+var weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
 var dayNames = map[string]string{
 	"mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
@@ -184,26 +197,25 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 	if f.AsOf, _ = strconv.ParseInt(q.Get("asof"), 10, 64); f.AsOf < 1 || f.AsOf > p.Version {
 		f.AsOf = p.Version
 	}
-	for i := range weekdays {
-		key := weekdays[(i+1)%7]
+	for _, key := range weekdays {
 		f.Days = append(f.Days, dayBox{key, dayNames[key], slices.Contains(q["days"], key)})
 	}
 	if f.From != "" {
-		if record, err := s.record(r.Context(), p.URL, f.From); err == nil {
+		if record, err := mirror.Lookup(r.Context(), s.store, p.URL, f.From); err == nil {
 			f.FromTitle = cmp.Or(strings.TrimSpace(record.Content.Title), f.From)
 		}
 	}
 	if !f.Asked {
 		return nil
 	}
-	asked, err := parseReplay(f.query())
+	asked, err := republish.ParseReplay(f.query())
 	if err != nil {
 		f.Wrong = err.Error()
 		return nil
 	}
 	err = s.preview(r.Context(), p, name, asked)
-	if wrong, ok := errors.AsType[*problem](err); ok {
-		f.Wrong = wrong.Title
+	if wrong, ok := errors.AsType[*republish.Error](err); ok {
+		f.Wrong = capitalised(wrong.Message)
 		return nil
 	}
 	return err
@@ -247,35 +259,29 @@ func (f *replayForm) query() url.Values {
 // previewed is the number of future entries that the form shows.
 const previewed = 10
 
-// preview shows what a replay will bring. It stores the order.
-func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *replay) error {
+// preview shows the next releases of a replay. It fixes the replay's order.
+func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *republish.Replay) error {
 	f := &p.Replay
-	order, later, err := s.ordered(ctx, p.Feed, name, r)
+	preview, err := s.published.Preview(ctx, p.Feed, r, previewed)
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	table := r.timetable(order, later, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
-	f.Released, _ = slices.BinarySearchFunc(table, now, func(r release, now time.Time) int {
-		if r.at.After(now) {
-			return 1
+	f.Released = preview.Released
+	for _, x := range preview.Next {
+		next := upcomingEntry{Release: x}
+		if record, err := mirror.Lookup(ctx, s.store, p.URL, x.ID); err == nil {
+			next.Title = cmp.Or(strings.TrimSpace(record.Content.Title), "Untitled")
 		}
-		return -1
-	})
-	for _, x := range table[f.Released:min(len(table), f.Released+previewed)] {
-		c := coming{At: x.at.In(r.zone), ID: x.id, Empty: x.empty}
-		if record, err := s.record(ctx, p.URL, x.id); err == nil {
-			c.Title = cmp.Or(strings.TrimSpace(record.Content.Title), "Untitled")
-		}
-		f.Next = append(f.Next, c)
+		f.Next = append(f.Next, next)
 	}
-	f.Says = r.says()
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		at := &replaying{replay: r, s: s, name: name, format: format}
-		f.Addresses = append(f.Addresses, address{at.url(0), map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS"}[format], strings.Split(mediaTypeOf(format), ";")[0]})
+	f.Says = r.String()
+	at := s.base() + "feeds/" + name + "/replay."
+	f.Addresses = []address{
+		{at + "atom?" + r.Query().Encode(), "Atom", "application/atom+xml"},
+		{at + "rss?" + r.Query().Encode(), "RSS", "application/rss+xml"},
 	}
-	if f.Released > 0 && f.Released < len(table) {
-		q := url.Values{"from": {table[f.Released].id}, "asof": {strconv.FormatInt(f.AsOf, 10)}, "zone": {f.Zone}}
+	if f.Released > 0 && f.Released < preview.All {
+		q := url.Values{"from": {preview.Next[0].ID}, "asof": {strconv.FormatInt(f.AsOf, 10)}, "zone": {f.Zone}}
 		f.GoOn = "?" + q.Encode() + "#replay"
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/republish"
 )
 
 // A world is a website with feeds, and a history server that mirrors them.
@@ -209,7 +210,7 @@ func (w *world) settle(feed string, polls int64) *mirror.Feed {
 func (w *world) poll(feed string) *mirror.Feed {
 	f, err := w.Store.Feed(w.t.Context(), feed)
 	require.NoError(w.t, err)
-	status, body, _ := w.do(http.MethodPost, "/feeds/"+ShortName(feed)+"/poll", url.Values{})
+	status, body, _ := w.do(http.MethodPost, "/feeds/"+republish.Name(feed)+"/poll", url.Values{})
 	require.Equal(w.t, http.StatusSeeOther, status, body)
 	return w.settle(feed, f.Polls)
 }

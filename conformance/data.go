@@ -1,0 +1,141 @@
+package conformance
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory/internal/website"
+)
+
+// A Manifest lists the cases of the folder data, which has them as plain data for
+// programs in any language.
+type Manifest struct {
+	Suite   string    `json:"suite"`
+	Version string    `json:"version"`
+	Site    string    `json:"site"`    // stands for the host and port of a website
+	Other   string    `json:"other"`   // stands for those of its other origin
+	Count   string    `json:"count"`   // stands for the number of requests for a resource so far, from 1
+	Missing Answer    `json:"missing"` // the answer to every other request
+	Cases   []Summary `json:"cases"`
+}
+
+// A Summary is a case in a Manifest. The file NAME.json has all of it.
+type Summary struct {
+	Name  string   `json:"name"`
+	Why   string   `json:"why"`
+	Level Level    `json:"level"`
+	Flags []string `json:"flags"`
+}
+
+// A Website is a case as plain data.
+type Website struct {
+	*Case
+	Resources []Resource `json:"resources"`
+}
+
+// A Resource is a resource of a website, with everything it answers in turn.
+type Resource struct {
+	Path   string   `json:"path"`   // with its query; a request without such a resource gets that of its path alone
+	States []Answer `json:"states"` // the last one that has begun is sent
+}
+
+// An Answer is what a resource answers. Of Body, Gzip and Raw at most one is set.
+type Answer struct {
+	Request  int         `json:"request,omitempty"`        // the first request for the resource that gets it, from 1
+	Poll     int         `json:"poll,omitempty"`           // the first poll at which requests get it, from 1
+	Status   int         `json:"status"`                   // 0: the connection closes without an answer
+	Header   [][2]string `json:"header"`                   // in this order
+	Body     string      `json:"body,omitempty"`           // text, in UTF-8
+	Gzip     string      `json:"body_gzip,omitempty"`      // the gzip of the body, in base64, because the body is large
+	Raw      string      `json:"body_base64,omitempty"`    // the body in base64
+	Length   *int        `json:"content_length,omitempty"` // nil: that of the body. Otherwise the connection closes after the body
+	Cut      bool        `json:"cut,omitempty"`            // there is no Content-Length, and the connection closes after the body
+	Validate bool        `json:"validate,omitempty"`       // there is an ETag, the quoted SHA-256 of the body in hexadecimal; If-None-Match with it gets 304
+}
+
+// mostPlain is the largest body, in bytes, that is written as text.
+const mostPlain = 16 << 10
+
+// Website returns the case as plain data.
+func (c *Case) Website() (*Website, error) {
+	plain, _, err := website.Plain(c.Source)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	named := *c
+	named.Requirements = slices.Clone(c.Requirements)
+	names := strings.NewReplacer("{{host}}", website.PlainSite, "{{other}}", "http://"+website.PlainOther)
+	for i, r := range named.Requirements {
+		named.Requirements[i].Of = names.Replace(r.Of)
+	}
+	w := &Website{Case: &named}
+	for _, p := range plain {
+		r := Resource{Path: p.Name}
+		for _, state := range p.States {
+			r.States = append(r.States, newAnswer(state))
+		}
+		w.Resources = append(w.Resources, r)
+	}
+	return w, nil
+}
+
+func newAnswer(p website.PlainState) Answer {
+	s := Answer{Status: p.Status, Header: p.Header, Cut: p.Cut, Validate: p.Validate}
+	if p.Polls {
+		s.Poll = p.From
+	} else {
+		s.Request = p.From
+	}
+	if p.Length != len(p.Body) {
+		s.Length = &p.Length
+	}
+	switch {
+	case p.Coded || !utf8.ValidString(p.Body):
+		s.Raw = base64.StdEncoding.EncodeToString([]byte(p.Body))
+	case len(p.Body) > mostPlain:
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.WriteString(z, p.Body)
+		_ = z.Close()
+		s.Gzip = base64.StdEncoding.EncodeToString(b.Bytes())
+	default:
+		s.Body = p.Body
+	}
+	return s
+}
+
+// WriteTo writes the manifest as JSON.
+func (m *Manifest) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, m) }
+
+// WriteTo writes the case as JSON.
+func (s *Website) WriteTo(w io.Writer) (int64, error) { return writeJSON(w, s) }
+
+func writeJSON(w io.Writer, value any) (int64, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return 0, err
+	}
+	return b.WriteTo(w)
+}
+
+// NewManifest returns the manifest of some cases.
+func NewManifest(cases []*Case) (*Manifest, error) {
+	_, missing, err := website.Plain("")
+	m := &Manifest{
+		Suite: suite, Version: Version, Site: website.PlainSite, Other: website.PlainOther, Count: website.PlainCount, Missing: newAnswer(missing),
+	}
+	for _, c := range cases {
+		m.Cases = append(m.Cases, Summary{c.Name, c.Why, c.Level, c.Flags})
+	}
+	return m, err
+}

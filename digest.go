@@ -1,0 +1,27 @@
+package feedhistory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// Digest returns a digest of the entry's bytes as published. An entry that is repeated
+// in another document has the same digest.
+func (e *Entry) Digest() string {
+	sum := sha256.Sum256([]byte(e.raw))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Digest returns a digest of the set of the document's entries, which should not change
+// in an archive (5005#9). Its links may change.
+func (d *Document) Digest() string {
+	ids := make([]string, len(d.Entries))
+	for i, e := range d.Entries {
+		ids[i] = e.Digest() + " " + e.ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
+	return hex.EncodeToString(sum[:16])
+}

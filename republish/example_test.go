@@ -1,0 +1,61 @@
+package republish_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/republish"
+)
+
+// An aggregator serves its feeds again, with their whole histories, beside its
+// own pages.
+func ExampleHandler() {
+	// A publisher whose feed shows only its two latest entries.
+	var entries []string
+	for n, title := range []string{"First", "Second", "Third"} {
+		entries = append(entries, fmt.Sprintf(`<entry><id>urn:%d</id><title>%s</title><updated>2026-01-0%[1]dT00:00:00Z</updated></entry>`, n+1, title))
+	}
+	shown := ""
+	publisher := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated>`+shown+`</feed>`)
+	}))
+	defer publisher.Close()
+
+	// The aggregator polls it twice.
+	store := &mirror.Memory{}
+	client := &feedhistory.Client{Policy: feedhistory.Policy{AllowPrivate: true}}
+	defer client.CloseIdle()
+	m := &mirror.Mirror{Store: store, Client: client}
+	for n := range 2 {
+		shown = entries[n+1] + entries[n]
+		if _, err := m.Update(context.Background(), publisher.URL); err != nil {
+			fmt.Println(err)
+		}
+	}
+
+	mux := http.NewServeMux()
+	mux.Handle("/history/", &republish.Handler{Store: store, Base: "https://reader.example/history/"})
+
+	r := httptest.NewRequest(http.MethodGet, "/history/feeds/"+republish.Name(publisher.URL)+"/index.atom", nil)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	doc, err := feedhistory.Parse(strings.NewReader(w.Body.String()), "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, e := range doc.Entries {
+		fmt.Println(e.Title().Plain())
+	}
+	fmt.Println(doc.Coverage.Verdict)
+	// Output:
+	// Third
+	// Second
+	// First
+	// window
+}

@@ -1,0 +1,77 @@
+package republish
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// Forget removes from an Output what Servers have published of feeds, whatever their
+// Base was, and returns the feeds that it has removed something of. A Server that still
+// has such a feed publishes it again when somebody requests it, without what the Store
+// no longer has. If somebody is publishing, the error matches publish.ErrLocked, and
+// nothing is removed.
+func Forget(out publish.Output, feeds ...string) (forgotten []string, err error) {
+	unlock, err := out.Lock()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	bases, err := fs.ReadDir(out, ".")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, base := range bases {
+		if !base.IsDir() {
+			continue // such as the lock
+		}
+		names, err := fs.ReadDir(out, base.Name())
+		if err != nil {
+			return forgotten, err
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(feeds, func(feed string) bool { return name.Name() == Name(feed) || name.Name() == oldName(feed) })
+			if i < 0 {
+				continue
+			}
+			n, err := removeAll(out, path.Join(base.Name(), name.Name()))
+			if n > 0 && !slices.Contains(forgotten, feeds[i]) {
+				forgotten = append(forgotten, feeds[i])
+			}
+			if err != nil {
+				return forgotten, err
+			}
+		}
+	}
+	return forgotten, nil
+}
+
+// removeAll removes the files of a directory, and returns how many: first the
+// subscription documents, so that no link ever dangles.
+func removeAll(out publish.Output, dir string) (n int, err error) {
+	var first, files []string
+	err = fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+		case strings.HasPrefix(d.Name(), "index."):
+			first = append(first, file)
+		default:
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, file := range append(first, files...) {
+		if err := out.Remove(file); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

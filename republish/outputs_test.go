@@ -1,0 +1,56 @@
+package republish
+
+import (
+	"io"
+	"testing"
+
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/outputtest"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
+		d := publish.Dir{Path: t.TempDir()}
+		return below{d, "a/b"}, below{below{d, "a"}, "b"}
+	})
+}
+
+// TestStaged checks that only its writer sees what a staged Output holds back,
+// and that it is otherwise like any Output.
+func TestStaged(t *testing.T) {
+	t.Parallel()
+	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
+		m := &publish.Memory{}
+		s := &staged{Output: m, name: "index.atom", files: map[string][]byte{}, lock: m.Lock}
+		return s, s
+	})
+}
+
+// TestDivided checks that the directories of both parts are Outputs.
+func TestDivided(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"private", "public"} {
+		outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
+			d := &divided{
+				Output: publish.Dir{Path: t.TempDir()}, private: publish.Dir{Path: t.TempDir()},
+				isPrivate: func(name string) (bool, error) { return name == "private", nil },
+			}
+			return below{d, name}, below{d, name}
+		})
+	}
+}
+
+// TestDividedUnknown checks that nothing is read or written if it is not known whose
+// it is.
+func TestDividedUnknown(t *testing.T) {
+	t.Parallel()
+	m := &publish.Memory{}
+	require.NoError(t, m.Put("name/file", nil))
+	d := &divided{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
+	_, err := d.Open("name/file")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Put("name/file", nil), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Remove("name/file"), io.ErrUnexpectedEOF)
+}

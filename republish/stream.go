@@ -1,0 +1,257 @@
+package republish
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// notModified answers that nothing has changed.
+func notModified(w http.ResponseWriter) {
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length"} {
+		w.Header().Del(name)
+	}
+	w.WriteHeader(http.StatusNotModified)
+}
+
+// has reports whether the client has the version with a tag (RFC 9110 §13.1.2).
+func has(r *http.Request, tag string) bool {
+	for other := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
+		if other = strings.TrimPrefix(strings.TrimSpace(other), "W/"); other == tag || other == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptsGzip reports whether the client accepts gzip, with whatever weight above
+// zero (RFC 9110 §12.5.3).
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		_, q, ok := strings.Cut(weight, "=")
+		value, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		return !ok || err == nil && value > 0
+	}
+	return false
+}
+
+// zippers are reused, because each has a megabyte of tables.
+var zippers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, 5) // a valid level
+	return z
+}}
+
+func zipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(z)
+	z.Reset(&b)
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// A stream is a document that may be too large for memory, so it is made while
+// it is sent. The same tag must always mean the same content.
+type stream struct {
+	tag       string
+	mediaType string
+	cache     string       // the Cache-Control
+	prepare   func() error // called before write; nil if there is nothing to do
+	write     func(io.Writer) error
+	unchanged func() bool // whether the content is still that of the tag
+}
+
+// serveBytes answers with a document that is made already.
+func serveBytes(w http.ResponseWriter, r *http.Request, data []byte, format feedhistory.Format, cache string) error {
+	sum := sha256.Sum256(data)
+	doc := &stream{
+		tag: hex.EncodeToString(sum[:10]), mediaType: mediaTypeOf(format), cache: cache,
+		write:     func(w io.Writer) error { _, err := w.Write(data); return err },
+		unchanged: func() bool { return true },
+	}
+	var known sizes
+	known.put(doc.tag, int64(len(data)))
+	return doc.deliver(w, r, &known)
+}
+
+// sizes are the sizes of streams, by tag, as far as they have been made.
+type sizes = cache[string, int64]
+
+// deliver answers with the stream. To resume a transfer, or to find out the
+// size, it makes the stream again and drops what is not wanted: that takes
+// time, but no memory.
+func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) error {
+	ranged := r.Header.Get("Range") != ""
+	zip := acceptsGzip(r) && !ranged
+	tag := s.tag
+	if zip {
+		tag += "-gzip"
+	}
+	tag = `"` + tag + `"`
+	if !has(r, tag) && r.Method != http.MethodHead && s.prepare != nil {
+		if err := s.prepare(); err != nil {
+			return err
+		}
+	}
+	h := w.Header()
+	h.Set("Content-Type", s.mediaType)
+	h.Set("Cache-Control", s.cache)
+	h.Set("Content-Security-Policy", documentPolicy)
+	h.Set("Accept-Ranges", "bytes")
+	h.Add("Vary", "Accept-Encoding")
+	h.Set("Etag", tag)
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	}
+	size, measured := known.get(s.tag)
+	if measured && !zip && !ranged {
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	switch {
+	case has(r, tag):
+		notModified(w)
+	case r.Method == http.MethodHead:
+	case zip:
+		z := zippers.Get().(*gzip.Writer)
+		defer zippers.Put(z)
+		z.Reset(w)
+		s.send(z, known)
+		_ = z.Close()
+	case ranged:
+		s.sendPart(w, r, size, measured, known)
+	default:
+		s.send(w, known)
+	}
+	return nil
+}
+
+// send sends the whole stream, and remembers its size.
+func (s *stream) send(w io.Writer, known *sizes) {
+	c := &counter{w: w}
+	if err := s.write(c); err != nil || c.err != nil {
+		panic(http.ErrAbortHandler) // clients notice this (RFC 9112 §8)
+	}
+	if s.unchanged() {
+		known.put(s.tag, c.n)
+	}
+}
+
+// sendPart answers a request for a range.
+func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, measured bool, known *sizes) {
+	if !measured {
+		c := &counter{w: io.Discard}
+		if err := s.write(c); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		size = c.n
+	}
+	part := &remade{write: s.write, size: size}
+	defer part.stop()
+	http.ServeContent(w, r, "", time.Time{}, part)
+	if part.stop(); part.err != nil || !s.unchanged() {
+		panic(http.ErrAbortHandler)
+	}
+	known.put(s.tag, size)
+}
+
+// A counter counts what is written.
+type counter struct {
+	w   io.Writer
+	n   int64
+	err error
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}
+
+// A remade is a stream that can be read from any position, because it is made
+// from its beginning each time.
+type remade struct {
+	write func(io.Writer) error
+	size  int64
+	at    int64
+	read  *io.PipeReader // nil if nothing was read from here
+	ended chan struct{}
+	err   error // of making the stream
+}
+
+// Seek implements io.Seeker.
+func (m *remade) Seek(offset int64, whence int) (int64, error) {
+	m.stop()
+	switch whence {
+	case io.SeekCurrent:
+		offset += m.at
+	case io.SeekEnd:
+		offset += m.size
+	}
+	m.at = offset
+	return offset, nil
+}
+
+// Read implements io.Reader.
+func (m *remade) Read(b []byte) (int, error) {
+	if m.read == nil {
+		read, write := io.Pipe()
+		m.read, m.ended = read, make(chan struct{})
+		skip := m.at
+		go func() {
+			defer close(m.ended)
+			m.err = m.write(&skipper{w: write, left: skip})
+			_ = write.CloseWithError(m.err)
+		}()
+	}
+	n, err := m.read.Read(b)
+	m.at += int64(n)
+	return n, err
+}
+
+// stop stops making the stream. If the rest of it was not wanted, that is not an
+// error.
+func (m *remade) stop() {
+	if m.read == nil {
+		return
+	}
+	_ = m.read.CloseWithError(errEnough)
+	<-m.ended
+	m.read = nil
+	if errors.Is(m.err, errEnough) {
+		m.err = nil
+	}
+}
+
+var errEnough = errors.New("the rest is not wanted")
+
+// A skipper drops the beginning of what is written.
+type skipper struct {
+	w    io.Writer
+	left int64
+}
+
+func (s *skipper) Write(b []byte) (int, error) {
+	drop := min(s.left, int64(len(b)))
+	s.left -= drop
+	if drop == int64(len(b)) {
+		return len(b), nil
+	}
+	n, err := s.w.Write(b[drop:])
+	return int(drop) + n, err
+}
