@@ -49,6 +49,9 @@ func (p *poll) checkChain() error {
 		if isMissedWindow(g) {
 			return chain[f.Known.Older].first >= g.Poll // what has left the subscription document since is in archives
 		}
+		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
+			return false // the chain does not lead to the document that the feed was subscribed to by
+		}
 		if g.Reason == feedhistory.ReasonLoop && g.From == f.URL && f.URL != f.Known.URL {
 			return false // the document at the feed's URL is not in the chain, but belongs to the feed
 		}
