@@ -97,6 +97,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
+	p.join.meet(m, known == nil)
 	if known == nil {
 		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
@@ -187,6 +188,9 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
+	}
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && p.join.covers() {
+		p.join.close() // all archives have been read again
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err
