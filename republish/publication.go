@@ -24,6 +24,7 @@ type publication struct {
 	make   *source
 	head   *feedhistory.Document // without a verdict
 	lost   loss
+	shown  shownEntries
 }
 
 func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
@@ -48,6 +49,8 @@ type publicationRecord struct {
 	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
 	Lost    []string  `json:"lost,omitempty"`  // the ids of the entries that could not be published
 	Loss    string    `json:"loss,omitempty"`  // the id of the entry that reports these
+
+	Shown shownEntries `json:"shown,omitzero"` // how many entries the subscription document shows
 }
 
 func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
@@ -77,6 +80,8 @@ func (p *publication) update(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
+	p.shown = done.Shown
+	p.shown.begin(p.feed, now)
 	told, closed := p.compareGaps(done.Gaps)
 	anew, newest := first || len(closed) > 0, time.Time{}
 	if !anew {
@@ -108,9 +113,10 @@ func (p *publication) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.publisher(head).Append(); err != nil {
+	if err := p.finish(head); err != nil {
 		return err
 	}
+	next.Shown = p.shown
 	data, err := json.Marshal(next)
 	if err != nil {
 		return err
@@ -143,7 +149,7 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 // publisher returns the Publisher of the feed.
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
-		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: 20,
+		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
 		Split:    feedhistory.Split{Size: p.c.size},
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
@@ -245,14 +251,14 @@ func (p *publication) find(id string) {
 
 // changes publishes what has changed after a version of the feed.
 func (p *publication) changes(ctx context.Context, after int64) error {
-	publisher := p.publisher(p.head)
 	var entries []*feedhistory.Entry
 	var deleted []feedhistory.Tombstone
 	flush := func() error {
+		p.shown.add(len(entries))
 		slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
 			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
 		})
-		err := p.append(ctx, publisher, entries, deleted)
+		err := p.append(ctx, p.publisher(p.head), entries, deleted)
 		entries, deleted = nil, nil
 		return err
 	}
