@@ -60,6 +60,11 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 	if err != nil {
 		return wrongAddress(err.Error())
 	}
+	leave, err := h.slots.enter(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	p, err := h.replays.state(r.Context(), asked.feed, asked.name, replay, h.now())
 	if err != nil {
 		return err
