@@ -324,7 +324,7 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 	has := func(id string) bool {
 		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
 	}
-	for _, gap := range p.feed.Missing() {
+	for _, gap := range gapsOf(p.feed) {
 		if e := gap.PseudoEntry(); !has(e.ID) {
 			now = append(now, e)
 		}

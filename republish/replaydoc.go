@@ -176,7 +176,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		return nil, err
 	}
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
-		head.Coverage = &feedhistory.Coverage{Of: p.feed.URL, Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
+		head.Coverage = &feedhistory.Coverage{Of: addressOf(p.feed), Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
 		entries = append(entries, gaps[0].PseudoEntry())
 	}
 	if archive > 0 {

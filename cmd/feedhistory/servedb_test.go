@@ -154,8 +154,8 @@ func TestServeUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: give the root of a host"},
-		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: give the root of a host"},
+		{[]string{"--db", file, "--base", "https://example.org/path?x=y"}, exitUsage, "--base: give the URL of the server"},
+		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: give the URL of the server"},
 		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "leave out DIR"},
 		{[]string{t.TempDir(), "--name", "example.org"}, exitUsage, "leave out DIR"},
 		{[]string{"--db", "https://example.org"}, exitUsage, "--db: a file, or a postgres:// URL"},
