@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Reason says why a document could not be retrieved or read.
@@ -19,27 +20,29 @@ type Reason uint8
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonUnknown      Reason = iota // the reason was not recorded
-	ReasonNetwork                    // there was no answer: the connection failed, or timed out
-	ReasonStatus                     // the server answered with an error: 404, 403, 500 …
-	ReasonRefused                    // a rule of safety forbids the request
-	ReasonLimit                      // the document exceeds Limits
-	ReasonTruncated                  // the document breaks off before its end
-	ReasonMalformed                  // the document is not well-formed
-	ReasonNotFeed                    // the document is not a feed
-	ReasonBudget                     // the Budget was spent before the document
-	ReasonLoop                       // the link leads back to a document that was read before
-	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // the feed does not begin at the given document, which does not say where it does
-	ReasonInterrupted                // the context ended, or the reader left the walk, first
-	ReasonMissedWindow               // between two polls, entries may have come and gone
-	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
+	ReasonUnknown       Reason = iota // the reason was not recorded
+	ReasonNetwork                     // there was no answer: the connection failed, or timed out
+	ReasonStatus                      // the server answered with an error: 404, 403, 500 …
+	ReasonRefused                     // a rule of safety forbids the request
+	ReasonLimit                       // the document exceeds Limits
+	ReasonTruncated                   // the document breaks off before its end
+	ReasonMalformed                   // the document is not well-formed
+	ReasonNotFeed                     // the document is not a feed
+	ReasonBudget                      // the Budget was spent before the document
+	ReasonLoop                        // the link leads back to a document that was read before
+	ReasonBarren                      // too many documents in a row brought nothing new
+	ReasonDetached                    // the feed does not begin at the given document, which does not say where it does
+	ReasonInterrupted                 // the context ended, or the reader left the walk, first
+	ReasonMissedWindow                // between two polls, entries may have come and gone
+	ReasonDeclared                    // the feed itself says that something is missing, for a reason this package does not define
+	ReasonContradiction               // the marks of a document contradict each other, so its chain may lack something
+	ReasonForeign                     // the link leads to a document of another feed
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
 func (r Reason) String() string {
 	return name(r, unknown, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
-		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared")
+		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared", "contradiction", "foreign")
 }
 
 // Advice says what can be done about a gap with this reason.
@@ -60,6 +63,8 @@ func (r Reason) Advice() string {
 		"try again, with more time",
 		"poll more often, before the feed drops its older entries",
 		"ask the publisher, whose own document says so; the original feed may still have it",
+		"tell the publisher; all that the document's links lead to has been read, but there may be more",
+		"tell the publisher that the link leads to another feed",
 	)
 }
 
@@ -100,13 +105,13 @@ func (g *Gap) PseudoEntry() *Entry {
 		ID:      "urn:sha256:" + hex.EncodeToString(sum[:]),
 		Updated: g.Found,
 		Source:  &Document{Format: Atom},
-		scope:   &scope{},
+		scope:   &xmlscan.Scope{},
 	}
 	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")
-	writeAttr(&b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&b, "xmlns", vocab.Atom)
 	b.WriteByte('>')
 	for _, element := range [][2]string{
 		{"id", e.ID},
@@ -115,7 +120,7 @@ func (g *Gap) PseudoEntry() *Entry {
 		{"summary", summary},
 	} {
 		b.WriteString("<" + element[0] + ">")
-		escapeText(&b, element[1])
+		xmlscan.WriteText(&b, element[1])
 		b.WriteString("</" + element[0] + ">")
 	}
 	b.WriteString("</entry>")
@@ -250,18 +255,18 @@ func (w *xmlWriter) coverage(c *Coverage) {
 		return
 	}
 	w.b.WriteString("<m:mirror")
-	writeAttr(&w.b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&w.b, "xmlns:m", CoverageNamespace)
 	if c.Of != "" {
-		writeAttr(&w.b, "of", c.Of)
+		xmlscan.WriteAttr(&w.b, "of", c.Of)
 	}
-	writeAttr(&w.b, "kind", c.Kind.String())
-	writeAttr(&w.b, "verdict", c.Verdict.String())
+	xmlscan.WriteAttr(&w.b, "kind", c.Kind.String())
+	xmlscan.WriteAttr(&w.b, "verdict", c.Verdict.String())
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
 		w.b.WriteString("<m:gap")
-		writeAttr(&w.b, "reason", g.word())
+		xmlscan.WriteAttr(&w.b, "reason", g.word())
 		if g.URL != "" {
-			writeAttr(&w.b, "href", iri.Redact(g.URL))
+			xmlscan.WriteAttr(&w.b, "href", iri.Redact(g.URL))
 		}
 		w.b.WriteString("/>")
 	}
