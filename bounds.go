@@ -168,10 +168,10 @@ type Budget struct {
 	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
-	// More, if not nil, is called when one of these is spent. Its argument is what
-	// the walk has used so far. If it does not return a larger budget, the chain
-	// ends in a gap.
-	More func(used Budget) Budget
+	// More, if not nil, is called when one of these is spent, with what the walk has
+	// used so far. It returns the new budget for the whole walk. If it returns false, or
+	// a budget that is spent as well, the chain ends in a gap.
+	More func(used Budget) (Budget, bool)
 }
 
 func (b Budget) withDefaults() Budget {
@@ -183,9 +183,10 @@ func (b Budget) withDefaults() Budget {
 // affordable reports whether the budget allows one more document.
 func (w *walk) affordable() bool {
 	if w.spent(0) && w.budget.More != nil {
-		more := w.budget.More
-		w.budget = more(w.used).withDefaults()
-		w.budget.More = more
+		if larger, ok := w.budget.More(w.used); ok {
+			larger.More = w.budget.More
+			w.budget = larger.withDefaults()
+		}
 	}
 	return !w.spent(0)
 }
