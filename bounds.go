@@ -156,12 +156,10 @@ func (w *walk) wasProcessed(l *fetchResult) bool {
 	return processed && l.url != w.start
 }
 
-// knows reports whether a document had been processed under one of its URLs: the one
-// where it was found, or its self link.
-func (w *walk) knows(doc *Document) bool {
-	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && iri.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
-}
+// knows reports whether a document had been processed under the URL where it was found.
+// Its self link proves nothing: archives that have moved may still name the old address,
+// and link to others than before.
+func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds what one walk may cost (5005#28).
 type Budget struct {
