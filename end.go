@@ -120,7 +120,9 @@ func (w *walk) explore() {
 func (w *walk) examine(at lead) {
 	from := at.from.URL
 	if gap := w.forbids(at.Href); gap != nil {
-		gap.From = from
+		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
+			w.leads = nil // one gap stands for all
+		}
 		w.gap(gap)
 		return
 	}
@@ -161,9 +163,10 @@ func (w *walk) examine(at lead) {
 
 // contradiction reports that a link contradicts the marks of its document.
 func (w *walk) contradiction(at lead) {
-	if at.mark == "" {
+	if at.mark == "" || w.reported == at.from {
 		return
 	}
+	w.reported = at.from
 	err := fmt.Errorf("%s, but also %s, to %s, which is not part of that (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
 	if at.mark == at.Rel {
 		err = fmt.Errorf("two links %s, the second to %s, which the first does not lead to", at.Rel, iri.Redact(at.Href))
