@@ -106,6 +106,7 @@ type walk struct {
 	leads    []lead         // the links beyond the chains, to explore at their end
 	whole    bool           // the feed is of a kind that may be whole
 	reported *Document      // the last document whose contradiction was reported
+	idle     int            // the number of documents beyond the chains, in a row, that brought nothing new
 	torn     bool           // there is a gap
 	partly   bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
 	claimed  set            // the self links of documents that were not processed before
