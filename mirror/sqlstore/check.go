@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -400,17 +401,14 @@ func (c *checker) indexed(ctx context.Context, each func(key any, word string)) 
 			each(values[0], word)
 		})
 	}
-	conn, err := c.store.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "CREATE VIRTUAL TABLE temp.feedhistory_words USING fts5vocab(main, feedhistory_search, instance)"); err != nil {
-		return err
-	}
-	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DROP TABLE temp.feedhistory_words") }()
-	return scanRows(ctx, conn, "SELECT doc, term FROM temp.feedhistory_words", func(values []any) {
-		word, _ := values[1].(string)
-		each(values[0], word)
+	return c.store.aside(ctx, func(conn *sql.Conn) error {
+		if _, err := conn.ExecContext(ctx, "CREATE VIRTUAL TABLE temp.feedhistory_words USING fts5vocab(main, feedhistory_search, instance)"); err != nil {
+			return err
+		}
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DROP TABLE temp.feedhistory_words") }()
+		return scanRows(ctx, conn, "SELECT doc, term FROM temp.feedhistory_words", func(values []any) {
+			word, _ := values[1].(string)
+			each(values[0], word)
+		})
 	})
 }

@@ -14,6 +14,10 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
+// Index reports whether the index differs from the entries, so that Heal has made all of
+// them wait to be indexed.
+func (i *Inspection) Index() bool { return i.index }
+
 // Heal prepares the database for the repair of what Check has found, and returns the URLs
 // of the feeds to update: they are read again from their beginning, and whatever they
 // still have replaces what is damaged. Until then damaged entries stay as they are. Heal
