@@ -309,7 +309,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 func TestBrowserPlaceStays(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
-	w.write(2003, 2006)
+	w.write(2003, 2008)
 	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
 	const place = `(JSON.parse(localStorage.getItem(Object.keys(localStorage)[0])) ?? [])[0] ?? ""`
 	b.open(w.url + blog + "?order=oldest")
@@ -360,7 +360,7 @@ func TestBrowserKeys(t *testing.T) {
 	press("/")
 	require.Equal(t, "q", evaluate[string](b, `document.activeElement.id`))
 	press("j")
-	require.Equal(t, "j", evaluate[string](b, `document.activeElement.value`))
+	require.True(t, strings.HasSuffix(evaluate[string](b, `document.activeElement.value`), "j"), "keys type in a field")
 	b.open(w.url + blog)
 	press("n")
 	b.loads(`location.search.includes("before=")`)
