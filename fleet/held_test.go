@@ -168,7 +168,7 @@ func TestHeldPoison(t *testing.T) {
 		IF NEW.version > 1 AND NEW.feed = (SELECT key FROM feedhistory.feeds WHERE url = '`+urls[5]+`') THEN RAISE 'such a state is not taken'; END IF; RETURN NEW; END $$`)
 	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON feedhistory.polls FOR EACH ROW EXECUTE FUNCTION poison()`)
 	w := newWorker(t, db)
-	w.Client.HTTP = &http.Client{Transport: proxyTransport(proxy)}
+	w.Client.Transport = proxyTransport(proxy)
 	w.Slice, w.Tries, w.Every = 2*time.Second, 2, time.Second
 	start(t, w)
 	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 1 })

@@ -132,13 +132,20 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
-// WholeAsOf returns when the feed was last Whole, if a server's count is the
-// proof, which polls do not repeat; else the zero time.
+// WholeAsOf returns when the feed was last Whole, if polls do not repeat the
+// proof: a server's count, or the word of a feed that republishes this one. It
+// is otherwise the zero time.
 func (f *Feed) WholeAsOf() time.Time {
-	if f.Verdict != feedhistory.Whole || f.Kind != feedhistory.Plain {
+	if f.Verdict != feedhistory.Whole {
 		return time.Time{}
 	}
-	return f.AsOf
+	if f.Kind == feedhistory.Plain {
+		return f.AsOf
+	}
+	if head := f.declared(); head != nil {
+		return head.Coverage.AsOf
+	}
+	return time.Time{}
 }
 
 // Missing returns the gaps of the mirror: the pending documents that could not
@@ -282,10 +289,18 @@ func (f *Feed) addGap(g Gap) {
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at the links of a
-// document that this poll has read, given its names.
-func (f *Feed) clearGaps(names ...string) {
+// clearGaps removes the gaps that earlier polls found at the links of a document
+// that this poll has read, given its names. A contradiction stays as long as the
+// document names more than one chain, because its links are not followed again.
+func (f *Feed) clearGaps(contradicts bool, names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.Poll < f.Polls && slices.Contains(names, g.From)
+		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
+		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
 	})
+}
+
+// furtherOf reports whether a document of the feed names more than one chain,
+// and is not read again at each poll.
+func (f *Feed) furtherOf(doc *feedhistory.Document) bool {
+	return f.Kind != feedhistory.Complete && len(doc.Further(f.Kind)) > 0
 }
