@@ -325,7 +325,7 @@ func TestBrowserPlaceStays(t *testing.T) {
 		require.Equal(t, at, evaluate[string](b, place), page)
 	}
 	if evaluate[bool](b, `!document.querySelector("[data-here]").hidden`) {
-		b.click("[data-here] button")
+		b.do(chromedp.Click(chromedp.CSS("[data-here] button")))
 		require.NotEqual(t, at, evaluate[string](b, place))
 	}
 
