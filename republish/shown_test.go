@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -61,7 +60,7 @@ func (s *burstSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // idsAt returns the ids in the one document at a URL.
 func idsAt(t *rapid.T, h http.Handler, url string) map[string]bool {
-	resp, err := (&http.Client{Transport: feedtest.Direct{Handler: h}}).Get(url)
+	resp, err := (&http.Client{Transport: direct(h).Transport}).Get(url)
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	doc, err := feedhistory.Parse(resp.Body, url)
