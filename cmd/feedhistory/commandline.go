@@ -21,6 +21,7 @@ type commandLine struct {
 	List    listCommand    `cmd:"" help:"List the mirrored feeds, and say which of them lack something."`
 	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
 	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
+	Download downloadCommand `cmd:"" help:"Download the files that come with mirrored entries, such as episodes."`
 	Export  exportCommand  `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
 	Import  importCommand  `cmd:"" help:"Import what export --raw or fetch --raw wrote."`
 	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`

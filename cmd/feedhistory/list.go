@@ -50,7 +50,7 @@ func (c *listCommand) Run(w *command.World) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	l := &listing{ctx: w.Ctx, store: store, page: terminal.NewPage(out), now: time.Now()}
+	l := &listing{ctx: w.Ctx, store: store, page: &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, now: time.Now()}
 	if c.URL != "" {
 		err = c.one(l)
 	} else {

@@ -83,6 +83,13 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 		if err := os.MkdirAll(filepath.Dir(d.DB), 0o700); err != nil {
 			return nil, err
 		}
+		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, d.Failure(err)
+		}
 	}
 	return d.Connect(w.Ctx)
 }
@@ -148,7 +155,7 @@ func (d *Location) readFile(ctx context.Context) (*Store, error) {
 	}
 	second, err := d.Reader(ctx, sqlstore.SQLiteDSN(d.DB)+"&_pragma=query_only(ON)")
 	if err == nil {
-		return second, first.Db.Close()
+		return second, first.DB.Close()
 	}
 	if alone {
 		first.File, first.Info = d.DB, info
@@ -191,7 +198,7 @@ func (d *Location) openStore(
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{Store: store, Db: db}, nil
+	return &Store{Store: store, DB: db}, nil
 }
 
 // locate fills in the default place of the database.
@@ -239,7 +246,7 @@ func (d *Location) checkFile(ctx context.Context) error {
 	store, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
 	switch {
 	case err == nil:
-		return store.Db.Close()
+		return store.DB.Close()
 	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
 		return nil
 	}

@@ -144,7 +144,7 @@ func (k *Keyring) ClientFor(client *feedhistory.Client) func(feed string) *feedh
 	var mu sync.Mutex
 	own := map[string]known{}
 	return func(feed string) *feedhistory.Client {
-		credential := k.credential(feed)
+		credential := k.Credential(feed)
 		mu.Lock()
 		defer mu.Unlock()
 		c, ok := own[feed]
@@ -166,10 +166,10 @@ func sameCredential(a, b *feedhistory.Credential) bool {
 	return bytes.Equal(one, other)
 }
 
-// credential returns the credential of a feed; nil if it has none. A feed whose credential
-// is in a netrc file is private from then on. If the keyring cannot store that, credential
+// Credential returns the credential of a feed; nil if it has none. A feed whose credential
+// is in a netrc file is private from then on. If the keyring cannot store that, Credential
 // returns nil.
-func (k *Keyring) credential(feed string) (c *feedhistory.Credential) {
+func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
 	feeds, err := k.Private()
 	if err != nil {
 		return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // Flags are the flags of the verbs that make requests.
@@ -36,9 +37,14 @@ type Flags struct {
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
+	traffic   Traffic
 	transport *http.Transport // nil means the library's transport
 	proxies   []*url.URL      // the proxies that the flag or the environment names
 }
+
+// Traffic returns the requests of the clients so far; only a terminal, without --verbose,
+// has it.
+func (f *Flags) Traffic() *Traffic { return &f.traffic }
 
 // Network returns f: a verb that has this method makes requests.
 func (f *Flags) Network() *Flags { return f }
@@ -62,6 +68,15 @@ func (f *Flags) Prepare() error {
 	}
 	f.transport = f.newTransport(proxy, roots)
 	return nil
+}
+
+// Transport returns the transport for requests that no Client makes. Like a Client, it
+// refuses private addresses unless the flags allow them.
+func (f *Flags) Transport() (*http.Transport, error) {
+	if f.transport != nil {
+		return f.transport, nil
+	}
+	return f.newTransport(nil, nil), nil
 }
 
 // A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
@@ -202,6 +217,9 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	}
 	if f.transport != nil {
 		c.HTTP = &http.Client{Transport: f.transport}
+	}
+	if !f.Verbose && terminal.IsTerminal(stderr) {
+		c.Logger = slog.New(&f.traffic)
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
