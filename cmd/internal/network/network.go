@@ -216,7 +216,7 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
 	}
 	if f.transport != nil {
-		c.HTTP = &http.Client{Transport: f.transport}
+		c.Transport = f.transport
 	}
 	if !f.Verbose && terminal.IsTerminal(stderr) {
 		c.Logger = slog.New(&f.traffic)

@@ -23,8 +23,8 @@ var version = fmt.Sprintf("v0.999.%d", time.Now().Unix())
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
 	checkout, proxy, cache := filepath.Join(dir, "checkout"), filepath.Join(dir, "proxy"), sharedCache(t)
-	copyCheckout(t, checkout)
-	require.NoError(t, release(checkout, version, cache))
+	require.NoError(t, copyCheckout("../..", checkout))
+	require.NoError(t, prepare(checkout, version, cache))
 	for _, m := range modules.All {
 		require.NoError(t, modules.Serve(checkout, m, version, proxy))
 		require.FileExists(t, filepath.Join(checkout, m, "LICENSE"))
@@ -60,24 +60,31 @@ func TestStrangers(t *testing.T) {
 // A release comes with the manual page and completions of just its version.
 func TestDist(t *testing.T) {
 	checkout := filepath.Join(t.TempDir(), "checkout")
-	copyCheckout(t, checkout)
+	require.NoError(t, copyCheckout("../..", checkout))
 	require.NoError(t, setVersion(checkout, "v0.998.0"))
-	require.NoError(t, dist(checkout))
+	d := &dist{root: checkout, work: t.TempDir(), version: "v0.998.0"}
+	files, err := d.documents([]target{{"linux", "amd64", ""}})
+	require.NoError(t, err)
 	for name, has := range map[string]string{
-		"feedhistory.1": `"feedhistory 0.998.0"`, "feedhistory.bash": "complete -o default -F _feedhistory feedhistory",
-		"_feedhistory": "#compdef feedhistory\n", "feedhistory.fish": "complete -c feedhistory ",
+		"feedhistory.1": `"feedhistory 0.998.0"`, "completions/feedhistory.bash": "complete -o default -F _feedhistory feedhistory",
+		"completions/_feedhistory": "#compdef feedhistory\n", "completions/feedhistory.fish": "complete -c feedhistory ",
 	} {
-		text, err := os.ReadFile(filepath.Join(checkout, "dist", name))
+		text, err := os.ReadFile(files[name])
 		require.NoError(t, err)
 		require.Contains(t, string(text), has)
 		require.Contains(t, string(text), "conformance")
 	}
-	page, err := os.ReadFile(filepath.Join(checkout, "dist/feedhistory.1"))
+	page, err := os.ReadFile(files["feedhistory.1"])
 	require.NoError(t, err)
 	home, err := os.UserHomeDir()
 	require.NoError(t, err)
 	if home = filepath.Clean(home); home != "/" {
 		require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
+	}
+	notices, err := os.ReadFile(files["NOTICES"])
+	require.NoError(t, err)
+	for _, has := range []string{"github.com/mmcdole/gofeed v", "modernc.org/sqlite v", "Permission is hereby granted"} {
+		require.Contains(t, string(notices), has)
 	}
 	known, _ := exec.Command("git", "-C", "../..", "ls-files", "dist", "*.1", "*/_feedhistory").Output() // without git: none
 	require.Empty(t, string(known), "made at release, and not checked in")
@@ -143,24 +150,4 @@ func TestOneVersion(t *testing.T) {
 	changes, err := os.ReadFile("../../CHANGELOG.md")
 	require.NoError(t, err)
 	require.Contains(t, string(changes), version, "CHANGELOG.md has no word on this version")
-}
-
-// copyCheckout copies the files that git knows, or all if there is no git.
-func copyCheckout(t *testing.T, to string) {
-	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	if err != nil {
-		require.NoError(t, os.CopyFS(to, os.DirFS("../..")))
-		return
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if os.IsNotExist(err) {
-			continue // deleted, and not yet committed
-		}
-		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(to, name), text, 0o644))
-	}
 }
