@@ -118,7 +118,7 @@ func (c *downloadCommand) download(w *command.World, store *database.Store, d *d
 		bar.Step()
 		if r.Err != nil {
 			failed++
-			missing.Para("", "  ", argument.WithoutUser(r.URL)+": "+explain.Detail(r.Err))
+			missing.Para("", "  ", explain.Failure(r.URL, r.Err).Error())
 			return
 		}
 		saved++

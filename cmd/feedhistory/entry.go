@@ -22,7 +22,7 @@ import (
 // An entryCommand is the verb entry.
 type entryCommand struct {
 	database.Location
-	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
+	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so."`
 	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
 	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
@@ -70,6 +70,11 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 			feeds = append(feeds, f.URL)
 		}
 	}
+	id, err := database.ID(ctx, store, feeds, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.ID = id
 	var with []string
 	for _, feed := range feeds {
 		r, err := recordWith(ctx, store, feed, c.ID)

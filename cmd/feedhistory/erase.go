@@ -133,7 +133,11 @@ func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *
 // find returns the ids of the mirrored entries by their feed, and the other ids.
 func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string][]string, missing []string, err error) {
 	of = map[string][]string{}
-	for _, id := range c.IDs {
+	for i, id := range c.IDs {
+		if id, err = c.fullID(w, store, id); err != nil {
+			return nil, nil, err
+		}
+		c.IDs[i] = id
 		feed, err := c.feedOf(w, store, id)
 		switch {
 		case err != nil:
@@ -145,6 +149,18 @@ func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string
 		}
 	}
 	return of, missing, nil
+}
+
+// fullID returns the id that begins with a text, if only one in the mirror does.
+func (c *eraseCommand) fullID(w *command.World, store mirror.Store, id string) (string, error) {
+	if c.Out != "" {
+		return id, nil // what is published has been looked for by the whole id
+	}
+	var feeds []string
+	if c.Feed != "" {
+		feeds = []string{argument.FeedName(c.Feed)}
+	}
+	return database.ID(w.Ctx, store, feeds, id)
 }
 
 // feedOf returns the mirrored feed that has an entry; "" if none has.

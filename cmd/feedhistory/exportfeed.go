@@ -8,23 +8,24 @@ import (
 	"iter"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // exportFeed writes the first of the feeds as the document that History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
-func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
+func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
 		if err != nil {
 			return err
 		}
-		doc, err := exportHead(ctx, store, f)
+		doc, err := c.exportHead(ctx, store, f)
 		if err != nil {
 			return err
 		}
 		out := feedhistory.NewWriter(w, format, doc)
-		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
+		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {
 				return err
 			}
@@ -43,7 +44,7 @@ func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter
 
 // exportHead returns the document without the feed's entries. Its only entries are those
 // that stand for gaps.
-func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
+func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedhistory.Document, error) {
 	head, err := f.Document()
 	if errors.Is(err, mirror.ErrNotFound) {
 		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
@@ -56,7 +57,10 @@ func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedh
 		return nil, err
 	}
 	doc := history.Document()
-	doc.Complete = f.Verdict == feedhistory.Whole
+	doc.Complete = c.verdict(f) == feedhistory.Whole
+	if c.isPart() && doc.Coverage == nil {
+		doc.Coverage = &feedhistory.Coverage{Of: argument.WithoutUser(f.URL), Kind: f.Kind, Verdict: c.verdict(f)}
+	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()
 	}

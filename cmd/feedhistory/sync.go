@@ -188,7 +188,7 @@ func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 			return nil, explain.Failure(file, err)
 		}
 		for _, feed := range feeds {
-			if err := argument.CheckURL(feed.URL); err != nil {
+			if err := argument.CheckListed(feed.URL); err != nil {
 				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
 				c.leftOut++
 				continue

@@ -8,10 +8,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
@@ -285,6 +287,9 @@ func (d *Location) Failure(err error) error {
 			"permission to write; copy both files to a directory of your own")
 	}
 	if what := storeProblem(err); what != "" {
+		if _, ok := errors.AsType[*sqlite.Error](err); ok && !d.IsPostgres() {
+			what = cmp.Or(diskProblem(d.DB), what)
+		}
 		return errors.New(d.Place() + ": " + what)
 	}
 	if errors.Is(err, context.Canceled) {
@@ -315,6 +320,29 @@ func storeProblem(err error) string {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return postgres.Unreachable(err)
+	}
+	return ""
+}
+
+// diskProblem says what is wrong with the disk of a file, which SQLite tells as something
+// else; "" if the disk is sound.
+func diskProblem(file string) string {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err == nil {
+		_, err = io.Copy(io.Discard, f)
+		_ = f.Close()
+	} else if errors.Is(err, fs.ErrNotExist) {
+		probe, failed := os.CreateTemp(filepath.Dir(file), ".feedhistory-*")
+		if err = failed; err == nil {
+			_ = probe.Close()
+			_ = os.Remove(probe.Name())
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only"
+	case errors.Is(err, syscall.EIO):
+		return "the disk has failed: " + syscall.EIO.Error()
 	}
 	return ""
 }

@@ -110,7 +110,7 @@ func Remedy(err error) string {
 	if e, ok := errors.AsType[*feedhistory.RefusedError](err); ok {
 		switch e.Rule {
 		case feedhistory.RuleUserinfo:
-			return "take it out of the URL"
+			return "take it out of the URL, and log in with --user"
 		case feedhistory.RuleDowngrade, feedhistory.RuleLoop, feedhistory.RuleRedirects, feedhistory.RuleLocation:
 			return "tell the publisher, or give the address where the feed is now"
 		}

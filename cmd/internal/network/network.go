@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"code.dny.dev/ssrf"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/feedhistory/feedhistory"
@@ -162,7 +163,11 @@ func (f *Flags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transp
 		if f.AllowPrivate || f.IsProxy(address) { // a proxy may be on this machine
 			return free.DialContext(ctx, network, address)
 		}
-		return guarded.DialContext(ctx, network, address)
+		conn, err := guarded.DialContext(ctx, network, address)
+		if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrProhibitedPort) {
+			err = &feedhistory.RefusedError{URL: address, Rule: feedhistory.RuleAddress, Err: err}
+		}
+		return conn, err
 	}
 	if proxy != nil {
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {

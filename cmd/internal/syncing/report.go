@@ -157,6 +157,14 @@ func (r *Report) found(page string, feeds feedhistory.Links) {
 	}
 }
 
+// gone reports that somebody has removed a feed during the sync.
+func (r *Report) gone(feed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.Clear()
+	r.Asides.Line(terminal.Clean(feed + ": removed from the mirror meanwhile"))
+}
+
 // hasTold reports whether tell has reported a poll of a feed.
 func (r *Report) hasTold(feed string) bool {
 	r.mu.Lock()
