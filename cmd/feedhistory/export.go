@@ -78,29 +78,34 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	readable := &readableEntries{Store: store}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
 	case "greader":
-		err = (&handover.Export{Store: store, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
-		err = (&handover.Export{Store: store, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Query: c.query(""), Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
 	case "json":
-		err = c.exportObject(w.Ctx, out, store, feeds)
+		err = c.exportObject(w.Ctx, out, readable, feeds)
 	case "atom":
-		err = c.exportFeed(w.Ctx, out, store, feeds, feedhistory.Atom)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
 	case "rss":
-		err = c.exportFeed(w.Ctx, out, store, feeds, feedhistory.RSS)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
 	case "csv":
-		err = schema.PrintTable(out, c.records(w.Ctx, store))
+		err = schema.PrintTable(out, c.records(w.Ctx, readable))
 	default:
-		err = c.exportLines(w.Ctx, out, store, feeds)
+		if c.Raw { // with the damaged entries as they are
+			err = c.exportRaw(w.Ctx, out, store, feeds)
+		} else {
+			err = c.exportLines(w.Ctx, out, readable)
+		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
 		return err
 	}
-	return c.lacking(w, feeds)
+	return cmp.Or(c.lacking(w, feeds), readable.say(w))
 }
 
 // isPart reports whether the flags ask for a part of the entries.
@@ -183,10 +188,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 }
 
 // exportLines writes the entries as lines.
-func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
-	if c.Raw {
-		return c.exportRaw(ctx, out, store, feeds)
-	}
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store) error {
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
 			err = terminal.WriteJSON(out, record)
@@ -236,8 +238,11 @@ func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 
 // exportObject writes the first of the feeds as one JSON object, which it builds in
 // memory.
-func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error]) error {
 	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
 		if err != nil {
 			return err
 		}

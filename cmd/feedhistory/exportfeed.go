@@ -8,15 +8,17 @@ import (
 	"iter"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/cmd/internal/argument"
 	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // exportFeed writes the first of the feeds as the document that History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
-func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
+func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
 		if err != nil {
 			return err
 		}
@@ -57,9 +59,14 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 		return nil, err
 	}
 	doc := history.Document()
-	doc.Complete = c.verdict(f) == feedhistory.Whole
-	if c.isPart() && doc.Coverage == nil {
-		doc.Coverage = &feedhistory.Coverage{Of: argument.WithoutUser(f.URL), Kind: f.Kind, Verdict: c.verdict(f)}
+	if doc.Complete = c.verdict(f) == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
+		doc.Coverage = f.Coverage()
+	}
+	if c.isPart() {
+		if doc.Coverage == nil {
+			doc.Coverage = &feedhistory.Coverage{Of: f.URL, Kind: f.Kind}
+		}
+		doc.Coverage.Verdict = c.verdict(f)
 	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()

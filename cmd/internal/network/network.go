@@ -33,19 +33,25 @@ type Flags struct {
 	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
 	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
 	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	NoGuess          bool          `help:"Request no archive or page before a link names it, even if its address can be told."`
 	MaxDocumentBytes argument.Size `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
 	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
 	Verbose          bool          `short:"v" help:"Log each request on standard error."`
 
-	traffic   Traffic
+	traffic   *Traffic
 	transport *http.Transport // nil means the library's transport
 	proxies   []*url.URL      // the proxies that the flag or the environment names
 }
 
 // Traffic returns the requests of the clients so far; only a terminal, without --verbose,
 // has it.
-func (f *Flags) Traffic() *Traffic { return &f.traffic }
+func (f *Flags) Traffic() *Traffic {
+	if f.traffic == nil {
+		f.traffic = new(Traffic)
+	}
+	return f.traffic
+}
 
 // Network returns f: a verb that has this method makes requests.
 func (f *Flags) Network() *Flags { return f }
@@ -217,14 +223,14 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: f.UserAgent,
 		Pace:      f.Pace,
-		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate},
+		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess},
 		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
 	}
 	if f.transport != nil {
 		c.Transport = f.transport
 	}
 	if !f.Verbose && terminal.IsTerminal(stderr) {
-		c.Logger = slog.New(&f.traffic)
+		c.Logger = slog.New(f.Traffic())
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
