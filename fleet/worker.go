@@ -30,8 +30,12 @@ type Worker struct {
 
 	Every    time.Duration // Every is the minimum time between two polls of a feed; a feed may ask for more. Zero means an hour.
 	Versions int           // Versions is the number of earlier versions to keep of each entry. Zero means 10, a negative number none.
-	Pause    time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
-	Hosts    int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
+
+	// Recheck is the time between two polls of a feed that request a known
+	// archive document again, as Mirror.Recheck is. Zero means never.
+	Recheck time.Duration
+	Pause   time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
+	Hosts   int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
 
 	// Slice is the maximum time of a poll, and the time after which a host's
 	// job makes room for others. The hosts of a worker that is gone wait for

@@ -97,6 +97,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
+	p.join.meet(m, known == nil)
 	if known == nil {
 		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
@@ -188,6 +189,9 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && p.join.covers() {
+		p.join.close() // all archives have been read again
+	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err
 	}
@@ -265,10 +269,15 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 const longestRetry = 7 * 24 * time.Hour
 
 // isWithin reports whether a gap is within a document that was read to its end:
-// the document is damaged, or has entries beyond a limit. The gap stays until
-// the document is read again.
+// the document is damaged, has entries beyond a limit or marks that contradict
+// each other, or its feed does not lead to it. The gap stays until the document
+// is read again.
 func isWithin(g *feedhistory.Gap) bool {
-	return g.From == g.URL && (g.Reason == feedhistory.ReasonMalformed || g.Reason == feedhistory.ReasonLimit)
+	switch g.Reason {
+	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
+		return g.From == g.URL
+	}
+	return false
 }
 
 // isPassing reports whether the next poll has a good chance to read what is

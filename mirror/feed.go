@@ -91,6 +91,19 @@ type Feed struct {
 	// was cut short and will continue; "" means that it begins at the newest.
 	Search string `json:"search,omitempty"`
 
+	// Joining says that the walk still looks for an archive that joins the
+	// subscription document with what earlier polls have read. Until then, a
+	// missed window is among the Gaps.
+	Joining bool `json:"joining,omitempty"`
+
+	// Looked is when an archive document was last requested only to see whether
+	// it has changed, or when the first archives were read. Checked is the
+	// time since which each archive of the chain has been read at least once:
+	// the Verdict speaks of the archives as of then. Both are zero if there are
+	// no archives.
+	Looked  time.Time `json:"looked,omitzero"`
+	Checked time.Time `json:"checked,omitzero"`
+
 	// Source is a word for where the history comes from, such as "wordpress";
 	// "" means the feed's own documents. Mark is what that source remembers
 	// from one poll to the next.

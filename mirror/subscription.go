@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -27,16 +28,27 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	p.chain.toEnd = p.chain.toEnd || f.Kind != feedhistory.Paged
 	f.clearGaps(doc.URL, doc.Response.Requested)
+	p.join.reaches(doc, m.records)
 	switch kind {
 	case feedhistory.Complete:
 		if len(doc.Missing(feedhistory.Plain)) == 0 { // otherwise the entries that it lacks may have been in the missing part
 			err = p.complete(m)
 		}
 	case feedhistory.Archived:
+		if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+			f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+		}
+		shown := len(f.Shown)
+		for _, id := range f.Shown { // even if the Quota left it out
+			m.known[id] = true
+		}
 		err = p.seek(doc)
+		if shown > 0 && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+			p.join.begin(missedWindow(doc, p.now))
+		}
 	case feedhistory.Plain:
 		if known && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-			f.addGap(missedWindow(doc, p))
+			f.addGap(missedWindow(doc, p.now))
 		}
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
@@ -144,9 +156,9 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	return isKnown(entries[len(entries)-1])
 }
 
-func missedWindow(doc *feedhistory.Document, p *poll) Gap {
+func missedWindow(doc *feedhistory.Document, now time.Time) Gap {
 	return Gap{
-		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
+		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),
 	}
