@@ -78,7 +78,7 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 	case Text:
 		return appendRepairedText(out, r.doc[r.start:r.end])
 	case CData:
-		text := appendDecoded(nil, r.doc[r.start+len("<![CDATA["):r.end-len("]]>")], decodeCData)
+		text := appendDecoded(nil, r.rawOf(CData), decodeCData)
 		// What is omitted may have separated the characters of an end mark.
 		text = bytes.ReplaceAll(text, []byte("]]>"), []byte("]]]]><![CDATA[>"))
 		out = append(out, "<![CDATA["...)

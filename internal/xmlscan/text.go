@@ -51,12 +51,19 @@ func (s *Scanner) Plain() (text string, ok bool) {
 }
 
 // raw returns the current Text or CData as written.
-func (s *Scanner) raw() string {
-	switch s.tok {
+func (s *Scanner) raw() string { return s.rawOf(s.tok) }
+
+// rawOf returns the current token as raw does, given its kind.
+func (s *Scanner) rawOf(tok Token) string {
+	switch tok {
 	case Text:
 		return s.doc[s.start:s.end]
 	case CData:
-		return s.doc[s.start+len("<![CDATA[") : s.end-len("]]>")]
+		end := s.end
+		if !s.unended {
+			end -= len("]]>")
+		}
+		return s.doc[s.start+len("<![CDATA[") : end]
 	}
 	return ""
 }
