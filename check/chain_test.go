@@ -80,7 +80,7 @@ func walkFixture(t *testing.T, a *feedtest.Archive, name string) (found []Findin
 	}
 	start := site.URL
 	if _, ok := a.File("https"); ok {
-		client.HTTP, start = &http.Client{Transport: toSite{site.URL}}, "https://example.org"
+		client.Transport, start = toSite{site.URL}, "https://example.org"
 	}
 	t.Cleanup(client.CloseIdle)
 	runs := 1

@@ -282,10 +282,18 @@ func (f *Feed) addGap(g Gap) {
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at the links of a
-// document that this poll has read, given its names.
-func (f *Feed) clearGaps(names ...string) {
+// clearGaps removes the gaps that earlier polls found at the links of a document
+// that this poll has read, given its names. A contradiction stays as long as the
+// document names more than one chain, because its links are not followed again.
+func (f *Feed) clearGaps(contradicts bool, names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.Poll < f.Polls && slices.Contains(names, g.From)
+		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
+		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
 	})
+}
+
+// furtherOf reports whether a document of the feed names more than one chain,
+// and is not read again at each poll.
+func (f *Feed) furtherOf(doc *feedhistory.Document) bool {
+	return f.Kind != feedhistory.Complete && len(doc.Further(f.Kind)) > 0
 }

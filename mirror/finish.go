@@ -44,6 +44,9 @@ func (p *poll) finish() (*Changes, error) {
 		return p.stop(err)
 	}
 	p.commits.gather()
+	if err := p.replace(); err != nil {
+		return p.stop(err)
+	}
 	unfound := false
 	if !p.cut && !p.backlog.unread {
 		unfound = p.search.runs()

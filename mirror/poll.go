@@ -24,18 +24,19 @@ type poll struct {
 	update  bool   // the poll is an Update, which requests the subscription document
 	source  string // the Source.Name of a Merge, as Gap.From has it
 
-	request  request
-	chain    chain
-	backlog  backlog
-	search   search
-	join     join
-	recheck  string // the known archive to request again; "" for none
-	waits    hostWaits
-	ready    time.Time // when the feed is due again after the poll
-	failure  error     // why there is no subscription document
-	cut      bool      // the walk did not reach its end
-	unended  bool      // an earlier poll has still not finished
-	snapshot *Feed     // a copy of the state, while a document is being processed
+	request   request
+	chain     chain
+	backlog   backlog
+	search    search
+	join      join
+	completed *mergeResult // the complete document whose links contradict that
+	recheck   string       // the known archive to request again; "" for none
+	waits     hostWaits
+	ready     time.Time // when the feed is due again after the poll
+	failure   error     // why there is no subscription document
+	cut       bool      // the walk did not reach its end
+	unended   bool      // an earlier poll has still not finished
+	snapshot  *Feed     // a copy of the state, while a document is being processed
 
 	commits   commits
 	allowance *allowance

@@ -95,8 +95,10 @@ func (ds *documents) current() (chain []step, err error) {
 			break
 		}
 		seen[at.url] = true
+		older := at.older
+		at.url = url // which may have changed since the document was read
 		chain = append(chain, at)
-		url = at.older
+		url = older
 	}
 	return chain, nil
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -167,7 +166,7 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	case r.Chain:
 		files := &findings.FileTransport{File: arg, Url: r.base(arg)}
-		client := &feedhistory.Client{HTTP: &http.Client{Transport: files}}
+		client := &feedhistory.Client{Transport: files}
 		return r.chain(files.Url, client, files.Name)
 	}
 	doc, err := r.read(arg)

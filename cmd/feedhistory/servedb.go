@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -25,14 +24,14 @@ import (
 
 // historyFlags are the flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"Public URL of the history server, which must be the root of a host. Republished feeds contain it (default: the URL of --listen)."`
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
 	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
 	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
 	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that every change requires (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
 	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base that is not the root of a host, and flags of the history server
+// Validate refuses a base that is no URL of a server, and flags of the history server
 // with a directory.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
@@ -41,8 +40,8 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Base == "":
 		return nil
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
-		return errors.New("--base: give the root of a host, such as https://feeds.example.org/")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return errors.New("--base: give the URL of the server, such as https://feeds.example.org/ or https://example.org/feeds/")
 	}
 	return nil
 }

@@ -155,8 +155,8 @@ func TestServeUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"--db", file, "--base", "https://example.org/path"}, exit.Usage, "--base: give the root of a host"},
-		{[]string{"--db", file, "--base", "example.org"}, exit.Usage, "--base: give the root of a host"},
+		{[]string{"--db", file, "--base", "https://example.org/path?x=y"}, exit.Usage, "--base: give the URL of the server"},
+		{[]string{"--db", file, "--base", "example.org"}, exit.Usage, "--base: give the URL of the server"},
 		{[]string{t.TempDir(), "--base", "https://example.org"}, exit.Usage, "leave out DIR"},
 		{[]string{t.TempDir(), "--name", "example.org"}, exit.Usage, "leave out DIR"},
 		{[]string{"--db", "https://example.org"}, exit.Usage, "--db: a file, or a postgres:// URL"},

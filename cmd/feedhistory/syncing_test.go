@@ -91,7 +91,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing.Sync
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
 	s := c.newSyncing(&command.World{Globals: &command.Globals{}, Flags: &network.Flags{}, Stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
-	s.Poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
+	s.Poller.Mirror.Client = &feedhistory.Client{Transport: web}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
 		sound = faulty.Store

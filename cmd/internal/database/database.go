@@ -240,6 +240,8 @@ func (d *Location) checkFile(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return store.Db.Close()
+	case errors.Is(err, sqlstore.ErrForeign): // a program's own tables may be beside ours, but this is a mistake
+		return err
 	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
 		return nil
 	}

@@ -201,7 +201,7 @@ func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
 		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
 	}
 	if f.transport != nil {
-		c.HTTP = &http.Client{Transport: f.transport}
+		c.Transport = f.transport
 	}
 	if f.Verbose {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
