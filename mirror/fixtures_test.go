@@ -51,7 +51,8 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 		m := &mirror.Mirror{
 			Store: store, Revalidate: strings.Contains(words, "revalidate"),
 			Client: &feedhistory.Client{
-				Transport: feedtest.Direct{Handler: site}, Policy: feedhistory.Policy{NoGuess: true}, Retry: feedhistory.Retry{Tries: 1},
+				Policy:    feedhistory.Policy{NoGuess: true}, // requests in an order that can be told
+				Transport: feedtest.Direct{Handler: site}, Retry: feedhistory.Retry{Tries: 1},
 			},
 		}
 		if strings.Contains(words, "budget") {
