@@ -247,7 +247,7 @@ func TestJSONEntries(t *testing.T) {
 		}
 		assert.ErrorContains(t, got, want)
 	}
-	_, err = (&JSONEntry{ID: "urn:1", Updated: "yesterday"}).Entry()
+	_, err = (&JSONEntry{EntryJSON: feedhistory.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
 	assert.ErrorContains(t, err, `updated is not a time such as 2003-12-13T18:30:02Z: "yesterday"`)
 }
 

@@ -37,7 +37,7 @@ func printRecord(w io.Writer, r *mirror.Record) error {
 
 // deletionRecord returns the line for the deletion of an entry.
 func deletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
-	return &publish.JSONEntry{Feed: feed, ID: t.Ref, Deleted: publish.JSONDeletion{Deleted: true, When: utc(t.When)}}
+	return &publish.JSONEntry{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.JSONDeletion{Deleted: true, When: utc(t.When)}}
 }
 
 func utc(t time.Time) time.Time {

@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -140,20 +141,20 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 			return nil, err
 		}
 	}
-	r := &publish.JSONEntry{
+	r := &publish.JSONEntry{EntryJSON: feedhistory.EntryJSON{
 		ID:        cmp.Or(id, link, s.base+"#"+(&url.URL{Fragment: at.path}).EscapedFragment()),
-		Title:     publish.JSONText{Body: cmp.Or(front.text("title"), at.slug)},
+		Title:     feedhistory.Text{Body: cmp.Or(front.text("title"), at.slug)},
 		Published: timeJSON(at.date), Updated: timeJSON(updated),
-		Summary: publish.JSONText{Body: front.text("description", "summary", "excerpt")},
-	}
+		Summary: feedhistory.Text{Body: front.text("description", "summary", "excerpt")},
+	}}
 	if link != "" {
-		r.Links = []publish.JSONLink{{Rel: "alternate", Href: link, Type: "text/html"}}
+		r.Links = feedhistory.Links{{Rel: feedhistory.RelAlternate, Href: link, Type: "text/html"}}
 	}
 	for _, name := range front.list("author", "authors") {
-		r.Authors = append(r.Authors, publish.JSONAuthor{Name: name})
+		r.Authors = append(r.Authors, feedhistory.Person{Name: name})
 	}
 	for _, term := range front.list("categories", "category", "tags") {
-		c := publish.JSONCategory{Term: term}
+		c := feedhistory.Category{Term: term}
 		if !slices.Contains(r.Categories, c) {
 			r.Categories = append(r.Categories, c)
 		}
@@ -162,7 +163,7 @@ func (s *markdownSite) record(front frontMatter, body []byte, at articlePlace, u
 	if err := markdown.Convert(body, &content); err != nil {
 		return nil, err
 	}
-	r.Content = publish.JSONText{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.base)}
+	r.Content = feedhistory.Text{Type: "html", Body: strings.TrimSpace(content.String()), Base: cmp.Or(link, s.base)}
 	return r, nil
 }
 
