@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // generated returns a feed of n entries with content of about size bytes. The entries have
@@ -28,7 +29,7 @@ func generated(format Format, n, size int) string {
 	const paragraph = `<p>All work and no play makes Jack a <a href="/dull?a=1&amp;b=2">dull</a> boy, <em>&amp;</em> so on &mdash; thus <a href="http://example.org/it">it</a> goes.<br/><img src="images/1.png" alt="Jack"></p>` + "\n"
 	body := strings.Repeat(paragraph, max(1, size/len(paragraph)))
 	var escaped strings.Builder
-	escapeText(&escaped, body)
+	xmlscan.WriteText(&escaped, body)
 	var b strings.Builder
 	switch format {
 	case Atom:

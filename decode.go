@@ -319,7 +319,7 @@ func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 
 // decodeJSON returns a JSON Feed's item in gofeed's form.
 func (e *Entry) decodeJSON() *gofeed.Item {
-	from, base := e.jsonItem(), e.scope.base
+	from, base := e.jsonItem(), e.scope.Base
 	item := &gofeed.Item{
 		Title: from.Title, Description: from.Summary, Content: e.Content().absolute(),
 		Published: from.Published, PublishedParsed: given(new(e.Published)),

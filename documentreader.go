@@ -18,9 +18,9 @@ type documentReader struct {
 	list     entryList
 	entries  entryReader
 	header   http.Header
-	headOnly bool           // stop where the first entry begins
-	decoding []xmlscan.Note // the notes on the text's characters
-	scopes   [3]*scope      // the scopes of the root's children, and of the channel's
+	headOnly bool              // stop where the first entry begins
+	decoding []xmlscan.Note    // the notes on the text's characters
+	scopes   [3]*xmlscan.Scope // the scopes of the root's children, and of the channel's
 
 	polls      scheduleReader
 	knownBytes int // the bytes kept for Feed only
@@ -97,6 +97,6 @@ func (r *documentReader) finish() (*Document, error) {
 // enter keeps the scope of the current element's children.
 func (r *documentReader) enter() {
 	sc := r.newScope()
-	sc.clean = r.s.Clean()
+	sc.Clean = r.s.Clean()
 	r.scopes[r.s.Depth()] = sc
 }

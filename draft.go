@@ -71,19 +71,19 @@ func (t Text) draftable() Text {
 func (d *Draft) readElements(e *Entry) {
 	raw := e.raw
 	if e.lenient {
-		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+		raw = xmlscan.Standalone(raw, e.scope.Bindings, "")
 	}
 	r := newFragment(raw, e.scope, e.format())
 	sc := r.newScope()
 	var others []Person // the authors in other vocabularies
-	left := maxBorrowed*len(raw) + maxBorrowedExtra
+	left := xmlscan.MaxInherited*len(raw) + xmlscan.MaxInheritedExtra
 	for depth := r.s.Depth(); r.s.Child(depth); {
 		start := r.s.Offset()
 		if r.draftElement(d, &others) || r.isMapped() || r.isOwn() && !r.isCarried() {
 			continue
 		}
 		r.s.Skip()
-		element := sc.alone(raw[start:r.s.End()], e.format())
+		element := sc.Alone(raw[start:r.s.End()], e.format() == RSS)
 		if left -= len(element); left < 0 {
 			break // too many declarations for the elements' length
 		}
@@ -202,7 +202,7 @@ func (d Draft) entry() (*Entry, error) {
 	}
 	w := &xmlWriter{}
 	w.b.WriteString("<entry")
-	writeAttr(&w.b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
 	w.b.WriteString(">\n")
 	w.element("id", d.ID)
 	if !d.Updated.IsZero() {

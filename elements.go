@@ -1,7 +1,6 @@
 package feedhistory
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,25 +76,9 @@ func (r *elements) currentBase() string {
 	return base
 }
 
-// newScope returns the scope of the content of the current element.
-func (r *elements) newScope() *scope {
-	sc := &scope{base: r.currentBase(), bases: len(r.s.Bases()), lang: r.language()}
-	sc.written, sc.reach = len(sc.base)+len(sc.lang), xmlscan.ReachOf(sc.base)
-	all := r.s.Bindings()
-	for i, b := range all {
-		same := func(inner xmlscan.Binding) bool { return inner.Prefix == b.Prefix }
-		if (b.Prefix != "" || b.URI != "") && !slices.ContainsFunc(all[i+1:], same) {
-			sc.bindings = append(sc.bindings, b)
-			sc.bound += len(b.Prefix) + len(b.URI)
-		}
-	}
-	if few := 16; len(sc.bindings) > few {
-		sc.index = make(map[string]int, len(sc.bindings))
-		for i, b := range sc.bindings {
-			sc.index[b.Prefix] = i
-		}
-	}
-	return sc
+// newScope returns the scope of the current element's content.
+func (r *elements) newScope() *xmlscan.Scope {
+	return r.s.Scope(r.currentBase(), r.language())
 }
 
 // space returns the intended namespace of the current element, because feeds misspell
@@ -156,38 +139,6 @@ func (r *elements) isRSS() bool {
 	return space == "" || space == r.native || vocab.RDFVersion(space) != "" || strings.HasPrefix(space, "http://backend.userland.com/rss")
 }
 
-// updateRank recognises the extensions that say when something changed, because RSS 2.0
-// has no such element for items (5005#22). The highest rank counts.
-func (r *elements) updateRank() int {
-	switch r.space() {
-	case vocab.Atom:
-		if r.s.Local() == "updated" {
-			return 3
-		}
-	case vocab.DCTerms:
-		if r.s.Local() == "modified" {
-			return 2
-		}
-	case vocab.DC:
-		if r.s.Local() == "date" {
-			return 1
-		}
-	}
-	return 0
-}
-
-// isPublished reports whether the current element is an extension that says when an
-// item was published.
-func (r *elements) isPublished() bool {
-	switch r.s.Local() {
-	case "issued", "created":
-		return r.space() == vocab.DCTerms
-	case "published":
-		return r.space() == vocab.Atom
-	}
-	return false
-}
-
 // permalink returns the attribute of guid that says whether it is a URL.
 func (r *elements) permalink() (value string, ok bool) {
 	for _, a := range r.s.Attrs() {
@@ -224,7 +175,7 @@ func (r *elements) person() (p Person) {
 
 // release ends the use of a reader that Entry.reader returned.
 func (r *elements) release() {
-	r.reset("", new(scope), 0)
+	r.reset("", new(xmlscan.Scope), 0)
 	readers.Put(r)
 }
 
@@ -251,26 +202,26 @@ func newElements() *elements {
 }
 
 // newFragment returns a reader at the start tag of an element.
-func newFragment(raw string, sc *scope, format Format) *elements {
+func newFragment(raw string, sc *xmlscan.Scope, format Format) *elements {
 	r := newElements()
 	r.readAgain(raw, sc, format)
 	return r
 }
 
 // readAgain moves r to the start tag of an element.
-func (r *elements) readAgain(raw string, sc *scope, format Format) {
+func (r *elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 	r.reset(raw, sc, format)
 	r.s.Next()
 	r.native = r.space()
 }
 
 // reset makes r a new reader in the same memory.
-func (r *elements) reset(raw string, sc *scope, format Format) {
-	r.s.ReadAgain(raw, sc.bindings, sc.clean)
-	*r.doc = Document{URL: sc.base, Format: format}
+func (r *elements) reset(raw string, sc *xmlscan.Scope, format Format) {
+	r.s.ReadAgain(raw, sc.Bindings, sc.Clean)
+	*r.doc = Document{URL: sc.Base, Format: format}
 	*r = elements{
 		reading: reading{doc: r.doc, text: raw, limits: Limits{}.withDefaults()},
-		s:       r.s, bases: r.bases[:0], spaces: r.spaces, lang: sc.lang,
+		s:       r.s, bases: r.bases[:0], spaces: r.spaces, lang: sc.Lang,
 	}
 	if len(r.spaces) > 50 {
 		r.spaces = nil
@@ -279,9 +230,9 @@ func (r *elements) reset(raw string, sc *scope, format Format) {
 
 // mendedText returns the element that has just ended, well-formed. White space between
 // an element without an end tag and the next element is not part of it.
-func (r *elements) mendedText(raw string, sc *scope) string {
+func (r *elements) mendedText(raw string, sc *xmlscan.Scope) string {
 	if r.s.Mender.Unclosed() {
 		raw = strings.TrimRight(raw, " \t\r\n")
 	}
-	return xmlscan.MendElement(raw, sc.bindings)
+	return xmlscan.MendElement(raw, sc.Bindings)
 }

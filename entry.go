@@ -166,6 +166,6 @@ func namespaceOf(element string) string {
 		return ""
 	}
 	var b strings.Builder
-	writeAttr(&b, "xmlns", s.Space())
+	xmlscan.WriteAttr(&b, "xmlns", s.Space())
 	return b.String()
 }

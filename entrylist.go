@@ -3,6 +3,8 @@ package feedhistory
 import (
 	"fmt"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // An entryList collects the entries of a document, in memory they share.
@@ -22,7 +24,7 @@ type entryList struct {
 func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in.limits.Entries }
 
 // add begins an entry.
-func (l *entryList) add(sc *scope) *Entry {
+func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 	if len(l.room) == cap(l.room) {
 		l.room = make([]Entry, 0, min(max(4, 2*cap(l.room)), 1024))
 	}
@@ -35,8 +37,8 @@ func (l *entryList) add(sc *scope) *Entry {
 func (l *entryList) drop() { l.room = l.room[:len(l.room)-1] }
 
 // keep adds an entry to the document, unless it exceeds a limit.
-func (l *entryList) keep(e *Entry, offset int, need loan) {
-	need.raw, need.links = e.raw, l.lent
+func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
+	need.Raw, need.Links = e.raw, l.lent
 	switch {
 	case len(e.ID) > l.in.limits.ID:
 		l.skip(offset, fmt.Sprintf("its id has more than %d bytes", l.in.limits.ID))
@@ -44,8 +46,8 @@ func (l *entryList) keep(e *Entry, offset int, need loan) {
 	case len(l.own) > maxLinks:
 		l.skip(offset, fmt.Sprintf("it has more than %d links", maxLinks))
 		return
-	case l.lent < 0, !e.scope.lends(need):
-		l.skip(offset, fmt.Sprintf("it inherits more than %d times its length", maxBorrowed))
+	case l.lent < 0, !e.scope.Lends(need):
+		l.skip(offset, fmt.Sprintf("it inherits more than %d times its length", xmlscan.MaxInherited))
 		return
 	}
 	if e.ID == "" {
@@ -89,9 +91,9 @@ func (l *entryList) takesLinks() bool { return l.lent >= 0 && len(l.own) <= maxL
 func (l *entryList) setLinks(links Links, from, n int) {
 	l.own = links
 	for _, link := range links[from:] {
-		l.lent += roomOfLink + len(link.Href)
+		l.lent += xmlscan.RoomOfLink + len(link.Href)
 	}
-	if !affords(n, l.lent) {
+	if !xmlscan.Affords(n, l.lent) {
 		l.lent = -1
 	}
 }

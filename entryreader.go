@@ -35,11 +35,11 @@ type entryRepairs struct {
 }
 
 // begin begins the current element as an entry.
-func (r *entryReader) begin(sc *scope) *Entry {
+func (r *entryReader) begin(sc *xmlscan.Scope) *Entry {
 	r.repairs = entryRepairs{before: r.s.Mender.Mended()}
 	r.start, r.reach = r.s.Offset(), xmlscan.Reach{}
 	_ = r.s.Reach() // discard the part before the entry
-	if own := r.s.Bases()[sc.bases:]; len(own) > 0 {
+	if own := r.s.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
 	local := r.s.Local()
@@ -101,12 +101,12 @@ func (r *entryReader) rssItem(e *Entry) {
 	for r.child(depth) {
 		if !r.isRSS() {
 			texts.look(r, r.s.Local())
-			switch n := r.updateRank(); {
+			switch n := vocab.UpdateRank(r.space(), r.s.Local()); {
 			case n > rank:
 				e.Updated, rank = r.timeText(), n
 			case atomID == "" && r.s.Local() == "id" && vocab.IsAtom(r.space()):
 				atomID = r.plainText()
-			case e.Published.IsZero() && r.isPublished():
+			case e.Published.IsZero() && vocab.IsPublished(r.space(), r.s.Local()):
 				e.Published = r.timeText()
 			case r.s.Local() == "link" && vocab.IsAtom(r.space()):
 				r.addLinks(r.atomLink)
@@ -179,7 +179,7 @@ func (r *entryReader) end(e *Entry, lenient int, texts *textFinder) {
 	if e.lenient = r.s.Lenient() > lenient; r.s.Mender.Mended() > r.repairs.before {
 		r.mended(e)
 	}
-	r.list.keep(e, r.start, loan{markup: e.raw, reach: r.reach.Max(r.s.Reach())})
+	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.s.Reach())})
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

@@ -17,7 +17,7 @@ func (e *Entry) XML() []byte {
 	if e.raw == "" || e.format() == JSONFeed {
 		return nil
 	}
-	return []byte(e.scope.standalone(e.raw, e.lenient))
+	return []byte(e.scope.Standalone(e.raw, e.lenient))
 }
 
 // Signed returns the entry with the authors of its feed, if it is an Atom entry
@@ -38,7 +38,7 @@ func (e *Entry) Signed() *Entry {
 	}
 	signed := *e
 	signed.raw = text[:end] + strings.ReplaceAll(w.b.String(), "<author>", `<author xmlns="`+vocab.Atom+`">`) + text[end:]
-	signed.scope, signed.lenient, signed.signed = &scope{base: e.scope.base}, false, true
+	signed.scope, signed.lenient, signed.signed = &xmlscan.Scope{Base: e.scope.Base}, false, true
 	signed.texts = textPlaces{}
 	return &signed
 }
@@ -49,7 +49,7 @@ func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() != Atom {
 		return nil
 	}
-	left := maxBorrowedExtra
+	left := xmlscan.MaxInheritedExtra
 	for i, p := range e.Source.Authors {
 		if left -= len(p.Name) + len(p.Email) + len(p.URI); left < 0 {
 			return e.Source.Authors[:i]
@@ -90,7 +90,7 @@ func (t Text) atomBody() (string, error) {
 		return base64.StdEncoding.EncodeToString([]byte(t.Body)), nil
 	}
 	var b strings.Builder
-	escapeText(&b, t.Body)
+	xmlscan.WriteText(&b, t.Body)
 	return b.String(), nil
 }
 

@@ -23,7 +23,7 @@ func (e *Entry) extensions() (x extended) {
 	}
 	raw := e.raw
 	if e.lenient {
-		raw = xmlscan.Standalone(raw, e.scope.bindings, "")
+		raw = xmlscan.Standalone(raw, e.scope.Bindings, "")
 	}
 	r := newFragment(raw, e.scope, e.format())
 	sc := r.newScope()
@@ -39,20 +39,20 @@ func (e *Entry) extensions() (x extended) {
 		return x
 	}
 	all := strings.Join(elements, "\n")
-	shared, others := sc.shareable(all)
+	shared, others := sc.Shareable(all)
 	var b strings.Builder
-	left := maxBorrowed*len(all) + maxBorrowedExtra
+	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
 	for _, element := range elements {
-		attrs := declarations(element, others)
+		attrs := xmlscan.Declarations(element, others)
 		if left -= len(attrs); left < 0 {
 			return extended{} // too many declarations for the elements' length
 		}
 		if attrs != "" {
-			element = xmlscan.Standalone(element, sc.bindings, attrs)
+			element = xmlscan.Standalone(element, sc.Bindings, attrs)
 		}
 		b.WriteString(element + "\n")
 	}
-	x.elements, x.attrs = b.String(), sc.attrs(shared, markup.MayBeRelative(all))
+	x.elements, x.attrs = b.String(), sc.Attrs(shared, markup.MayBeRelative(all))
 	return x
 }
 

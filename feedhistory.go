@@ -81,7 +81,24 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
+
+// The files of this package form layers. A file refers only to its own layer and to the
+// ones above it; the model keeps entries as published, so its accessors call the readers.
+//
+//	model      feedhistory entry entryxml text links gap damage errors times url
+//	           complete paged archived                       RFC 5005, of one document
+//	reading    parse → documentreader head coverage mend · entryreader textfinder · jsonfeed
+//	           → elements elementlinks elementtext · entrylist → reading
+//	           decode gofeed                                 entries in gofeed's form
+//	writing    write writeatom writerss writexml extensions draft
+//	history    dedupe                                        documents, in any order
+//	HTTP       client → walk → begin bounds prefetch · poll
+//
+// Below all of them, internal has the wire formats: xmlscan, markup, vocab and feedtime
+// for reading, fetch for HTTP, iri and weblink for URLs.
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
 // default settings. See Client.Fetch.
@@ -142,16 +159,16 @@ type Document struct {
 	Response     Response  // the HTTP response that the document came in
 	Coverage     *Coverage // how much the document has of a feed that it republishes; nil if it does not say
 
-	lost    []string // the relations of history links that cannot be used
-	place   place    // what the walk knows about it
-	text    string   // decoded to UTF-8
-	raw     string   // as received
-	reread  bool     // it is a second, newer copy of the subscription document
-	extra   []string // the other elements of the head section, as published
-	known   []string // the elements that need not be written again, because the fields above say the same
-	scope   *scope   // the scope of both kinds of elements
-	version string   // of the format
-	damage  *damage  // what mending may not have restored; nil if nothing
+	lost    []string       // the relations of history links that cannot be used
+	place   place          // what the walk knows about it
+	text    string         // decoded to UTF-8
+	raw     string         // as received
+	reread  bool           // it is a second, newer copy of the subscription document
+	extra   []string       // the other elements of the head section, as published
+	known   []string       // the elements that need not be written again, because the fields above say the same
+	scope   *xmlscan.Scope // the scope of both kinds of elements
+	version string         // of the format
+	damage  *damage        // what mending may not have restored; nil if nothing
 }
 
 // Text returns the document decoded to UTF-8; the places in its Notes refer to this
@@ -225,9 +242,9 @@ type Entry struct {
 	Links     Links
 	Source    *Document // the head of its document, without Entries and Deleted
 
-	raw     string    // the element or JSON object, as published
-	json    *jsonItem // raw, decoded; nil in the XML formats, and if raw is short
-	scope   *scope    // what it takes from its surroundings
+	raw     string         // the element or JSON object, as published
+	json    *jsonItem      // raw, decoded; nil in the XML formats, and if raw is short
+	scope   *xmlscan.Scope // what it takes from its surroundings
 	texts   textPlaces
 	lenient bool // raw is not well-formed
 	signed  bool // it names its own authors

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // seed adds all bundled documents to a fuzz target.
@@ -107,6 +108,6 @@ func checkWritten(t *testing.T, doc *Document) {
 // xmlText returns the characters of a string from JSON that XML can contain.
 func xmlText(s string) string {
 	var b strings.Builder
-	escapeText(&b, s)
+	xmlscan.WriteText(&b, s)
 	return trim(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&#13;", "\r").Replace(b.String()))
 }

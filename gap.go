@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Reason says why a document could not be retrieved or read.
@@ -100,13 +101,13 @@ func (g *Gap) PseudoEntry() *Entry {
 		ID:      "urn:sha256:" + hex.EncodeToString(sum[:]),
 		Updated: g.Found,
 		Source:  &Document{Format: Atom},
-		scope:   &scope{},
+		scope:   &xmlscan.Scope{},
 	}
 	summary := fmt.Sprintf("A document of this feed could not be retrieved, or not completely read, so some of its entries may be missing. %v. What to do: %s.",
 		g, g.Reason.Advice())
 	var b strings.Builder
 	b.WriteString("<entry")
-	writeAttr(&b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&b, "xmlns", vocab.Atom)
 	b.WriteByte('>')
 	for _, element := range [][2]string{
 		{"id", e.ID},
@@ -115,7 +116,7 @@ func (g *Gap) PseudoEntry() *Entry {
 		{"summary", summary},
 	} {
 		b.WriteString("<" + element[0] + ">")
-		escapeText(&b, element[1])
+		xmlscan.WriteText(&b, element[1])
 		b.WriteString("</" + element[0] + ">")
 	}
 	b.WriteString("</entry>")
@@ -250,18 +251,18 @@ func (w *xmlWriter) coverage(c *Coverage) {
 		return
 	}
 	w.b.WriteString("<m:mirror")
-	writeAttr(&w.b, "xmlns:m", CoverageNamespace)
+	xmlscan.WriteAttr(&w.b, "xmlns:m", CoverageNamespace)
 	if c.Of != "" {
-		writeAttr(&w.b, "of", c.Of)
+		xmlscan.WriteAttr(&w.b, "of", c.Of)
 	}
-	writeAttr(&w.b, "kind", c.Kind.String())
-	writeAttr(&w.b, "verdict", c.Verdict.String())
+	xmlscan.WriteAttr(&w.b, "kind", c.Kind.String())
+	xmlscan.WriteAttr(&w.b, "verdict", c.Verdict.String())
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
 		w.b.WriteString("<m:gap")
-		writeAttr(&w.b, "reason", g.word())
+		xmlscan.WriteAttr(&w.b, "reason", g.word())
 		if g.URL != "" {
-			writeAttr(&w.b, "href", iri.Redact(g.URL))
+			xmlscan.WriteAttr(&w.b, "href", iri.Redact(g.URL))
 		}
 		w.b.WriteString("/>")
 	}

@@ -84,7 +84,7 @@ func (d *Document) feed(entries []*Entry) *gofeed.Feed {
 func (d *Document) head() (*decoder, int) {
 	sc := d.scope
 	if sc == nil {
-		sc = &scope{base: d.URL}
+		sc = &xmlscan.Scope{Base: d.URL}
 	}
 	elements := "<head>" + strings.Join(d.known, "") + strings.Join(d.extra, "") + "</head>"
 	r := newFragment(elements, sc, d.Format)

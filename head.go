@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // What the head sections of Atom and RSS have in common.
@@ -143,7 +144,7 @@ func (r *documentReader) keep(read func() (known bool)) {
 	case r.s.Mender.Mended() > mended:
 		raw = r.mendedText(raw, sc)
 	}
-	lends := sc.lends(loan{raw: raw, markup: raw})
+	lends := sc.Lends(xmlscan.Loan{Raw: raw, Markup: raw})
 	switch {
 	case known && lends:
 		r.knownBytes += len(raw)

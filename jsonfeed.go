@@ -258,7 +258,7 @@ func (r *jsonReader) jsonItems(d *json.Decoder) error {
 		r.note("json-type", "the items are not an array", int(d.InputOffset()))
 		return err
 	}
-	sc := &scope{base: r.doc.URL, reach: xmlscan.ReachOf(r.doc.URL)}
+	sc := xmlscan.BaseScope(r.doc.URL)
 	for d.More() {
 		if r.list.full() {
 			r.err = limitError(r.doc.URL, "entries", r.limits.Entries)
@@ -276,7 +276,7 @@ func (r *jsonReader) jsonItems(d *json.Decoder) error {
 }
 
 // jsonItem reads an item as an entry.
-func (r *jsonReader) jsonItem(raw string, offset int, sc *scope) {
+func (r *jsonReader) jsonItem(raw string, offset int, sc *xmlscan.Scope) {
 	if !strings.HasPrefix(raw, "{") {
 		r.note("json-type", "an item is not an object", offset)
 		return
@@ -306,7 +306,7 @@ func (r *jsonReader) jsonItem(raw string, offset int, sc *scope) {
 		link(Link{Rel: RelEnclosure, Href: a.URL, Type: a.MimeType, Title: a.Title, Length: a.length()})
 	}
 	e.Links = r.list.links()
-	r.list.keep(e, offset, loan{markup: item.HTML})
+	r.list.keep(e, offset, xmlscan.Loan{Markup: item.HTML})
 }
 
 // addLink adds a link to the current entry, which has n bytes.
@@ -349,7 +349,7 @@ func jsonID(raw json.RawMessage) string {
 
 // jsonText returns a JSON Feed item's text: "title", "summary" or "content".
 func (e *Entry) jsonText(what string) Text {
-	item, t := e.jsonItem(), Text{Type: TextPlain, Base: e.scope.base}
+	item, t := e.jsonItem(), Text{Type: TextPlain, Base: e.scope.Base}
 	switch {
 	case what == "title":
 		t.Body = item.Title

@@ -85,7 +85,7 @@ func (r *documentReader) rssHead() (known bool) {
 
 // foreignHead reads an element of another vocabulary in the head section.
 func (r *documentReader) foreignHead() (known bool) {
-	n := r.updateRank()
+	n := vocab.UpdateRank(r.space(), r.s.Local())
 	switch space, local := r.space(), r.s.Local(); {
 	case n > r.head.ranks.updated:
 		r.doc.Updated, r.head.ranks.updated = r.timeText(), n

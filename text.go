@@ -85,7 +85,7 @@ func (e *Entry) text(which int) (best Text) {
 		return r.textConstruct()
 	}
 	choice := textChoice{what: textNames[which]}
-	for depth := r.s.Depth(); choice.rank < firstRank && r.s.Child(depth); {
+	for depth := r.s.Depth(); choice.rank < vocab.FirstRank && r.s.Child(depth); {
 		if !r.isGroup() {
 			choice.offer(r)
 			continue

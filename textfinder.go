@@ -2,6 +2,8 @@ package feedhistory
 
 import (
 	"math"
+
+	"github.com/feedhistory/feedhistory/internal/vocab"
 )
 
 // A textChoice is the best element so far for an entry's title, summary or content.
@@ -52,7 +54,7 @@ func (f *textFinder) found(n int) textPlaces {
 	}
 	for which, rank := range f.ranks {
 		switch {
-		case f.group && rank < firstRank:
+		case f.group && rank < vocab.FirstRank:
 			f.places[which] = 0
 		case rank == 0:
 			f.places[which] = -1

@@ -6,15 +6,16 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // atomHead writes the beginning of an Atom document. Language is omitted if there are
 // entries: they have their own, and would inherit this one.
 func (w *xmlWriter) atomHead(d *Document, updated time.Time, hasEntries bool) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed")
-	writeAttr(&w.b, "xmlns", vocab.Atom)
+	xmlscan.WriteAttr(&w.b, "xmlns", vocab.Atom)
 	if d.Language != "" && !hasEntries {
-		writeAttr(&w.b, "xml:lang", d.Language)
+		xmlscan.WriteAttr(&w.b, "xml:lang", d.Language)
 	}
 	w.b.WriteString(">\n")
 	w.element("id", d.identity())
@@ -131,7 +132,7 @@ func (w *xmlWriter) headAs(d *Document, format Format) {
 				continue
 			}
 		}
-		w.b.WriteString(d.scope.standalone(raw, true))
+		w.b.WriteString(d.scope.Standalone(raw, true))
 		w.b.WriteByte('\n')
 	}
 }

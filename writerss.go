@@ -8,12 +8,13 @@ import (
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // rssHead writes the beginning of an RSS document.
 func (w *xmlWriter) rssHead(d *Document, updated time.Time) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"")
-	writeAttr(&w.b, "xmlns:atom", vocab.Atom)
+	xmlscan.WriteAttr(&w.b, "xmlns:atom", vocab.Atom)
 	w.b.WriteString("><channel>\n")
 	w.element("title", d.Title)
 	home, _ := d.Links.Rel(RelAlternate)

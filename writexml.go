@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mmcdole/gofeed"
+
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/vocab"
-	"github.com/mmcdole/gofeed"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // An xmlWriter writes XML. It keeps the first error.
@@ -71,7 +73,7 @@ func (w *xmlWriter) flags(d *Document) {
 // name.
 func (w *xmlWriter) element(name, text string) {
 	w.b.WriteString("<" + name + ">")
-	escapeText(&w.b, text)
+	xmlscan.WriteText(&w.b, text)
 	tag, _, _ := strings.Cut(name, " ")
 	w.b.WriteString("</" + tag + ">\n")
 }
@@ -89,35 +91,7 @@ func (w *xmlWriter) open(name string, attrs ...string) {
 	w.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
-			writeAttr(&w.b, attrs[i], attrs[i+1])
+			xmlscan.WriteAttr(&w.b, attrs[i], attrs[i+1])
 		}
 	}
-}
-
-var (
-	escaper     = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
-	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
-		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
-)
-
-// newEscaper returns a replacer that also removes the characters that XML forbids.
-func newEscaper(oldnew ...string) *strings.Replacer {
-	for c := range ' ' {
-		if c != '\t' && c != '\n' && c != '\r' {
-			oldnew = append(oldnew, string(c), "")
-		}
-	}
-	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
-}
-
-// escapeText writes characters as XML or HTML text.
-func escapeText(b *strings.Builder, s string) {
-	_, _ = escaper.WriteString(b, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// writeAttr writes an attribute, with the space before it.
-func writeAttr(b *strings.Builder, name, value string) {
-	b.WriteString(" " + name + `="`)
-	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
-	b.WriteByte('"')
 }

@@ -55,10 +55,10 @@ type Record struct {
 	Content Content `json:"content,omitzero"` // the content of Copy
 }
 
-// Time returns the time that records are sorted by: when the entry was updated,
-// or else published, or else added.
+// Time returns the time that records are sorted by: when the entry was published,
+// or else updated, or else added.
 func (r *Record) Time() time.Time {
-	return feedtime.First(r.Content.Updated, r.Content.Published, r.Added)
+	return feedtime.First(r.Content.Published, r.Content.Updated, r.Added)
 }
 
 // Place returns the record's place in the order of a Query.

@@ -239,7 +239,7 @@ func (m *Mender) markup(i int) Token {
 }
 
 // oddMarkup passes over a processing instruction or declaration.
-func (m *Mender) oddMarkup(i int, kind markup) Token {
+func (m *Mender) oddMarkup(i int, kind markupKind) Token {
 	if kind == markupInstruction && !m.isOddInstruction(i) {
 		return m.procInst(i)
 	}

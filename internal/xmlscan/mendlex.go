@@ -13,11 +13,11 @@ type lexer struct {
 	noEnd bool // no further processing instruction ends correctly
 }
 
-// A markup is the kind of markup that a "<" begins.
-type markup uint8
+// A markupKind is the kind of markup that a "<" begins.
+type markupKind uint8
 
 const (
-	markupNone markup = iota // none: it is text
+	markupNone markupKind = iota // none: it is text
 	markupStart
 	markupEnd
 	markupComment
@@ -29,7 +29,7 @@ const (
 
 // markupAt returns the kind of markup that the "<" at i begins, inside the root element or
 // before it.
-func markupAt(doc string, i int, inside, rooted bool) markup {
+func markupAt(doc string, i int, inside, rooted bool) markupKind {
 	switch rest := doc[i+1:]; {
 	case rest == "":
 		return markupNone

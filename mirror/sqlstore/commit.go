@@ -15,10 +15,23 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 		if err != nil {
 			return err
 		}
+		var before map[string]liveCopy
+		if s.Hook != nil {
+			if before, err = t.before(feed, c); err != nil {
+				return err
+			}
+		}
 		if err := t.entries(feed, c); err != nil {
 			return err
 		}
-		return t.documents(feed, c)
+		if err := t.documents(feed, c); err != nil || s.Hook == nil {
+			return err
+		}
+		d, err := t.difference(feed, c, before)
+		if err != nil {
+			return err
+		}
+		return t.tell(c.Feed, version, d)
 	})
 	if err == nil {
 		c.Feed.Version = version
@@ -29,20 +42,27 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
 // entries stores the entries of a change and their versions.
 func (t transaction) entries(feed int64, c *mirror.Change) error {
 	touched := make([]string, 0, len(c.Put)+len(c.Touch)+len(c.Versions))
-	begin := func(values []any, id string) []any {
+	key := func(values []any, id string) []any {
 		n := nameOf(id)
 		touched = append(touched, n.key)
-		return append(values, feed, n.key, n.long)
+		return appendKey(values, feed, n)
 	}
 	var puts, marked, versions []any
 	for _, r := range c.Put {
-		puts = appendContent(t.appendRecord(begin(puts, r.ID), r, t.unless(r.Copy.At, r.Content.Updated)), &r.Content)
+		begin := len(puts)
+		puts = t.appendRecord(key(puts, r.ID), r, true)
+		puts = t.appendSummed(puts, puts[begin:begin+3], &r.Content)
 	}
 	for _, r := range c.Touch {
-		marked = t.appendRecord(begin(marked, r.ID), r, timeText(r.Copy.At)) // its content is not known here
+		marked = t.appendRecord(key(marked, r.ID), r, false) // its content is not known here
 	}
 	for _, v := range c.Versions {
-		versions = appendContent(appendCopy(begin(versions, v.ID), timeText(v.Copy.At), v.Copy), &v.Content)
+		begin := len(versions)
+		versions = key(versions, v.ID)
+		of := versions[begin:]
+		versions = appendCopy(versions, v.Copy)
+		versions = append(versions, t.sums.of(of, versions[begin+3:]))
+		versions = t.appendSummed(versions, versions[begin:begin+3], &v.Content)
 	}
 	if len(touched) == 0 {
 		return nil
@@ -53,18 +73,18 @@ func (t transaction) entries(feed int64, c *mirror.Change) error {
 	if err := t.upsert(t.mark, marked); err != nil {
 		return err
 	}
-	if err := t.insert("versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", versions); err != nil {
+	if err := t.insert("fh.versions", versionColumns, versionRow, " ON CONFLICT (feed, id, digest) DO NOTHING", versions); err != nil {
 		return err
 	}
 	return t.prune(feed, list(&t.dialect, touched), c.Keep)
 }
 
-const versionColumns = "feed, id, long_id, " + copyColumns + ", " + contentColumns
+const versionColumns = keyColumns + ", " + copyColumns + ", copy_checksum, " + contentColumns + ", content_checksum"
 
 var versionRow = marks(versionColumns)
 
 func (t transaction) upsert(u upsert, values []any) error {
-	return t.insert("entries", u.columns, u.row, u.conflict, values)
+	return t.insert("fh.entries", u.columns, u.row, u.conflict, values)
 }
 
 // replace stores entries with contents, and makes versions of those that they
@@ -74,7 +94,7 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 		return nil
 	}
 	if keep > 0 {
-		if err := t.exec("INSERT INTO versions ("+versionColumns+") SELECT "+versionColumns+t.of("?")+
+		if err := t.exec("INSERT INTO fh.versions ("+versionColumns+") SELECT "+versionColumns+t.of("?")+
 			" WHERE format <> '' ON CONFLICT (feed, id, digest) DO NOTHING", ids, feed); err != nil {
 			return err
 		}
@@ -84,19 +104,19 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 	}
 	// This also locks a row that is in the queue already, so that nobody
 	// indexes the replaced text.
-	return t.exec("INSERT INTO unindexed SELECT key"+t.of("?")+
+	return t.exec("INSERT INTO fh.unindexed SELECT key"+t.of("?")+
 		" WHERE true ORDER BY key ON CONFLICT (key) DO UPDATE SET key = excluded.key", ids, feed)
 }
 
 // prune drops versions that equal the current one, and those that exceed keep.
 func (t transaction) prune(feed int64, ids any, keep int) error {
-	of := "DELETE FROM versions WHERE feed = ? AND id" + t.in
-	if err := t.exec(of+` AND digest = (SELECT e.digest FROM entries e
-		WHERE e.feed = versions.feed AND e.id = versions.id)`, feed, ids); err != nil {
+	of := "DELETE FROM fh.versions WHERE feed = ? AND id" + t.in
+	if err := t.exec(of+` AND digest = (SELECT e.digest FROM fh.entries e
+		WHERE e.feed = fh.versions.feed AND e.id = fh.versions.id)`, feed, ids); err != nil {
 		return err
 	}
-	return t.exec(of+` AND ? <= (SELECT count(*) FROM versions newer
-		WHERE newer.feed = versions.feed AND newer.id = versions.id AND
+	return t.exec(of+` AND ? <= (SELECT count(*) FROM fh.versions newer
+		WHERE newer.feed = fh.versions.feed AND newer.id = fh.versions.id AND
 			(newer.at, newer.rank_time, newer.rank_place, newer.digest) >
-			(versions.at, versions.rank_time, versions.rank_place, versions.digest))`, feed, ids, max(keep, 0))
+			(fh.versions.at, fh.versions.rank_time, fh.versions.rank_place, fh.versions.digest))`, feed, ids, max(keep, 0))
 }

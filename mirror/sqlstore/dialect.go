@@ -22,52 +22,65 @@ const (
 
 // A dialect has what differs between the databases' statements.
 type dialect struct {
-	migrations string    // the directory of the migrations
-	one        bool      // whether there is only one writer at a time
-	in         string    // follows a column: it is in the list given as a parameter
-	known      [2]string // the entries with IDs in the list given as a parameter, in the feed that is inserted between the two parts
-	locked     string    // follows a query: its rows are locked
-	found      string    // the key is among the results of the search given as a parameter
-	among      string    // the same, for entries that are read in an order
-	steps      int       // the number of entries to step through for each entry of a page
-	hits       string    // the keys of the results of the search given as a parameter
-	newest     string    // follows the table of entries: how to find the newest of all
-	words      string    // the words given as a parameter
-	mark       upsert    // stores entries whose contents do not change
-	put        upsert    // stores entries with contents
-	dollars    bool      // whether parameters are written $1, $2, …
+	directory string    // the directory of the migrations
+	prefix    string    // stands for "fh." in statements
+	own       string    // lists the tables that have our prefix
+	earlier   string    // lists the columns of the tables of an earlier version, before there was a prefix
+	claim     string    // the first statement of a migration
+	one       bool      // whether there is only one writer at a time
+	in        string    // follows a column: it is in the list given as a parameter
+	known     [2]string // the entries with IDs in the list given as a parameter, in the feed that is inserted between the two parts
+	locked    string    // follows a query: its rows are locked
+	found     string    // the key is among the results of the search given as a parameter
+	among     string    // the same, for entries that are read in an order
+	steps     int       // the number of entries to step through for each entry of a page
+	hits      string    // the keys of the results of the search given as a parameter
+	newest    string    // follows the table of entries: how to find the newest of all
+	words     string    // the words given as a parameter
+	mark      upsert    // stores entries whose contents do not change
+	put       upsert    // stores entries with contents
+	dollars   bool      // whether parameters are written $1, $2, …
 }
 
 var dialects = map[Dialect]dialect{
 	SQLite: {
-		migrations: "sqlite",
-		one:        true,
-		in:         " IN (SELECT value FROM json_each(?))",
+		directory: "sqlite",
+		prefix:    "feedhistory_",
+		own:       `SELECT substr(name, 13) FROM sqlite_schema WHERE name LIKE 'feedhistory\_%' ESCAPE '\'`,
+		earlier: "SELECT m.name || '.' || p.name FROM sqlite_schema m, pragma_table_info(m.name) p " +
+			"WHERE m.name IN ('schema_versions', 'feeds', 'entries', 'documents')",
+		one: true,
+		in:  " IN (SELECT value FROM json_each(?))",
 		known: [2]string{
-			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN entries ON id = wanted AND feed = (", ")",
+			" FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN fh.entries ON id = wanted AND feed = (", ")",
 		},
-		hits:   "SELECT rowid FROM search WHERE search MATCH ?",
-		found:  "key IN (SELECT rowid FROM search WHERE search MATCH ?)",
-		among:  "+key IN (SELECT rowid FROM search WHERE search MATCH ?)", // gathers all results once
+		hits:   "SELECT rowid FROM fh.search WHERE fh.search MATCH ?",
+		found:  "key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)",
+		among:  "+key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)", // gathers all results once
 		steps:  256,
-		newest: " INDEXED BY entries_by_time",
+		newest: " INDEXED BY feedhistory_entries_by_time",
 		words:  "?",
-		mark:   upsertOf(own.Replace(recordColumns)),
-		put:    upsertOf(own.Replace(recordColumns + ", " + contentColumns)),
+		mark:   upsertOf(own.Replace(markColumns)),
+		put:    upsertOf(own.Replace(putColumns)),
 	},
 	PostgreSQL: {
-		migrations: "postgresql",
-		in:         " = ANY (?)",
-		known:      [2]string{" FROM entries_known(?::text[], (", "))"},
-		locked:     " FOR UPDATE",
-		hits:       "SELECT rowid FROM search WHERE words @@ ?::tsquery",
-		found:      "key = ANY (ARRAY(SELECT rowid FROM search WHERE words @@ ?::tsquery))",
-		among:      "coalesce((SELECT words @@ ?::tsquery FROM search WHERE rowid = entries.key), false)",
-		steps:      16, // each looks up a row; for many more, PostgreSQL would spend a second on compiling the plan
-		words:      "array_to_tsvector(string_to_array(?, ' '))",
-		mark:       upsertOf(recordColumns),
-		put:        upsertOf(recordColumns + ", " + contentColumns),
-		dollars:    true,
+		directory: "postgresql",
+		prefix:    "feedhistory.",
+		own:       "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('feedhistory')",
+		earlier: "SELECT t.name || '.' || attname FROM unnest(ARRAY['schema_versions', 'feeds', 'entries', 'documents']) AS t (name) " +
+			"JOIN pg_catalog.pg_attribute ON attrelid = to_regclass(t.name) WHERE attnum > 0",
+		claim:   "SELECT pg_advisory_xact_lock(7378697629483820646)", // everybody else who migrates waits
+		in:      " = ANY (?)",
+		known:   [2]string{" FROM fh.entries_known(?::text[], (", "))"},
+		locked:  " FOR UPDATE",
+		hits:    "SELECT rowid FROM fh.search WHERE words @@ ?::tsquery",
+		found:   "key = ANY (ARRAY(SELECT rowid FROM fh.search WHERE words @@ ?::tsquery))",
+		among:   "coalesce((SELECT words @@ ?::tsquery FROM fh.search WHERE rowid = fh.entries.key), false)",
+		steps:   16, // each looks up a row; for many more, PostgreSQL would spend a second on compiling the plan
+		words:   "array_to_tsvector(string_to_array(?, ' '))",
+		mark:    upsertOf(markColumns),
+		put:     upsertOf(putColumns),
+		dollars: true,
 	},
 }
 
@@ -84,9 +97,11 @@ func (d *dialect) every(condition string) string {
 	return " AND " + condition
 }
 
-// numbered numbers a statement's parameters, if the database needs that. None
-// of our statements has a question mark elsewhere.
-func (d *dialect) numbered(query string) string {
+// text returns the database's form of a statement: with the names of our tables,
+// and with numbers for parameters if the database needs them. None of our statements
+// has a question mark elsewhere.
+func (d *dialect) text(query string) string {
+	query = strings.ReplaceAll(query, "fh.", d.prefix)
 	if !d.dollars {
 		return query
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
+const documentColumns = "feed, url, rank_time, rank_place, state"
+
 // documents stores the documents of a change. Of two documents, the one with
 // the larger key was committed last.
 func (t transaction) documents(feed int64, c *mirror.Change) error {
 	if c.Forget {
-		if err := t.exec("DELETE FROM documents WHERE feed = ?", feed); err != nil {
+		if err := t.exec("DELETE FROM fh.documents WHERE feed = ?", feed); err != nil {
 			return err
 		}
 	}
@@ -32,21 +34,22 @@ func (t transaction) document(feed int64, d *mirror.Document) error {
 		return err
 	}
 	url := keyOf(d.URL)
-	if err := t.exec("DELETE FROM documents WHERE feed = ? AND url = ?", feed, url); err != nil {
+	if err := t.exec("DELETE FROM fh.documents WHERE feed = ? AND url = ?", feed, url); err != nil {
 		return err
 	}
-	keys, err := t.numbers(`INSERT INTO documents (feed, url, rank_time, rank_place, state) VALUES (?, ?, ?, ?, ?) RETURNING key`,
-		feed, url, timeText(d.Rank.Time), d.Rank.Place, string(state))
+	values := []any{feed, url, timeText(d.Rank.Time), d.Rank.Place, string(state)}
+	keys, err := t.numbers("INSERT INTO fh.documents ("+documentColumns+", checksum) VALUES (?, ?, ?, ?, ?, ?) RETURNING key",
+		append(values, t.sums.of(values))...)
 	if err != nil {
 		return err
 	}
 	names := keysOf(d.Names)
 	slices.Sort(names)
-	var values []any
+	values = nil
 	for _, name := range slices.Compact(names) {
 		values = append(values, feed, name, keys[0])
 	}
-	return t.insert("names", "feed, name, document", "(?, ?, ?)", "", values)
+	return t.insert("fh.names", "feed, name, document", "(?, ?, ?)", "", values)
 }
 
 // Document implements mirror.Store.
@@ -54,7 +57,7 @@ func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Documen
 	for d, err := range s.documents(ctx, 1, func(*mirror.Document) *question {
 		// The sum prevents every planner from looking for the name in the order
 		// of documents.
-		return ask("SELECT state FROM documents WHERE key = (SELECT max(document + 0) FROM names WHERE name = ? AND "+
+		return ask("SELECT state FROM fh.documents WHERE key = (SELECT max(document + 0) FROM fh.names WHERE name = ? AND "+
 			ofFeed+")", keyOf(url), keyOf(feed))
 	}) {
 		return d, err
@@ -65,7 +68,7 @@ func (s *Store) Document(ctx context.Context, feed, url string) (*mirror.Documen
 // Documents implements mirror.Store.
 func (s *Store) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.Document, error] {
 	return s.documents(ctx, 0, func(after *mirror.Document) *question {
-		q := ask("SELECT state FROM documents WHERE "+ofFeed+s.every("rank_time >= ''"), keyOf(feed))
+		q := ask("SELECT state FROM fh.documents WHERE "+ofFeed+s.every("rank_time >= ''"), keyOf(feed))
 		if after != nil {
 			q.add(" AND (rank_time, rank_place, url) < (?, ?, ?)", timeText(after.Rank.Time), after.Rank.Place, keyOf(after.URL))
 		}

@@ -16,7 +16,7 @@ import (
 func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
 	found := make(map[string]*mirror.Record, len(ids))
 	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
-		s.of("SELECT key FROM feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
+		s.of("SELECT key FROM fh.feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -85,13 +85,13 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 // the entries.
 const (
 	selectEntries = "SELECT feed_url, coalesce(long_id, id), " + recordColumns + ", " + contentColumns
-	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM feeds) AS f WHERE feed_key = feed"
+	withFeeds     = " CROSS JOIN (SELECT key AS feed_key, coalesce(long_url, url) AS feed_url FROM fh.feeds) AS f WHERE feed_key = feed"
 )
 
 // entriesQuery returns the statement for a query, from beyond a place, with the
 // conditions of a search.
 func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Place, found condition) *question {
-	ask := ask(columns + " FROM entries")
+	ask := ask(columns + " FROM fh.entries")
 	if q.Feed == "" && (found.sql == "" || found.ordered) {
 		ask.add(s.newest)
 	}
@@ -154,10 +154,10 @@ func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 // Versions implements mirror.Store.
 func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
 	query := func(after *mirror.Version) (*question, error) {
-		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM versions WHERE "+ofFeed+" AND id = ?",
+		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM fh.versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
-			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, timeText(after.Copy.At), after.Copy)...)
+			q.add(" AND (at, rank_time, rank_place, digest) < (?, ?, ?, ?)", appendCopy(nil, after.Copy)...)
 		}
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil

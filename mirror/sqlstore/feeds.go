@@ -12,7 +12,7 @@ import (
 )
 
 // ofFeed is the condition that a row belongs to the feed with a URL.
-const ofFeed = "feed = (SELECT key FROM feeds WHERE url = ?)"
+const ofFeed = "feed = (SELECT key FROM fh.feeds WHERE url = ?)"
 
 // Feed implements mirror.Store.
 func (s *Store) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
@@ -67,8 +67,8 @@ func (s *Store) feeds(ctx context.Context, limit int, query func(*mirror.Feed) (
 // mirror.Record.Time and by URL. Feeds without entries are missing from the
 // result. One call for many feeds is faster than a call for each.
 func (s *Store) Newest(ctx context.Context, feeds []string) (map[string]time.Time, error) {
-	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM entries WHERE feed = feeds.key"+
-		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM feeds WHERE url"+s.in,
+	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM fh.entries WHERE feed = fh.feeds.key"+
+		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM fh.feeds WHERE url"+s.in,
 		list(&s.dialect, keysOf(feeds)))
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -97,23 +97,33 @@ func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url
 
 // Remove implements mirror.Store.
 func (s *Store) Remove(ctx context.Context, url string) error {
+	last := &mirror.Feed{URL: url}
+	if s.Hook != nil {
+		var err error
+		if last, err = s.Feed(ctx, url); err != nil {
+			return err
+		}
+	}
 	return s.transact(ctx, func(t transaction) error {
 		// This locks the feed, so that nobody adds to it.
-		feeds, err := t.numbers("UPDATE polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
+		feeds, err := t.numbers("UPDATE fh.polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
 		if err == nil && len(feeds) == 0 {
 			return notFound("feed", url)
 		}
-		const ofFeed = "IN (SELECT key FROM entries WHERE feed = ?"
+		const ofFeed = "IN (SELECT key FROM fh.entries WHERE feed = ?"
 		for _, query := range []string{
-			"DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed WHERE key " + ofFeed + ") ORDER BY key" + t.locked + ")",
-			"DELETE FROM search WHERE rowid " + ofFeed + ")",
-			"DELETE FROM feeds WHERE key = ?",
+			"DELETE FROM fh.unindexed WHERE key IN (SELECT key FROM fh.unindexed WHERE key " + ofFeed + ") ORDER BY key" + t.locked + ")",
+			"DELETE FROM fh.search WHERE rowid " + ofFeed + ")",
+			"DELETE FROM fh.feeds WHERE key = ?",
 		} {
 			if err == nil {
 				err = t.exec(query, feeds[0])
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.tell(last, last.Version, &Delta{Removed: true})
 	})
 }
 
@@ -133,8 +143,12 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 		if err != nil {
 			return err
 		}
-		url := nameOf(to)
-		return t.exec("UPDATE feeds SET url = ?, long_url = ?, state = ? WHERE url = ?", url.key, url.long, state, keyOf(from))
+		url, values := nameOf(to), feedValues(&moved, state)
+		if err := t.exec("UPDATE fh.feeds SET url = ?, long_url = ?, state = ?, checksum = ? WHERE url = ?",
+			url.key, url.long, state, t.sums.of([]any{url.key, url.long}, values), keyOf(from)); err != nil {
+			return err
+		}
+		return t.tell(&moved, version, &Delta{From: from})
 	})
 	if err == nil {
 		f.URL, f.Version = to, version

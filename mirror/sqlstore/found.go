@@ -172,7 +172,7 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 // bound returns a query that ends some steps beyond a place, and reports
 // whether there is nothing after that.
 func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
-	ask := ask("SELECT time FROM entries")
+	ask := ask("SELECT time FROM fh.entries")
 	than, order := "<=", " DESC"
 	if q.Oldest {
 		than, order = ">=", ""
@@ -243,7 +243,7 @@ func (f *search) with(indexed string, arg any) condition {
 		return condition{sql: indexed, args: []any{arg}}
 	}
 	return condition{
-		sql:  "(" + indexed + " AND NOT key IN (SELECT key FROM unindexed) OR key" + f.in + ")",
+		sql:  "(" + indexed + " AND NOT key IN (SELECT key FROM fh.unindexed) OR key" + f.in + ")",
 		args: []any{arg, list(&f.dialect, f.fresh)},
 	}
 }

@@ -22,7 +22,7 @@ func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, err
 		return nil, err
 	}
 	q.Since, q.Until = time.Time{}, time.Time{}
-	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM entries WHERE "+ofFeed, keyOf(q.Feed))
+	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM fh.entries WHERE "+ofFeed, keyOf(q.Feed))
 	s.narrow(ask, &q, found.condition())
 	ask.add(" AND time > '' GROUP BY 1 ORDER BY 1")
 	return s.months(ctx, ask.sql.String(), ask.args...)
@@ -54,11 +54,11 @@ func (s *Store) months(ctx context.Context, query string, values ...any) (months
 func (s *Store) countMonths() string {
 	live := ofFeed + s.every("time >= ''") + " AND state = 'live'"
 	return `WITH RECURSIVE months (month) AS (
-		SELECT substr(min(time), 1, 7) FROM entries WHERE ` + live + ` AND time > ''
+		SELECT substr(min(time), 1, 7) FROM fh.entries WHERE ` + live + ` AND time > ''
 	UNION ALL
-		SELECT (SELECT substr(min(time), 1, 7) FROM entries WHERE ` + live + ` AND time > month || '~')
+		SELECT (SELECT substr(min(time), 1, 7) FROM fh.entries WHERE ` + live + ` AND time > month || '~')
 		FROM months WHERE month IS NOT NULL
 	)
-	SELECT month, (SELECT count(*) FROM entries WHERE ` + live + ` AND time > month AND time < month || '~')
+	SELECT month, (SELECT count(*) FROM fh.entries WHERE ` + live + ` AND time > month AND time < month || '~')
 	FROM months WHERE month IS NOT NULL ORDER BY month`
 }

@@ -46,7 +46,7 @@ func TestOpenRefuses(t *testing.T) {
 		_, err = sqlstore.Open(ctx, db, d.dialect)
 		require.ErrorIs(t, err, context.Canceled)
 
-		_, err = db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
+		_, err = db.Exec(d.sql("UPDATE fh.schema SET version = 99"))
 		require.NoError(t, err)
 		_, err = sqlstore.Open(t.Context(), db, d.dialect)
 		require.ErrorContains(t, err, "the database has version 99 of the schema, and this program knows ")
@@ -145,7 +145,7 @@ func TestIndex(t *testing.T) {
 		d := create(t)
 		s, db := d.open(t), d.connect(t)
 		waiting := func() (n int) {
-			require.NoError(t, db.QueryRow("SELECT count(*) FROM unindexed").Scan(&n))
+			require.NoError(t, db.QueryRow(d.sql("SELECT count(*) FROM fh.unindexed")).Scan(&n))
 			return n
 		}
 		f := &mirror.Feed{URL: sharedURL}
@@ -175,11 +175,11 @@ func TestSameTimes(t *testing.T) {
 	for _, r := range c.Put {
 		for column, want := range map[string]time.Time{"added": r.Added, "changed": r.Changed, "at": r.Copy.At, "updated": r.Content.Updated} {
 			var got string
-			require.NoError(t, d.connect(t).QueryRow("SELECT "+column+" FROM entries WHERE id = ?", r.ID).Scan(&got))
+			require.NoError(t, d.connect(t).QueryRow("SELECT "+column+" FROM feedhistory_entries WHERE id = ?", r.ID).Scan(&got))
 			require.Equal(t, want.Format("2006-01-02T15:04:05.000000000Z"), got, column)
 		}
 	}
 	var stored string
-	require.NoError(t, d.connect(t).QueryRow("SELECT changed_own || at_own FROM entries WHERE id = ?", c.Put[0].ID).Scan(&stored))
+	require.NoError(t, d.connect(t).QueryRow("SELECT changed_own || at_own FROM feedhistory_entries WHERE id = ?", c.Put[0].ID).Scan(&stored))
 	require.Equal(t, "==", stored)
 }

@@ -30,44 +30,87 @@ func newFile(t *testing.T, statements ...string) string {
 	return file
 }
 
-// A SQLite database of another program is refused, for reading and for writing,
-// and does not change by a byte.
-func TestForeign(t *testing.T) {
+// The tables of another program, and ours, can be in one SQLite database. A reader,
+// which makes no tables, says that there is no mirror, and changes no byte.
+func TestGuest(t *testing.T) {
 	bookmarks := "CREATE TABLE bookmarks (id INTEGER PRIMARY KEY, url TEXT)"
 	versions := "CREATE TABLE schema_versions (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TIMESTAMP)"
 	for name, statements := range map[string][]string{
-		"bookmarks":                  {bookmarks, "INSERT INTO bookmarks (url) VALUES ('a')"},
-		"with a write-ahead log":     {"PRAGMA journal_mode = wal", bookmarks},
-		"with a mark":                {"PRAGMA application_id = 7"},
-		"with a version":             {"PRAGMA user_version = 7"},
-		"with migrations like ours":  {versions, bookmarks},
-		"with tables of these names": {versions, "CREATE TABLE feeds (url TEXT)", "CREATE TABLE entries (id TEXT)"},
+		"bookmarks":                 {bookmarks, "INSERT INTO bookmarks (url) VALUES ('a')"},
+		"with a write-ahead log":    {"PRAGMA journal_mode = wal", bookmarks},
+		"with a mark":               {"PRAGMA application_id = 7"},
+		"with a version":            {"PRAGMA user_version = 7"},
+		"with migrations as we had": {versions, bookmarks, "INSERT INTO schema_versions (version_id, is_applied) VALUES (6, 1)"},
+		"with tables of the names that we had": {
+			versions, "CREATE TABLE feeds (url TEXT)", "CREATE TABLE entries (id TEXT)", "CREATE INDEX entries_by_time ON entries (id)",
+			"INSERT INTO schema_versions (version_id, is_applied) VALUES (6, 1)",
+		},
+		"with a table that begins with our name": {"CREATE TABLE feedhistory_settings (name TEXT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := newFile(t, statements...)
 			before := feedtest.ReadFile(t, file)
-			for _, try := range []struct {
-				dsn  string
-				open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error)
-			}{
-				{sqlstore.SQLiteDSN(file), sqlstore.Open},
-				{sqlstore.SQLiteReaderDSN(file, false), sqlstore.OpenReader},
-				{sqlstore.SQLiteReaderDSN(file, true), sqlstore.OpenReader},
-			} {
-				db, err := sql.Open("sqlite", try.dsn)
-				require.NoError(t, err)
-				_, err = try.open(t.Context(), db, sqlstore.SQLite)
+			for _, dsn := range []string{sqlstore.SQLiteReaderDSN(file, false), sqlstore.SQLiteReaderDSN(file, true)} {
+				reader := database{sqlstore.SQLite, "sqlite", dsn}
+				_, err := sqlstore.OpenReader(t.Context(), reader.connect(t), reader.dialect)
 				require.ErrorIs(t, err, sqlstore.ErrForeign)
-				require.NoError(t, db.Close())
+				require.ErrorIs(t, err, sqlstore.ErrNone)
 			}
-			after := feedtest.ReadFile(t, file)
-			require.Equal(t, before, after)
+			require.Equal(t, before, feedtest.ReadFile(t, file))
+
+			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+			theirs := "SELECT coalesce(group_concat(sql, ';'), '') FROM sqlite_schema WHERE tbl_name NOT LIKE 'feedhistory\\_%' ESCAPE '\\'"
+			had, err := column(d.connect(t), theirs)
+			require.NoError(t, err)
+			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+			d.reader(t, file)
+			got, err := column(d.connect(t), theirs)
+			require.NoError(t, err)
+			require.Equal(t, had, got)
+			d.intact(t)
 		})
 	}
 }
 
-// A database that is empty, was begun by a killed program, or has our mark
-// belongs to the store.
+func column(db *sql.DB, query string) (text string, err error) {
+	return text, db.QueryRow(query).Scan(&text)
+}
+
+// The same in PostgreSQL, where the tables of another program have the names that ours
+// had.
+func TestGuestPostgreSQL(t *testing.T) {
+	d := newPostgreSQL(t)
+	_, err := d.connect(t).Exec("CREATE TABLE schema_versions (version_id INTEGER, is_applied BOOLEAN); INSERT INTO schema_versions VALUES (5, true);" +
+		"CREATE TABLE feeds (url TEXT); INSERT INTO feeds VALUES ('theirs'); CREATE TABLE entries (id TEXT); CREATE SCHEMA feedhistory")
+	require.NoError(t, err)
+	_, err = sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+	require.ErrorIs(t, err, sqlstore.ErrNone)
+	require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
+	require.NoError(t, d.connect(t).QueryRow("SELECT url FROM feeds WHERE url = 'theirs'").Err())
+}
+
+// A database in which another program has tables with our names is refused, and does
+// not change.
+func TestClash(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		statement := map[sqlstore.Dialect]string{
+			sqlstore.SQLite: "CREATE TABLE feedhistory_entries (id TEXT)", sqlstore.PostgreSQL: "CREATE SCHEMA feedhistory CREATE TABLE entries (id TEXT)",
+		}[d.dialect]
+		_, err := d.connect(t).Exec(statement)
+		require.NoError(t, err)
+		for _, open := range []func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error){sqlstore.Open, sqlstore.OpenReader} {
+			_, err = open(t.Context(), d.connect(t), d.dialect)
+			require.ErrorIs(t, err, sqlstore.ErrForeign)
+			require.ErrorContains(t, err, d.sql("fh.entries"))
+		}
+		_, err = d.connect(t).Exec(d.sql("SELECT * FROM fh.feeds"))
+		require.Error(t, err)
+	})
+}
+
+// A database belongs to us that is empty, was begun by a killed program, or has the mark
+// of an earlier version.
 func TestOurs(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"empty": nil,
@@ -76,11 +119,13 @@ func TestOurs(t *testing.T) {
 		"marked": {"PRAGMA application_id = 1718119794"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(newFile(t, statements...))}
+			file := newFile(t, statements...)
+			reader := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteReaderDSN(file, false)}
+			_, err := sqlstore.OpenReader(t.Context(), reader.connect(t), reader.dialect)
+			require.ErrorIs(t, err, sqlstore.ErrNone)
+			require.NotErrorIs(t, err, sqlstore.ErrForeign)
+			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
 			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Change{Feed: &mirror.Feed{URL: "a"}}))
-			var id int
-			require.NoError(t, d.connect(t).QueryRow("PRAGMA application_id").Scan(&id))
-			require.Equal(t, 1718119794, id)
 		})
 	}
 }
@@ -160,7 +205,7 @@ func TestReaderRefuses(t *testing.T) {
 		require.ErrorIs(t, r.Remove(t.Context(), "a"), sqlstore.ErrReadOnly)
 		require.Len(t, feedtest.All(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
 
-		_, err = d.connect(t).Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (99, true)")
+		_, err = d.connect(t).Exec(d.sql("UPDATE fh.schema SET version = 99"))
 		require.NoError(t, err)
 		if d.dialect == sqlstore.SQLite {
 			d.dsn = sqlstore.SQLiteReaderDSN(file, false)

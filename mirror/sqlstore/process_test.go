@@ -188,7 +188,7 @@ func (d database) intact(t *testing.T) {
 		}
 		require.NoError(t, rows.Close())
 	}
-	_, err := db.Exec("INSERT INTO search (search) VALUES ('integrity-check')")
+	_, err := db.Exec("INSERT INTO feedhistory_search (feedhistory_search) VALUES ('integrity-check')")
 	require.NoError(t, err)
 }
 

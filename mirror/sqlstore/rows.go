@@ -4,24 +4,28 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// The columns that entries and versions have in common.
+// The columns of entries that are in a record: its life in the feed, the copy that
+// counts, and its content. Versions have the last two as well. Each group has its
+// checksum, because each may be written without the others.
 const (
+	lifeColumns    = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence"
 	copyColumns    = "at, rank_time, rank_place, digest"
 	contentColumns = "format, title, link, updated, published, base, weak_id, data, size"
-	recordColumns  = "state, archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, " + copyColumns
+	recordColumns  = lifeColumns + ", " + copyColumns
+	markColumns    = recordColumns + ", checksum, copy_checksum"
+	putColumns     = markColumns + ", " + contentColumns + ", content_checksum"
 )
 
 // An upsert inserts entries, or replaces some of their columns.
 type upsert struct{ columns, row, conflict string }
 
 func upsertOf(columns string) upsert {
-	all := "feed, id, long_id, " + columns
+	all := keyColumns + ", " + columns
 	return upsert{columns: all, row: marks(all), conflict: replacing("feed, id", columns)}
 }
 
@@ -29,16 +33,13 @@ func upsertOf(columns string) upsert {
 // one is stored as "=", and changed and at are computed.
 var own = strings.NewReplacer(" changed,", " changed_own,", " at,", " at_own,")
 
-// unless returns the text of a time, or "=" if it equals another.
-func (d *dialect) unless(t, other time.Time) string {
-	if d.one && !t.IsZero() && t.Equal(other) {
-		return "="
-	}
-	return timeText(t)
-}
+// keyColumns tell an entry from others.
+const keyColumns = "feed, id, long_id"
 
-func appendCopy(values []any, at string, c mirror.Copy) []any {
-	return append(values, at, timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
+func appendKey(values []any, feed int64, n name) []any { return append(values, feed, n.key, n.long) }
+
+func appendCopy(values []any, c mirror.Copy) []any {
+	return append(values, timeText(c.At), timeText(c.Rank.Time), c.Rank.Place, escaped(c.Digest))
 }
 
 func copyTargets(c *mirror.Copy) []any {
@@ -61,10 +62,9 @@ func contentTargets(c *mirror.Content) []any {
 	}
 }
 
-func (d *dialect) appendRecord(values []any, r *mirror.Record, at string) []any {
-	values = append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), d.unless(r.Changed, r.Added),
+func appendLife(values []any, r *mirror.Record) []any {
+	return append(values, escaped(string(r.State)), r.Archived, r.First, r.Change, timeText(r.Added), timeText(r.Changed),
 		timeText(r.Tombstone.When), timeText(r.Tombstone.Rank.Time), r.Tombstone.Rank.Place, r.Absence)
-	return appendCopy(values, at, r.Copy)
 }
 
 func recordTargets(r *mirror.Record) []any {
@@ -72,6 +72,37 @@ func recordTargets(r *mirror.Record) []any {
 		textColumn{(*string)(&r.State)}, &r.Archived, &r.First, &r.Change, timeColumn{&r.Added}, timeColumn{&r.Changed},
 		timeColumn{&r.Tombstone.When}, timeColumn{&r.Tombstone.Rank.Time}, &r.Tombstone.Rank.Place, &r.Absence,
 	}, copyTargets(&r.Copy)...)
+}
+
+// The places of changed and added among lifeColumns.
+const placeAdded, placeChanged = 4, 5
+
+// appendRecord appends the values of markColumns, after the key's. Set whole if those
+// of contentColumns are appended next: a time that equals one of the content's can be
+// abbreviated only then.
+func (t transaction) appendRecord(values []any, r *mirror.Record, whole bool) []any {
+	life := len(values)
+	values = appendLife(values, r)
+	copied := len(values)
+	values = appendCopy(values, r.Copy)
+	key := values[life-3 : life]
+	values = append(values, t.sums.of(key, values[life:copied]), t.sums.of(key, values[copied:]))
+	if t.one {
+		if !r.Changed.IsZero() && values[life+placeChanged] == values[life+placeAdded] {
+			values[life+placeChanged] = "="
+		}
+		if whole && !r.Copy.At.IsZero() && r.Copy.At.Equal(r.Content.Updated) {
+			values[copied] = "="
+		}
+	}
+	return values
+}
+
+// appendSummed appends the values of contentColumns and their checksum.
+func (t transaction) appendSummed(values, key []any, c *mirror.Content) []any {
+	begin := len(values)
+	values = appendContent(values, c)
+	return append(values, t.sums.of(key, values[begin:]))
 }
 
 // A formatColumn scans the name of a format, "" for none.

@@ -10,10 +10,10 @@ import (
 // was removed.
 var scrubbing = map[bool][]string{
 	true: { // SQLite
-		"INSERT INTO search (search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
+		"INSERT INTO fh.search (fh.search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
 		"VACUUM",
 	},
-	false: {"VACUUM (FULL) entries, versions, search, unindexed, feeds, documents, names"},
+	false: {"VACUUM (FULL) fh.entries, fh.versions, fh.search, fh.unindexed, fh.feeds, fh.polls, fh.documents, fh.names"},
 }
 
 // Scrub indexes everything that waits, and rewrites the database without the
@@ -40,7 +40,7 @@ func (s *Store) Scrub(ctx context.Context) (err error) {
 		}
 	}
 	for _, statement := range scrubbing[s.one] {
-		if _, err := s.db.ExecContext(ctx, statement); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.text(statement)); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // does this, too; calling Index after large commits makes the first search
 // fast.
 func (s *Store) Index(ctx context.Context) error {
-	waiting, err := s.numbers(ctx, "SELECT count(*) FROM unindexed")
+	waiting, err := s.numbers(ctx, "SELECT count(*) FROM fh.unindexed")
 	for err == nil && waiting[0] > 0 {
 		err = s.transact(ctx, transaction.indexBatch)
 		waiting[0] -= batch
@@ -28,7 +28,7 @@ func (s *Store) Index(ctx context.Context) error {
 // writes its index once for all of them.
 const batch = 4096
 
-var dequeue = "DELETE FROM unindexed WHERE key IN (SELECT key FROM unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
+var dequeue = "DELETE FROM fh.unindexed WHERE key IN (SELECT key FROM fh.unindexed ORDER BY key LIMIT " + strconv.Itoa(batch)
 
 // indexBatch indexes some entries. It removes them from the queue, which locks
 // them, before it reads them.
@@ -38,10 +38,10 @@ func (t transaction) indexBatch() error {
 		return err
 	}
 	these := list(&t.dialect, keys)
-	if err := t.exec("DELETE FROM search WHERE rowid"+t.in, these); err != nil {
+	if err := t.exec("DELETE FROM fh.search WHERE rowid"+t.in, these); err != nil {
 		return err
 	}
-	rows, err := t.tx.QueryContext(t.ctx, t.numbered(selectTexts+" WHERE key"+t.in), these)
+	rows, err := t.tx.QueryContext(t.ctx, t.text(selectTexts+" WHERE key"+t.in), these)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (t transaction) indexBatch() error {
 	if err != nil {
 		return err
 	}
-	return t.insert("search", "rowid, words", "(?, "+t.words+")", "", found)
+	return t.insert("fh.search", "rowid, words", "(?, "+t.words+")", "", found)
 }
 
 // indexEach indexes entries in SQLite. It makes the words of some entries while
@@ -63,7 +63,7 @@ func (t transaction) indexBatch() error {
 // SQLite would make a savepoint, for which FTS5 writes what it has gathered.
 func (t transaction) indexEach(rows *sql.Rows) error {
 	defer rows.Close()
-	insert, err := t.statement("INSERT INTO search (rowid, words) VALUES (?, ?)")
+	insert, err := t.statement("INSERT INTO fh.search (rowid, words) VALUES (?, ?)")
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func wordsOf(texts []wordless) (all []indexed) {
 // The query for what an entry's words are made of. scanWords reads its rows.
 const (
 	textColumns = "key, id, format, title, base, data"
-	selectTexts = "SELECT " + textColumns + " FROM entries"
+	selectTexts = "SELECT " + textColumns + " FROM fh.entries"
 )
 
 // scanWords yields the words of entries. A set is valid only until the next
@@ -170,7 +170,7 @@ func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (fo
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
 		more = false
 		var rows *sql.Rows
-		rows, err = s.query(ctx, selectTexts+" WHERE key IN (SELECT key FROM unindexed WHERE key > ? ORDER BY key LIMIT "+
+		rows, err = s.query(ctx, selectTexts+" WHERE key IN (SELECT key FROM fh.unindexed WHERE key > ? ORDER BY key LIMIT "+
 			strconv.Itoa(batch)+") ORDER BY key", last)
 		if err != nil {
 			break

@@ -12,6 +12,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,10 @@ import (
 // A Store is a mirror.Store in a database. All of its methods may be called at
 // the same time, even by other processes.
 type Store struct {
+	// Hook, if not nil, is called in the transaction of each Commit, Move and Remove.
+	// Set it before you use the store.
+	Hook Hook
+
 	db *sql.DB
 	dialect
 	reads bool // whether it only reads
@@ -36,24 +41,19 @@ type Store struct {
 
 var _ mirror.Store = (*Store)(nil)
 
-// Open returns the store in a database, and brings its schema up to date. It
-// refuses a SQLite database of another program, with an error that matches
-// ErrForeign; a database that a newer version of this package has written to;
-// and connections to SQLite that could break the store's promises. The caller
-// owns the database, and closes it.
+// Open returns the store in a database, and brings its schema up to date. The
+// database may have other tables: ours begin with feedhistory_ in SQLite, and are
+// in the schema feedhistory in PostgreSQL. Open refuses a database in which these
+// names are taken, with an error that matches ErrForeign; a database that a newer
+// version of this package has written to; and connections to SQLite that could
+// break the store's promises. The caller owns the database, and closes it.
 func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 	s, err := newStore(db, d)
 	if err != nil {
 		return nil, err
 	}
-	if s.one {
-		err = s.claim(ctx)
-		if err == nil {
-			err = s.logAhead(ctx)
-		}
-		if err == nil {
-			err = checkPragmas(ctx, db)
-		}
+	if _, err = s.version(ctx, db); err == nil && s.one { // before anything is written
+		err = cmp.Or(s.logAhead(ctx), checkPragmas(ctx, db))
 	}
 	if err == nil {
 		err = s.migrate(ctx)
@@ -66,7 +66,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 
 func newStore(db *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{db: db, dialect: dialects[d], write: make(chan struct{}, 1), prepared: map[string]*sql.Stmt{}}
-	if s.migrations == "" {
+	if s.directory == "" {
 		return nil, fmt.Errorf("sqlstore: unknown dialect %q", d)
 	}
 	s.reach = reach{few: 2000, first: 64, last: 256, bytes: 4 << 20, steps: s.steps}
@@ -85,7 +85,7 @@ func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st := s.statement(query); st != nil {
 		return st, nil
 	}
-	st, err := s.db.PrepareContext(ctx, s.numbered(query))
+	st, err := s.db.PrepareContext(ctx, s.text(query))
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +111,10 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows
 // ended, because that takes a separate connection, and there may be no other.
 type transaction struct {
 	*Store
-	tx  *sql.Tx
-	ctx context.Context
-	new *[]string
+	tx   *sql.Tx
+	ctx  context.Context
+	new  *[]string
+	sums *summer
 }
 
 // transact runs do in a transaction, which it commits unless do returns an
@@ -136,7 +137,7 @@ func (s *Store) transact(ctx context.Context, do func(transaction) error) (err e
 		return err
 	}
 	var queries []string
-	if err := do(transaction{s, tx, ctx, &queries}); err != nil {
+	if err := do(transaction{s, tx, ctx, &queries, &summer{}}); err != nil {
 		return errors.Join(err, rollback(tx))
 	}
 	if err := tx.Commit(); err != nil {
@@ -162,7 +163,7 @@ func (t transaction) statement(query string) (*sql.Stmt, error) {
 		return t.tx.StmtContext(t.ctx, st), nil
 	}
 	*t.new = append(*t.new, query)
-	return t.tx.PrepareContext(t.ctx, t.numbered(query))
+	return t.tx.PrepareContext(t.ctx, t.text(query))
 }
 
 func (t transaction) exec(query string, args ...any) error {
@@ -174,13 +175,17 @@ func (t transaction) exec(query string, args ...any) error {
 	return err
 }
 
-// numbers runs a query for a list of numbers.
-func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
+func (t transaction) query(query string, args ...any) (*sql.Rows, error) {
 	st, err := t.statement(query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.QueryContext(t.ctx, args...)
+	return st.QueryContext(t.ctx, args...)
+}
+
+// numbers runs a query for a list of numbers.
+func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
+	rows, err := t.query(query, args...)
 	if err != nil {
 		return nil, err
 	}

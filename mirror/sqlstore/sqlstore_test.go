@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,13 @@ func newSQLite(t testing.TB) database {
 
 func newPostgreSQL(t testing.TB) database {
 	return database{sqlstore.PostgreSQL, "pgx", server.Database(t)}
+}
+
+// sql returns a statement with the names of the store's tables, which it writes as
+// fh.entries.
+func (d database) sql(query string) string {
+	prefix := map[sqlstore.Dialect]string{sqlstore.SQLite: "feedhistory_", sqlstore.PostgreSQL: "feedhistory."}[d.dialect]
+	return strings.ReplaceAll(query, "fh.", prefix)
 }
 
 // connect opens another connection to the database.

@@ -15,8 +15,8 @@ import (
 // feeds. scanFeed reads the rows of these queries.
 const (
 	stateColumns = "version, polls, polled, next, state"
-	selectFeeds  = "SELECT " + stateColumns + " FROM feeds CROSS JOIN polls WHERE feed = key"
-	selectDue    = "SELECT " + stateColumns + " FROM polls CROSS JOIN feeds WHERE key = feed"
+	selectFeeds  = "SELECT " + stateColumns + " FROM fh.feeds CROSS JOIN fh.polls WHERE feed = key"
+	selectDue    = "SELECT " + stateColumns + " FROM fh.polls CROSS JOIN fh.feeds WHERE key = feed"
 )
 
 // scanFeed reads the state of a feed, and the size of its text.
@@ -70,8 +70,10 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 		return 0, err
 	}
 	url := nameOf(f.URL)
-	values := []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
-	poll := []any{version, f.Polls, timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != ""}
+	values := feedValues(f, state)
+	values = append(values, t.sums.of([]any{url.key, url.long}, values))
+	poll := pollValues(f, version)
+	poll = append(poll, t.sums.of(poll))
 	query, args := updatePoll, append(poll, url.key, f.Version)
 	if f.Version == 0 {
 		query, args = insertFeed, append(values, url.key, url.long)
@@ -90,15 +92,23 @@ func (t transaction) feed(f *mirror.Feed, version int64) (key int64, err error) 
 	return keys[0], err
 }
 
+func feedValues(f *mirror.Feed, state string) []any {
+	return []any{escaped(f.Title), f.Kind.String(), f.Verdict.String(), f.Entries, f.Deleted, f.Documents, escaped(f.Error), state}
+}
+
+func pollValues(f *mirror.Feed, version int64) []any {
+	return []any{version, f.Polls, timeText(f.Polled), timeText(f.Next), f.Gone || f.Alias != ""}
+}
+
 const (
 	feedColumns = "title, kind, verdict, entries, deleted, documents, error, state"
-	insertFeed  = "INSERT INTO feeds (" + feedColumns + ", url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
+	insertFeed  = "INSERT INTO fh.feeds (" + feedColumns + ", checksum, url, long_url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" +
 		" ON CONFLICT (url) DO NOTHING RETURNING key"
-	updateFeed = "UPDATE feeds SET (" + feedColumns + ") = (?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ? AND state <> ?"
+	updateFeed = "UPDATE fh.feeds SET (" + feedColumns + ", checksum) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE key = ? AND state <> ?"
 
 	pollColumns = "version, polls, polled, next, gone"
-	insertPoll  = "INSERT INTO polls (" + pollColumns + ", feed) VALUES (?, ?, ?, ?, ?, ?)"
-	updatePoll  = "UPDATE polls SET (" + pollColumns + ") = (?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
+	insertPoll  = "INSERT INTO fh.polls (" + pollColumns + ", checksum, feed) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	updatePoll  = "UPDATE fh.polls SET (" + pollColumns + ", checksum) = (?, ?, ?, ?, ?, ?) WHERE " + ofFeed + " AND version = ? RETURNING feed"
 )
 
 // UpdatePolls returns a statement for PostgreSQL that records polls of many
@@ -111,15 +121,19 @@ const (
 func UpdatePolls(states []*mirror.Feed) (query string, args []any) {
 	n := len(states)
 	urls, versions, polls, polled, next := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
+	gone, checksums := make([]bool, n), make([]int64, n)
+	var sums summer
 	for i, f := range states {
 		urls[i], versions[i], polls[i], polled[i], next[i] = keyOf(f.URL), f.Version, f.Polls, timeText(f.Polled), timeText(f.Next)
+		gone[i], checksums[i] = f.Gone || f.Alias != "", sums.of(pollValues(f, f.Version+1))
 	}
-	return updatePolls, []any{urls, versions, polls, polled, next}
+	return updatePolls, []any{urls, versions, polls, polled, next, gone, checksums}
 }
 
 const updatePolls = `
-	UPDATE polls p SET (version, polls, polled, next) = (n.version + 1, n.polls, n.polled, n.next)
-	FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) WITH ORDINALITY
-		AS n (url, version, polls, polled, next, place) JOIN feeds f ON f.url = n.url
+	UPDATE feedhistory.polls p SET (version, polls, polled, next, gone, checksum) =
+		(n.version + 1, n.polls, n.polled, n.next, n.gone, n.checksum)
+	FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[]) WITH ORDINALITY
+		AS n (url, version, polls, polled, next, gone, checksum, place) JOIN feedhistory.feeds f ON f.url = n.url
 	WHERE p.feed = f.key AND p.version = n.version
 	RETURNING n.place`

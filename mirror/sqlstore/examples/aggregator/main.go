@@ -1,18 +1,14 @@
-// Aggregator keeps the whole history of feeds in its own SQL tables. It may be
-// killed at any moment: the next run continues where it was.
+// Aggregator keeps the titles of feeds' whole histories in a table of its own, beside the
+// mirror. It may be killed at any moment: both agree, and the next run continues.
 //
 //	go run ./mirror/sqlstore/examples/aggregator feeds.db [URL ...]
-//
-// Copy it to begin an aggregator. Package mirror does the same for any store,
-// and more: it follows feeds that move, requests each when it is due, and
-// requests documents that stay missing less often.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -20,6 +16,8 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 func main() {
@@ -28,55 +26,49 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	db, err := open(ctx, os.Args[1])
-	if err != nil {
-		log.Fatal(err)
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(os.Args[1]))
+	if err == nil {
+		err = run(ctx, db, &feedhistory.Client{}, os.Args[2:])
 	}
-	defer db.Close()
-	var client feedhistory.Client // one for all feeds, so that it is polite to hosts
-	for _, url := range os.Args[2:] {
-		history, err := update(ctx, db, &client, url)
-		if err != nil {
-			log.Printf("%s: %v", url, err)
-			continue
-		}
-		fmt.Println(url, history.Verdict())
-		for _, gap := range history.Gaps {
-			fmt.Println("  missing:", gap, "what to do:", gap.Reason.Advice())
-		}
-	}
-	if err := list(ctx, os.Stdout, db); err != nil {
+	if err := cmp.Or(err, db.Close()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// open opens the database, and creates it if it does not exist.
-func open(ctx context.Context, name string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)&_txlock=immediate")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := db.ExecContext(ctx, schema); err != nil {
-		_ = db.Close()
-		return nil, err
-	}
-	return db, nil
-}
-
-// list prints the twenty newest entries.
-func list(ctx context.Context, w io.Writer, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT date(updated / 1000000, 'unixepoch'), title FROM entries
-		WHERE NOT deleted ORDER BY updated DESC LIMIT 20`)
+// run brings the feeds up to date, and prints how complete each is.
+func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []string) error {
+	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS articles (feed TEXT, id TEXT, title TEXT, time TEXT, PRIMARY KEY (feed, id))")
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var date, title string
-		if err := rows.Scan(&date, &title); err != nil {
+	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
+	if err != nil {
+		return err
+	}
+	store.Hook = keepArticles
+	m := mirror.Mirror{Store: store, Client: client} // one for all feeds, so that it is polite to hosts
+	for _, url := range urls {
+		changes, err := m.Update(ctx, url)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, date, title)
+		fmt.Println(url, changes.Verdict, "added", changes.Added, "gaps", changes.Gaps)
 	}
-	return rows.Err()
+	return nil
+}
+
+// keepArticles does to the table articles what a commit does to the mirror.
+func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) error {
+	for _, r := range d.Deleted {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID); err != nil {
+			return err
+		}
+	}
+	for _, r := range append(d.Added, d.Changed...) {
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
