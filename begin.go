@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -60,7 +61,7 @@ const mostSteps = 5
 // Links to the beginning may be stale. If they are dead, the feed begins at the last
 // document without a mark of an archive or a later page; only if there is none,
 // what is newer is a gap.
-func (w *walk) beginning(given *loaded) *loaded {
+func (w *walk) beginning(given *fetchResult) *fetchResult {
 	path, gap := w.path(given)
 	if !w.goesOn() {
 		return given
@@ -88,7 +89,7 @@ func (w *walk) beginning(given *loaded) *loaded {
 
 // path follows the links from the given document to the one where the feed begins. The
 // gap says why the path does not end there.
-func (w *walk) path(given *loaded) (path []*loaded, gap *Gap) {
+func (w *walk) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
 	for l := given; ; {
 		path = append(path, l)
 		if l.unchanged() != nil { // it was the beginning in an earlier walk
@@ -111,7 +112,7 @@ func (w *walk) path(given *loaded) (path []*loaded, gap *Gap) {
 
 // step requests the document that the last one of a path names as the beginning.
 // It returns nil without a gap if both are the same under different names.
-func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
+func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
 	last := path[len(path)-1]
 	detached := func(why string) *Gap {
 		return &Gap{URL: url, From: last.doc.URL, Reason: ReasonDetached, Err: errors.New(why)}
@@ -156,7 +157,7 @@ func (w *walk) step(path []*loaded, url string) (next *loaded, gap *Gap) {
 // elsewhere returns the URL where a document says that its feed begins; "" if it
 // begins here, or an earlier walk found that it does. The gap says that the document
 // is not the beginning, and names none.
-func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
+func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
 	url = iri.WithoutFragment(link.Href)
 	switch {
@@ -177,7 +178,7 @@ func (w *walk) elsewhere(l *loaded) (url string, gap *Gap) {
 // doubt reports that the feed may not begin where the walk does: by a gap, or by a
 // note if the document has no mark of an archive or a later page, because links to
 // the beginning become stale.
-func (w *walk) doubt(start *loaded, gap *Gap) {
+func (w *walk) doubt(start *fetchResult, gap *Gap) {
 	d := start.doc
 	d.place.again = true
 	if !d.isSubscription() || gap.Reason == ReasonBudget {
@@ -211,14 +212,14 @@ func isLasting(gap *Gap) bool {
 // isTwin reports whether a document is the same as the one that it names as the
 // beginning: the bytes are equal, or the entries and self links are. A document with
 // a mark of an archive has no twin.
-func isTwin(l, beginning *loaded) bool {
+func isTwin(l, beginning *fetchResult) bool {
 	if beginning.doc == nil || !l.doc.isSubscription() {
 		return false
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
 	other, named := beginning.doc.Links.Rel(RelSelf)
 	return l.text == beginning.text ||
-		ok && named && self.Href == other.Href && maps.Equal(l.doc.facts(), beginning.doc.facts())
+		ok && named && self.Href == other.Href && l.doc.hasFactsOf(beginning.doc)
 }
 
 // isElsewhere reports whether a document says that another one is the current one. It
@@ -229,14 +230,30 @@ func isElsewhere(d *Document) bool {
 	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
 }
 
-// facts returns the IDs and times of a document's entries and tombstones.
-func (d *Document) facts() map[fact]bool {
-	facts := make(map[fact]bool, len(d.Entries)+len(d.Deleted))
-	for _, e := range d.Entries {
-		facts[fact{e.ID, e.Updated.UnixNano(), false}] = true
+// facts yields the IDs and times of a document's entries and tombstones.
+func (d *Document) facts() iter.Seq[fact] {
+	return func(yield func(fact) bool) {
+		for _, e := range d.Entries {
+			if !yield(fact{e.ID, e.Updated.UnixNano(), false}) {
+				return
+			}
+		}
+		for _, t := range d.Deleted {
+			if !yield(fact{t.Ref, t.When.UnixNano(), true}) {
+				return
+			}
+		}
 	}
-	for _, t := range d.Deleted {
-		facts[fact{t.Ref, t.When.UnixNano(), true}] = true
+}
+
+// hasFactsOf reports whether two documents have the same entries and tombstones.
+func (d *Document) hasFactsOf(other *Document) bool {
+	mine, theirs := map[fact]bool{}, map[fact]bool{}
+	for f := range d.facts() {
+		mine[f] = true
 	}
-	return facts
+	for f := range other.facts() {
+		theirs[f] = true
+	}
+	return maps.Equal(mine, theirs)
 }

@@ -6,83 +6,83 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A visited is what a walk remembers of the documents that it has read, to notice
+// A loopDetector records the documents a walk has read, to notice
 // when a chain leads back into itself (5005#28). It holds digests with a random
 // seed: their size does not depend on that of the documents.
-type visited struct {
+type loopDetector struct {
 	seed  maphash.Seed
 	chain int            // the number of the current chain; a walk may follow several
 	urls  map[uint64]int // the URLs that were requested or redirected to, each with its chain
 
-	// Of the current chain:
-	selves set // the documents' self links
-	bodies set // the documents
-	facts  set // the IDs and times of entries and tombstones
+	selves set // the self links of the current chain's documents
+
+	// Each with the last chain that had it:
+	bodies map[uint64]int // the documents
+	facts  map[uint64]int // the IDs and times of entries and tombstones
 }
 
 type set map[uint64]struct{}
 
-func newVisited() visited {
-	return visited{seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: set{}, bodies: set{}, facts: set{}}
+func newLoopDetector() loopDetector {
+	return loopDetector{seed: maphash.MakeSeed(), urls: map[uint64]int{}, selves: set{}, bodies: map[uint64]int{}, facts: map[uint64]int{}}
 }
 
-func (v *visited) add(s set, text string) { s[maphash.String(v.seed, text)] = struct{}{} }
+func (d *loopDetector) key(text string) uint64 { return maphash.String(d.seed, text) }
 
-func (v *visited) has(s set, text string) bool {
-	_, ok := s[maphash.String(v.seed, text)]
+func (d *loopDetector) add(s set, text string) { s[d.key(text)] = struct{}{} }
+
+func (d *loopDetector) has(s set, text string) bool {
+	_, ok := s[d.key(text)]
 	return ok
 }
 
 // see remembers that a URL was requested, or redirected to.
-func (v *visited) see(url string) {
-	if key := maphash.String(v.seed, url); v.urls[key] == 0 {
-		v.urls[key] = v.chain
+func (d *loopDetector) see(url string) {
+	if key := d.key(url); d.urls[key] == 0 {
+		d.urls[key] = d.chain
 	}
 }
 
 // forget forgets a URL without a document.
-func (v *visited) forget(url string) { delete(v.urls, maphash.String(v.seed, url)) }
+func (d *loopDetector) forget(url string) { delete(d.urls, d.key(url)) }
 
 // seen reports whether a URL was requested, or redirected to.
-func (v *visited) seen(url string) bool { return v.urls[maphash.String(v.seed, url)] > 0 }
+func (d *loopDetector) seen(url string) bool { return d.urls[d.key(url)] > 0 }
 
 // joins reports whether a URL was requested, or redirected to, in an earlier chain:
 // the two chains meet there, which is no loop.
-func (v *visited) joins(url string) bool {
-	chain := v.urls[maphash.String(v.seed, url)]
-	return 0 < chain && chain < v.chain
+func (d *loopDetector) joins(url string) bool {
+	chain := d.urls[d.key(url)]
+	return 0 < chain && chain < d.chain
 }
 
 // begin begins a chain. It may have documents of another chain under other URLs,
 // but none of its own twice.
-func (v *visited) begin() {
-	v.chain++
-	clear(v.selves)
-	clear(v.bodies)
-	clear(v.facts)
+func (d *loopDetector) begin() {
+	d.chain++
+	clear(d.selves)
 }
 
 // repeats says in what way a document is one that has been read before; "" if it is
 // a new one.
-func (v *visited) repeats(l *loaded) string {
+func (d *loopDetector) repeats(l *fetchResult) string {
 	if l.doc == nil {
 		return ""
 	}
-	if final := l.doc.URL; final != l.url && v.seen(final) {
+	if final := l.doc.URL; final != l.url && d.seen(final) {
 		return "it redirects to " + final + ", which has already been read"
 	}
-	if v.has(v.bodies, l.text) {
+	if d.bodies[d.key(l.text)] == d.chain {
 		return "its content is the same as that of an earlier document"
 	}
 	self, ok := l.doc.Links.Rel(RelSelf)
 	known := ok && iri.AreSameOrigin(self.Href, l.doc.URL) && self.Href != l.url && self.Href != l.doc.URL &&
-		(v.seen(self.Href) || v.has(v.selves, self.Href))
-	if known && len(l.doc.Entries) > 0 && v.digest(l.doc, false) == 0 {
+		(d.seen(self.Href) || d.has(d.selves, self.Href))
+	if known && len(l.doc.Entries) > 0 && d.digest(l.doc, false) == 0 {
 		return "its self link is " + self.Href + ", which has already been read, and it brings nothing new"
 	}
 	return ""
@@ -91,36 +91,40 @@ func (v *visited) repeats(l *loaded) string {
 // record remembers a document of the walk, and reports whether it brings anything
 // new. The document belongs to the current chain, even if it was read for an
 // earlier one.
-func (v *visited) record(l *loaded) (fresh bool) {
+func (d *loopDetector) record(l *fetchResult) (fresh bool) {
 	for _, url := range []string{l.url, l.doc.URL} {
-		v.urls[maphash.String(v.seed, url)] = v.chain
+		d.urls[d.key(url)] = d.chain
 	}
-	v.add(v.bodies, l.text)
+	d.bodies[d.key(l.text)] = d.chain
 	if self, ok := l.doc.Links.Rel(RelSelf); ok {
-		v.add(v.selves, self.Href)
+		d.add(d.selves, self.Href)
 	}
-	return v.digest(l.doc, true) > 0
+	return d.digest(l.doc, true) > 0
 }
 
-// digest counts the entries and tombstones of a document that are new, or newer,
-// and remembers them if told to.
-func (v *visited) digest(doc *Document, remember bool) (fresh int) {
-	note := func(id string, at time.Time, deleted bool) {
-		key := maphash.Comparable(v.seed, fact{id, at.UnixNano(), deleted})
-		if _, ok := v.facts[key]; !ok {
+// digest counts the entries and tombstones of a document that are new to the chain, or
+// newer, and remembers them if told to.
+func (d *loopDetector) digest(doc *Document, remember bool) (fresh int) {
+	for f := range doc.facts() {
+		key := maphash.Comparable(d.seed, f)
+		if d.facts[key] != d.chain {
 			fresh++
 		}
 		if remember {
-			v.facts[key] = struct{}{}
+			d.facts[key] = d.chain
 		}
 	}
-	for _, e := range doc.Entries {
-		note(e.ID, e.Updated, false)
-	}
-	for _, t := range doc.Deleted {
-		note(t.Ref, t.When, true)
-	}
 	return fresh
+}
+
+// isNew reports whether a document brings anything that no chain had.
+func (d *loopDetector) isNew(doc *Document) bool {
+	for f := range doc.facts() {
+		if d.facts[maphash.Comparable(d.seed, f)] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 type fact struct {
@@ -141,7 +145,7 @@ func (w *walk) processed(url string) bool {
 
 // wasProcessed reports whether an archive that is about to be yielded had been
 // processed, perhaps under another URL than that of the link to it.
-func (w *walk) wasProcessed(l *loaded) bool {
+func (w *walk) wasProcessed(l *fetchResult) bool {
 	if w.opt.Processed == nil || l.doc == nil {
 		return false
 	}
@@ -202,7 +206,7 @@ func (w *walk) barren() bool {
 // count counts a document of the walk against the budget. An archive without any
 // entry may cover a day on which nothing happened; one whose entries are all
 // known comes from a server that ignores what is requested.
-func (w *walk) count(l *loaded, fresh bool) {
+func (w *walk) count(l *fetchResult, fresh bool) {
 	switch {
 	case fresh:
 		w.used.Barren, w.used.Empty = 0, 0
@@ -237,7 +241,7 @@ func (w *walk) foreign(url string) bool {
 }
 
 // strayed returns a gap if a document was redirected to a forbidden origin.
-func (w *walk) strayed(l *loaded, from string) *Gap {
+func (w *walk) strayed(l *fetchResult, from string) *Gap {
 	if !w.foreign(l.finalURL()) {
 		return nil
 	}

@@ -177,21 +177,21 @@ func (c *Client) setUp() {
 
 // load requests and reads a document. If head is not nil, it is called with the head
 // section as soon as that has arrived, before the rest of the document.
-func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *loaded {
+func (c *Client) load(ctx context.Context, url string, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
 		URL: iri.ForRequest(url), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 	})
 	if err != nil {
-		return &loaded{url: url, err: err}
+		return &fetchResult{url: url, err: err}
 	}
 	defer resp.Body.Close()
 	return c.read(resp, url, known, head)
 }
 
 // read reads the document that url was requested for.
-func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*Document)) *loaded {
-	l := &loaded{url: url}
+func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*Document)) *fetchResult {
+	l := &fetchResult{url: url}
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {

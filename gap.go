@@ -20,27 +20,29 @@ type Reason uint8
 
 // The reasons of a Gap or a ParseError.
 const (
-	ReasonUnknown      Reason = iota // the reason was not recorded
-	ReasonNetwork                    // there was no answer: the connection failed, or timed out
-	ReasonStatus                     // the server answered with an error: 404, 403, 500 …
-	ReasonRefused                    // a rule of safety forbids the request
-	ReasonLimit                      // the document exceeds Limits
-	ReasonTruncated                  // the document breaks off before its end
-	ReasonMalformed                  // the document is not well-formed
-	ReasonNotFeed                    // the document is not a feed
-	ReasonBudget                     // the Budget was spent before the document
-	ReasonLoop                       // the link leads back to a document that was read before
-	ReasonBarren                     // too many documents in a row brought nothing new
-	ReasonDetached                   // the feed does not begin at the given document, which does not say where it does
-	ReasonInterrupted                // the context ended, or the reader left the walk, first
-	ReasonMissedWindow               // between two polls, entries may have come and gone
-	ReasonDeclared                   // the feed itself says that something is missing, for a reason without a name here
+	ReasonUnknown       Reason = iota // the reason was not recorded
+	ReasonNetwork                     // there was no answer: the connection failed, or timed out
+	ReasonStatus                      // the server answered with an error: 404, 403, 500 …
+	ReasonRefused                     // a rule of safety forbids the request
+	ReasonLimit                       // the document exceeds Limits
+	ReasonTruncated                   // the document breaks off before its end
+	ReasonMalformed                   // the document is not well-formed
+	ReasonNotFeed                     // the document is not a feed
+	ReasonBudget                      // the Budget was spent before the document
+	ReasonLoop                        // the link leads back to a document that was read before
+	ReasonBarren                      // too many documents in a row brought nothing new
+	ReasonDetached                    // the feed does not begin at the given document, which does not say where it does
+	ReasonInterrupted                 // the context ended, or the reader left the walk, first
+	ReasonMissedWindow                // between two polls, entries may have come and gone
+	ReasonDeclared                    // the feed itself says that something is missing, for a reason this package does not define
+	ReasonContradiction               // the marks of a document contradict each other, so its chain may lack something
+	ReasonForeign                     // the link leads to a document of another feed
 )
 
 // String returns the reason as a word, such as "loop" or "missed-window".
 func (r Reason) String() string {
 	return name(r, unknown, "network", "status", "refused", "limit", "truncated", "malformed", "not-feed",
-		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared")
+		"budget", "loop", "barren", "detached", "interrupted", "missed-window", "declared", "contradiction", "foreign")
 }
 
 // Advice says what can be done about a gap with this reason.
@@ -61,6 +63,8 @@ func (r Reason) Advice() string {
 		"try again, with more time",
 		"poll more often, before the feed drops its older entries",
 		"ask the publisher, whose own document says so; the original feed may still have it",
+		"tell the publisher; all that the document's links lead to has been read, but there may be more",
+		"tell the publisher that the link leads to another feed",
 	)
 }
 

@@ -34,7 +34,7 @@ func TestMergeOfAWalkThatWasLeftAtItsEnd(t *testing.T) {
 	h, _ := leave(t, plain, 1)
 	require.Equal(t, Window, h.Verdict())
 	const archived = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"prev-archive\" href=\"/1.atom\"/></feed>\n" +
-		"-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"next-archive\" href=\"/2.atom\"/></feed>\n"
+		"-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"next-archive\" href=\"/feed.atom\"/></feed>\n"
 	h, _ = leave(t, archived, 2)
 	require.Equal(t, Whole, h.Verdict())
 	h, _ = leave(t, archived, 1)

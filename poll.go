@@ -37,17 +37,22 @@ type Known struct {
 	Older                      string // the URL of the next document back in time; "" if there is none
 	Lost                       bool   `json:",omitempty"` // whether its link to an older document cannot be used
 	Damaged                    bool   `json:",omitempty"` // whether a part of it may be missing; see Document.Damage
+	ID                         string `json:",omitempty"` // the feed's id, of a subscription document
 	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found that this does not lead elsewhere
 }
 
 // Known returns what to remember of the document for the next poll. If a walk was
-// given this document, and the feed begins elsewhere, or may do so, the result has
-// no validators, so that the next walk looks for the beginning again.
+// given this document, and the feed begins elsewhere, or may do so, or if the
+// document's marks contradict each other, the result has no validators, so that the next
+// walk looks again.
 func (d *Document) Known() Known {
 	feed := cmp.Or(d.place.feed, d.Kind())
 	older, _ := d.Links.Rel(feed.Older())
 	k := Known{URL: d.URL, Kind: d.Kind(), Older: older.Href, Lost: d.loses(feed.Older()), Damaged: d.Damage(feed) != nil, Begins: d.place.begins}
-	if !d.place.again {
+	if d.isSubscription() {
+		k.ID = d.ID
+	}
+	if !d.place.again && !d.contradicts(feed) {
 		k.ETag, k.LastModified, k.Digest = d.Response.ETag, d.Response.LastModified, d.Response.Digest
 	}
 	return k

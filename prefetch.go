@@ -9,14 +9,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// An ahead loads the documents of a chain one after another, and requests later ones
-// in advance: a head section names the next document long before its entries have
+// A prefetcher loads a chain's documents in order and requests the next ones early:
+// a head section names the next document long before its entries have
 // arrived. Documents that turn out not to be needed are discarded, so a walk yields
 // the same as without prefetching.
 //
 // It belongs to one goroutine, which learns of links while it waits in load. Only
 // requests and parsing run in other goroutines.
-type ahead struct {
+type prefetcher struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	c       *Client
@@ -40,91 +40,91 @@ type flight struct {
 	url    string
 	cancel context.CancelFunc
 	head   chan *Document // receives the head section, if it arrives before the rest
-	done   chan struct{}  // closed when loaded is final
-	loaded *loaded
+	done   chan struct{}  // closed when result is final
+	result *fetchResult
 }
 
-func newAhead(ctx context.Context, c *Client) *ahead {
-	a := &ahead{c: c, most: 4}
+func newPrefetcher(ctx context.Context, c *Client) *prefetcher {
+	p := &prefetcher{c: c, most: 4}
 	if c.Policy.PerHost > 0 {
-		a.most = c.Policy.PerHost
+		p.most = c.Policy.PerHost
 	}
-	a.ctx, a.cancel = context.WithCancel(ctx)
-	return a
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
 }
 
 // stop cancels all flights and waits for their ends.
-func (a *ahead) stop() {
-	a.cancel()
-	a.running.Wait()
+func (p *prefetcher) stop() {
+	p.cancel()
+	p.running.Wait()
 }
 
 // load returns the document at url.
-func (a *ahead) load(url string) *loaded {
-	if len(a.flights) == 0 || a.flights[0].url != url {
-		a.drop()
-		a.start(url)
+func (p *prefetcher) load(url string) *fetchResult {
+	if len(p.flights) == 0 || p.flights[0].url != url {
+		p.drop()
+		p.start(url)
 	}
-	first := a.flights[0]
+	first := p.flights[0]
 	for {
-		last := a.flights[len(a.flights)-1]
+		last := p.flights[len(p.flights)-1]
 		head := last.head
-		if len(a.flights) >= a.most {
+		if len(p.flights) >= p.most {
 			head = nil
 		}
 		select {
 		case h := <-head:
-			a.extend(h)
+			p.extend(h)
 			continue
 		default:
 		}
 		select {
 		case h := <-head:
-			a.extend(h)
+			p.extend(h)
 		case <-first.done:
-			a.flights = a.flights[1:]
-			return first.loaded
+			p.flights = p.flights[1:]
+			return first.result
 		}
 	}
 }
 
 // extend starts the flight of the document after the one with the given head.
-func (a *ahead) extend(head *Document) {
-	if url, ok := a.next(head); ok {
-		a.start(url)
+func (p *prefetcher) extend(head *Document) {
+	if url, ok := p.next(head); ok {
+		p.start(url)
 	}
 }
 
 // drop cancels all flights, because the chain continues elsewhere.
-func (a *ahead) drop() {
-	for _, f := range a.flights {
+func (p *prefetcher) drop() {
+	for _, f := range p.flights {
 		f.cancel()
 	}
-	a.flights = nil
+	p.flights = nil
 }
 
-func (a *ahead) start(url string) {
-	known := a.known(url)
-	ctx, cancel := context.WithCancel(a.ctx)
+func (p *prefetcher) start(url string) {
+	known := p.known(url)
+	ctx, cancel := context.WithCancel(p.ctx)
 	f := &flight{
 		url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{}),
-		loaded: &loaded{url: url, err: errUnended},
+		result: &fetchResult{url: url, err: errUnended},
 	}
-	a.flights = append(a.flights, f)
-	a.running.Go(func() {
+	p.flights = append(p.flights, f)
+	p.running.Go(func() {
 		defer cancel()
 		defer close(f.done)
-		f.loaded = a.c.load(ctx, url, known, func(head *Document) { f.head <- head })
+		f.result = p.c.load(ctx, url, known, func(head *Document) { f.head <- head })
 	})
 }
 
 // on reports whether a document is on its way.
-func (a *ahead) on(url string) bool {
-	return slices.ContainsFunc(a.flights, func(f *flight) bool { return f.url == url })
+func (p *prefetcher) on(url string) bool {
+	return slices.ContainsFunc(p.flights, func(f *flight) bool { return f.url == url })
 }
 
-// A loaded is the outcome of a request for a document.
-type loaded struct {
+// A fetchResult is the outcome of one request.
+type fetchResult struct {
 	url  string    // the requested URL
 	from string    // the document that linked to it
 	doc  *Document // nil if nothing could be read; may be a part if there is an error
@@ -133,7 +133,7 @@ type loaded struct {
 }
 
 // unchanged returns the error if it is an *Unchanged; otherwise nil.
-func (l *loaded) unchanged() *Unchanged {
+func (l *fetchResult) unchanged() *Unchanged {
 	u, _ := errors.AsType[*Unchanged](l.err)
 	return u
 }
@@ -141,7 +141,7 @@ func (l *loaded) unchanged() *Unchanged {
 // older returns the URLs of the next document back in time, in a feed of the given
 // kind and in the order in which to try them, and whether a link to it cannot be
 // used.
-func (l *loaded) older(feed Kind) (urls []string, lost bool) {
+func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	rel := feed.Older()
 	if u := l.unchanged(); u != nil && rel != "" {
 		if u.Known.Older != "" {
@@ -156,7 +156,7 @@ func (l *loaded) older(feed Kind) (urls []string, lost bool) {
 }
 
 // kind returns the kind of feed that the document declares.
-func (l *loaded) kind() Kind {
+func (l *fetchResult) kind() Kind {
 	if u := l.unchanged(); u != nil {
 		return u.Known.Kind
 	}
@@ -164,7 +164,7 @@ func (l *loaded) kind() Kind {
 }
 
 // finalURL returns the URL where the document was found, after redirects.
-func (l *loaded) finalURL() string {
+func (l *fetchResult) finalURL() string {
 	if u := l.unchanged(); u != nil && u.Known.URL != "" {
 		return u.Known.URL
 	}

@@ -65,8 +65,8 @@ type WalkOptions struct {
 func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w := &walk{
-			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newAhead(ctx, c),
-			visited: newVisited(), claimed: set{}, unread: new(atomic.Bool),
+			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), ahead: newPrefetcher(ctx, c),
+			loopDetector: newLoopDetector(), claimed: set{}, unread: new(atomic.Bool),
 		}
 		if opt != nil {
 			w.opt = *opt
@@ -85,22 +85,27 @@ type walk struct {
 	ctx   context.Context
 	opt   WalkOptions
 	yield func(*Document, error) bool
-	ahead *ahead
+	ahead *prefetcher
 	ended bool // the caller has left, or an error has ended the walk
 
 	budget, used Budget
 
-	start   string    // the subscription document's URL; "" until it is known
-	origins []string  // URLs at the origins that SameOrigin allows
-	kind    Kind      // of the current chain
-	held    []*loaded // the documents read to find where the feed begins, until the chain reaches them
-	claimed set       // the self links of documents that were not processed before
-	reread  bool      // the subscription document has been read a second time
-	missing *Gap      // the reason why it was
-	pending int       // the number of documents at which earlier walks were cut short and this one is still to continue
+	id      string         // the feed's id; "" if it is unknown
+	start   string         // the subscription document's URL; "" until it is known
+	origins []string       // URLs at the origins that SameOrigin allows
+	kind    Kind           // of the current chain
+	held    []*fetchResult // the documents read to find where the feed begins, until the chain reaches them
+	leads   []lead         // the links beyond the chains, to explore at their end
+	whole   bool           // the feed is of a kind that may be whole
+	torn    bool           // there is a gap
+	partly  bool           // a chain ended at a document that the caller knows, so this walk does not know what is new
+	claimed set            // the self links of documents that were not processed before
+	reread  bool           // the subscription document has been read a second time
+	missing *Gap           // the reason why it was
+	pending int            // the number of documents at which earlier walks were cut short and this one is still to continue
 	unread  *atomic.Bool
 
-	visited
+	loopDetector
 }
 
 func (w *walk) run(url string) {
@@ -114,15 +119,21 @@ func (w *walk) run(url string) {
 	if l.unchanged() == nil {
 		l = w.beginning(l)
 	}
-	w.start, w.kind = l.url, l.kind()
-	w.follow(l)
-	for len(w.held) > 0 && w.goesOn() { // documents that the chain has not reached
-		l, w.held = w.held[0], w.held[1:]
-		w.begin(l.kind())
-		w.follow(l)
+	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
+		w.id = l.doc.ID
+	} else {
+		w.id = l.unchanged().Known.ID
 	}
+	w.whole = w.kind == Complete || w.kind == Archived
+	w.follow(l)
+	for len(w.held) > 0 && w.goesOn() {
+		l, w.held = w.held[0], w.held[1:]
+		w.unreached(l)
+	}
+	w.explore()
 	w.resume(Archived, w.opt.Pending)
 	w.resume(Paged, w.opt.PendingPages)
+	w.explore()
 	if !w.ended {
 		w.unread.Store(false)
 	}
@@ -143,19 +154,26 @@ func (w *walk) resume(kind Kind, pending []string) {
 
 // begin begins a chain of the given kind.
 func (w *walk) begin(kind Kind) {
-	w.visited.begin()
+	w.loopDetector.begin()
 	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
 
 // follow yields a document and the older ones. It asks whether a document was
 // processed before it yields the document, because the caller may then process it.
-func (w *walk) follow(l *loaded) {
+func (w *walk) follow(l *fetchResult) {
 	for l != nil && !w.ended {
 		processed := w.wasProcessed(l)
+		if !processed {
+			w.noteLeads(l)
+		}
 		w.yieldDocument(l)
 		older, lost := l.older(w.kind)
+		if processed && w.kind == Archived || w.isLast(l) {
+			w.partly = true
+			return
+		}
 		switch {
-		case w.ended || processed && w.kind == Archived || len(older) == 0 && !lost || w.isLast(l):
+		case w.ended || len(older) == 0 && !lost:
 			return
 		case len(older) == 0:
 			w.unread.Store(w.hasOthers())
@@ -163,6 +181,7 @@ func (w *walk) follow(l *loaded) {
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
 		case w.kind == Archived && slices.ContainsFunc(older, w.processed):
+			w.partly = true
 			return
 		}
 		l = w.next(l.finalURL(), older...)
@@ -170,9 +189,12 @@ func (w *walk) follow(l *loaded) {
 }
 
 // hasOthers reports whether there are documents beyond the current chain.
-func (w *walk) hasOthers() bool { return len(w.held) > 0 || w.pending > 0 }
+func (w *walk) hasOthers() bool {
+	return len(w.held) > 0 || w.pending > 0 ||
+		slices.ContainsFunc(w.leads, func(l lead) bool { return !w.seen(l.Href) && !w.processed(l.Href) })
+}
 
-func (w *walk) yieldDocument(l *loaded) {
+func (w *walk) yieldDocument(l *fetchResult) {
 	older, lost := l.older(w.kind)
 	w.unread.Store(len(older) > 0 || lost || w.hasOthers())
 	if u := l.unchanged(); u != nil {
@@ -189,7 +211,7 @@ func (w *walk) yieldDocument(l *loaded) {
 		return
 	}
 	missing := l.doc.Missing(w.kind)
-	if len(missing) > len(l.doc.Gaps) { // the others come after the document
+	if len(missing) > len(l.doc.Gaps) || l.doc.lostBeyond(w.kind) != "" { // the others come after the document
 		w.unread.Store(true)
 	}
 	if w.ended = !w.yield(l.doc, nil); w.ended {
@@ -198,12 +220,15 @@ func (w *walk) yieldDocument(l *loaded) {
 	for _, g := range missing {
 		w.gap(g)
 	}
+	if rel := l.doc.lostBeyond(w.kind); rel != "" {
+		w.gap(&Gap{URL: l.doc.URL, From: l.doc.URL, Reason: ReasonMalformed, Err: fmt.Errorf("its link %s cannot be used", rel)})
+	}
 }
 
 // next requests the document that another links to; it returns nil where the chain
 // ends. If there are several links, it tries them in order until it gets a document.
 // If it gets none, it yields a gap that says why.
-func (w *walk) next(from string, urls ...string) *loaded {
+func (w *walk) next(from string, urls ...string) *fetchResult {
 	var gap *Gap
 	for _, url := range urls {
 		l, failed := w.try(url, from)
@@ -229,11 +254,11 @@ func (w *walk) next(from string, urls ...string) *loaded {
 
 // try requests a document. It returns a damaged one if the chain can be followed
 // beyond it, and neither a document nor a gap where the chain joins another.
-func (w *walk) try(url, from string) (*loaded, *Gap) {
+func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 	if !w.goesOn() { // even if documents have been loaded in advance
 		return nil, nil
 	}
-	if held := w.takeHeld(func(l *loaded) bool { return l.url == url }); held != nil {
+	if held := w.takeHeld(func(l *fetchResult) bool { return l.url == url }); held != nil {
 		return held, nil
 	}
 	if w.joins(url) {
@@ -245,13 +270,15 @@ func (w *walk) try(url, from string) (*loaded, *Gap) {
 	}
 	l := w.load(url)
 	l.from = from
-	held := w.takeHeld(func(held *loaded) bool { return l.doc != nil && (l.doc.URL == held.url || l.doc.URL == held.doc.URL) })
+	held := w.takeHeld(func(held *fetchResult) bool {
+		return l.doc != nil && (l.doc.URL == held.url || l.doc.URL == held.doc.URL)
+	})
 	if held == nil {
 		if why := w.repeats(l); why != "" {
 			return nil, &Gap{URL: url, From: from, Reason: ReasonLoop, Err: errors.New(why)}
 		}
 	}
-	if gap := w.strayed(l, from); gap != nil {
+	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil && held == nil {
 		return nil, gap
 	}
 	if l.err == nil || l.unchanged() != nil {
@@ -264,7 +291,7 @@ func (w *walk) try(url, from string) (*loaded, *Gap) {
 }
 
 // takeHeld removes a held document and returns it; nil if there is no such one.
-func (w *walk) takeHeld(isIt func(*loaded) bool) *loaded {
+func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 	i := slices.IndexFunc(w.held, isIt)
 	if i < 0 {
 		return nil
@@ -294,7 +321,7 @@ func (w *walk) guess(head *Document) (string, bool) {
 	return url, true
 }
 
-func (w *walk) load(url string) *loaded {
+func (w *walk) load(url string) *fetchResult {
 	w.see(url)
 	w.used.Documents++
 	l := w.ahead.load(url)
@@ -304,7 +331,7 @@ func (w *walk) load(url string) *loaded {
 
 // moved reads the subscription document again if an archive is not found, because
 // the publisher may have rebuilt the chain. It returns nil if that is not so.
-func (w *walk) moved(missing *Gap) *loaded {
+func (w *walk) moved(missing *Gap) *fetchResult {
 	if w.reread || w.kind != Archived || !IsStatus(missing.Err, http.StatusNotFound, http.StatusGone) {
 		return nil
 	}
@@ -340,12 +367,12 @@ func (w *walk) known(url string) Known {
 }
 
 // isLast reports whether the caller wants no page beyond this one.
-func (w *walk) isLast(l *loaded) bool {
+func (w *walk) isLast(l *fetchResult) bool {
 	return w.kind == Paged && w.opt.Last != nil && l.doc != nil && w.opt.Last(l.doc)
 }
 
 // fail yields the error of a document that could not be read completely.
-func (w *walk) fail(l *loaded, from string) {
+func (w *walk) fail(l *fetchResult, from string) {
 	if w.ctx.Err() != nil {
 		w.end(nil, l.err)
 		return
@@ -353,7 +380,7 @@ func (w *walk) fail(l *loaded, from string) {
 	w.gap(w.gapOf(l, from))
 }
 
-func (w *walk) gapOf(l *loaded, from string) *Gap {
+func (w *walk) gapOf(l *fetchResult, from string) *Gap {
 	return &Gap{URL: l.url, From: from, Reason: reasonOf(l.err), Err: l.err, Document: l.doc}
 }
 
@@ -370,7 +397,7 @@ func (w *walk) gap(g *Gap) {
 	if w.ended {
 		return
 	}
-	g.Found = time.Now()
+	w.torn, g.Found = true, time.Now()
 	w.log("gap", "url", iri.Redact(g.URL), "from", iri.Redact(g.From), "reason", g.Reason.String(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }

@@ -320,6 +320,10 @@ func (l link) gap(g *feedhistory.Gap) Finding {
 		return l.finding("walk-cut-short", "%s was not followed: %v", to, g.Err)
 	case feedhistory.ReasonDetached:
 		return newFinding("not-the-beginning", g.URL, g.Err.Error())
+	case feedhistory.ReasonContradiction:
+		return newFinding("chain-forks", g.URL, g.Err.Error())
+	case feedhistory.ReasonForeign:
+		return l.finding("another-feed", "%s leads to another feed: %v", to, g.Err)
 	case feedhistory.ReasonRefused:
 		return l.finding("link-unsafe", "%s is not followed: %v", to, g.Err)
 	case feedhistory.ReasonStatus, feedhistory.ReasonNetwork:

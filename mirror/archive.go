@@ -265,10 +265,15 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 const longestRetry = 7 * 24 * time.Hour
 
 // isWithin reports whether a gap is within a document that was read to its end:
-// the document is damaged, or has entries beyond a limit. The gap stays until
-// the document is read again.
+// the document is damaged, has entries beyond a limit or marks that contradict
+// each other, or its feed does not lead to it. The gap stays until the document
+// is read again.
 func isWithin(g *feedhistory.Gap) bool {
-	return g.From == g.URL && (g.Reason == feedhistory.ReasonMalformed || g.Reason == feedhistory.ReasonLimit)
+	switch g.Reason {
+	case feedhistory.ReasonMalformed, feedhistory.ReasonLimit, feedhistory.ReasonContradiction, feedhistory.ReasonDetached:
+		return g.From == g.URL
+	}
+	return false
 }
 
 // isPassing reports whether the next poll has a good chance to read what is

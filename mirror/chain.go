@@ -45,6 +45,9 @@ func (p *poll) checkChain() error {
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
 			return false
 		}
+		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
+			return false // the chain does not lead to the document that the feed was subscribed to by
+		}
 		if g.Reason == feedhistory.ReasonLoop && g.From == f.URL && f.URL != f.Known.URL {
 			return false // the document at the feed's URL is not in the chain, but belongs to the feed
 		}

@@ -1,0 +1,224 @@
+package feedhistory
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
+// The end of a chain. A history is whole only if its last document names nothing older by
+// any relation. Documents whose marks contradict each other, which RFC 5005 leaves
+// undefined (5005#26), name more: a page behind fh:complete, an archive that goes on by
+// next, a second prev-archive. A walk reads these too, and reports the contradiction.
+
+// Further returns the links by which the document names more of the history than Older
+// does, in a feed of the given kind: those that contradict the kind, of several links to
+// an older document all but the first, and at the end of a chain next-archive and last,
+// which should lead to documents that have been read. A history is whole only if all of
+// them have been, or brought nothing new. There are at most eight.
+func (d *Document) Further(feed Kind) (further Links) {
+	var main *Link
+	if older, ok := d.Links.Rel(feed.Older()); ok {
+		main = &older
+	}
+	for _, link := range d.Links {
+		link.Href = iri.WithoutFragment(link.Href)
+		switch {
+		case !d.goesBeyond(feed, link.Rel), link.distance() > 0, len(further) == 2*mostTargets,
+			link.Href == d.URL, link.Href == d.Response.Requested,
+			main != nil && link.Href == iri.WithoutFragment(main.Href),
+			main != nil && link.Rel == main.Rel && link.Type != main.Type && link.Type != "" && main.Type != "", // another format of the same document
+			slices.ContainsFunc(further, func(l Link) bool { return l.Href == link.Href }):
+		default:
+			further = append(further, link)
+		}
+	}
+	return further
+}
+
+// goesBeyond reports whether a link with the relation leads beyond the chain, if it leads
+// to a document outside of it.
+func (d *Document) goesBeyond(feed Kind, rel string) bool {
+	switch feed {
+	case Complete:
+		return isHistory(rel)
+	case Archived:
+		return rel == RelNext || rel == RelPrevious || rel == RelLast || rel == RelPrevArchive ||
+			rel == RelNextArchive && !d.says(RelPrevArchive)
+	case Paged:
+		return rel == RelPrevArchive || rel == RelNext || rel == RelLast && !d.says(RelNext)
+	}
+	return false
+}
+
+// contradicts reports whether the document's marks contradict each other.
+func (d *Document) contradicts(feed Kind) bool {
+	return slices.ContainsFunc(d.Further(feed), func(l Link) bool { return l.Rel != RelNextArchive })
+}
+
+// mark returns the mark that makes a document one of this kind.
+func (k Kind) mark() string {
+	if k == Complete {
+		return "fh:complete"
+	}
+	return k.Older()
+}
+
+// A lead is a link beyond the chain.
+type lead struct {
+	Link
+	from *Document
+	mark string // what the link contradicts; "" if it belongs to a contradiction that has been reported
+}
+
+// noteLeads queues the links by which a document of the current chain goes beyond it.
+func (w *walk) noteLeads(l *fetchResult) {
+	if l.doc == nil {
+		w.partly = true
+		return
+	}
+	for _, link := range l.doc.Further(w.kind) {
+		at := lead{link, l.doc, w.kind.mark()}
+		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
+			continue
+		}
+		w.leads = append(w.leads, at)
+	}
+}
+
+// lost returns a relation that contradicts the kind of the document's feed, and whose
+// link cannot be used; "" if there is none.
+func (d *Document) lostBeyond(feed Kind) string {
+	for _, rel := range []string{RelPrevArchive, RelNext, RelPrevious} {
+		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
+			return rel
+		}
+	}
+	return ""
+}
+
+// explore reads what lies beyond the chains, as far as it brings anything new.
+func (w *walk) explore() {
+	for len(w.leads) > 0 && w.goesOn() {
+		next := w.leads[0]
+		w.leads = w.leads[1:]
+		if w.seen(next.Href) || w.processed(next.Href) {
+			continue
+		}
+		w.begin(Paged)
+		if next.Rel == RelPrevArchive || next.Rel == RelNextArchive {
+			w.kind = Archived
+		}
+		w.examine(next)
+	}
+}
+
+// examine reads a document beyond the chain.
+func (w *walk) examine(at lead) {
+	from := at.from.URL
+	if gap := w.forbids(at.Href); gap != nil {
+		gap.From = from
+		w.gap(gap)
+		return
+	}
+	l := w.load(at.Href)
+	l.from = from
+	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil {
+		w.gap(gap)
+		return
+	}
+	switch {
+	case l.unchanged() != nil:
+		w.yieldDocument(l)
+		w.contradiction(at)
+		return
+	case l.doc == nil:
+		if at.mark == "" || !at.isOptional() || !isAbsent(l.err) {
+			w.fail(l, from)
+		}
+		return
+	case l.doc.URL != l.url && w.seen(l.doc.URL), w.bodies[w.key(l.text)] > 0:
+		return // it is a document of a chain
+	}
+	if !w.isNew(l.doc) {
+		w.yieldDocument(l)
+		return
+	}
+	for _, link := range l.doc.Links {
+		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
+			link.Href = iri.WithoutFragment(link.Href)
+			w.leads = append(w.leads, lead{link, l.doc, ""})
+		}
+	}
+	w.pending++ // the gap
+	w.yieldDocument(l)
+	w.pending--
+	w.contradiction(at)
+}
+
+// contradiction reports that a link contradicts the marks of its document.
+func (w *walk) contradiction(at lead) {
+	if at.mark == "" {
+		return
+	}
+	err := fmt.Errorf("%s, but also %s, to %s, which is not part of that (5005#26)", at.mark, at.Rel, iri.Redact(at.Href))
+	if at.mark == at.Rel {
+		err = fmt.Errorf("two links %s, the second to %s, which the first does not lead to", at.Rel, iri.Redact(at.Href))
+	}
+	w.gap(&Gap{URL: at.from.URL, From: at.from.URL, Reason: ReasonContradiction, Err: err})
+}
+
+// isOptional reports whether the document that the lead names may be absent: it is one of
+// several for the same step, or newer, or named by a stale link.
+func (l lead) isOptional() bool {
+	return l.Rel == l.mark || l.Rel == RelNextArchive || l.Rel == RelLast
+}
+
+// isAbsent reports whether an error says that there is no such document.
+func isAbsent(err error) bool {
+	return IsStatus(err, http.StatusNotFound, http.StatusGone) || is[*NotFeedError](err)
+}
+
+// isForeign returns a gap if a document in the chain is one of another feed: its id
+// differs, and it has no mark of an archive, which may have an id of its own.
+func (w *walk) isForeign(d *Document, from string) *Gap {
+	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(RelNextArchive) {
+		return nil
+	}
+	if link, ok := d.Links.Rel(RelCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.seen(iri.WithoutFragment(link.Href)) {
+		return nil
+	}
+	return w.foreigner(d, from)
+}
+
+// foreigner returns the gap for a document of another feed.
+func (w *walk) foreigner(d *Document, from string) *Gap {
+	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign,
+		Err: fmt.Errorf("it is a document of another feed: its id is %s, not %s", clip(d.ID), clip(w.id))}
+}
+
+// unreached continues with a document that was read to find the beginning, and that the
+// chain from there has not led to. It may belong to another feed, because links to the
+// beginning become stale.
+func (w *walk) unreached(l *fetchResult) {
+	proven := w.whole && !w.torn && !w.partly
+	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
+		w.gap(w.foreigner(l.doc, ""))
+		return
+	}
+	proven = proven && w.isNew(l.doc)
+	if proven {
+		w.pending++ // the gap
+	}
+	w.begin(l.kind())
+	w.follow(l)
+	if !proven {
+		return
+	}
+	if w.pending--; !w.torn {
+		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Redact(w.start))})
+	}
+}
