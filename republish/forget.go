@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -15,8 +16,8 @@ import (
 // has such a feed publishes it again when somebody requests it, without what the Store
 // no longer has. If somebody is publishing, the error matches publish.ErrLocked, and
 // nothing is removed.
-func Forget(out publish.Output, feeds ...string) (forgotten []string, err error) {
-	unlock, err := out.Lock()
+func Forget(ctx context.Context, out publish.Output, feeds ...string) (forgotten []string, err error) {
+	unlock, err := out.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 			if i < 0 {
 				continue
 			}
-			n, err := removeAll(out, path.Join(base.Name(), name.Name()))
+			n, err := removeAll(ctx, out, path.Join(base.Name(), name.Name()))
 			if n > 0 && !slices.Contains(forgotten, feeds[i]) {
 				forgotten = append(forgotten, feeds[i])
 			}
@@ -52,7 +53,7 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 
 // removeAll removes the files of a directory, and returns how many: first the
 // subscription documents, so that no link ever dangles.
-func removeAll(out publish.Output, dir string) (n int, err error) {
+func removeAll(ctx context.Context, out publish.Output, dir string) (n int, err error) {
 	var first, files []string
 	err = fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -68,7 +69,7 @@ func removeAll(out publish.Output, dir string) (n int, err error) {
 		return 0, err
 	}
 	for _, file := range append(first, files...) {
-		if err := out.Remove(file); err != nil {
+		if err := out.Remove(ctx, file); err != nil {
 			return n, err
 		}
 		n++

@@ -94,31 +94,31 @@ func (p *publication) update(ctx context.Context) error {
 			done.Loss = "" // the new chain does not have that entry
 		}
 	}
-	if err := p.tell(told, done.Gaps); err != nil {
+	if err := p.tell(ctx, told, done.Gaps); err != nil {
 		return err
 	}
 	next := publicationRecord{Version: p.feed.Version, Newest: newest, Lost: p.lost.ids}
 	for _, e := range told {
 		next.Gaps = append(next.Gaps, e.ID)
 	}
-	if next.Loss, err = p.tellLoss(done.Loss); err != nil {
+	if next.Loss, err = p.tellLoss(ctx, done.Loss); err != nil {
 		return err
 	}
 	head, err := heading(p.feed, p.format, coverageOf(p.feed, p.lost))
 	if err != nil {
 		return err
 	}
-	if err := p.publisher(head).Append(); err != nil {
+	if err := p.publisher(head).Append(ctx); err != nil {
 		return err
 	}
 	data, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
-	if err := p.out.commit(); err != nil {
+	if err := p.out.commit(ctx); err != nil {
 		return err
 	}
-	return p.out.Output.Put(recordName(p.format), data)
+	return p.out.Output.Put(ctx, recordName(p.format), data)
 }
 
 // extend publishes the changes after those that are published. It returns the
@@ -197,7 +197,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		query.Since, entries = query.Until, 0
 	}
 	for _, id := range closed {
-		if err := publisher.Delete(id, time.Now().UTC().Truncate(time.Second)); err != nil {
+		if err := publisher.Delete(ctx, id, time.Now().UTC().Truncate(time.Second)); err != nil {
 			return err
 		}
 	}
@@ -285,10 +285,10 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 	for len(entries)+len(deleted) > 0 {
 		var err error
 		if len(deleted) == 0 {
-			err = publisher.Append(entries...)
+			err = publisher.Append(ctx, entries...)
 		}
 		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
-			_, err = publisher.Update(publish.Update{Entries: entries, Deleted: deleted})
+			_, err = publisher.Update(ctx, publish.Update{Entries: entries, Deleted: deleted})
 		}
 		refused, ok := errors.AsType[*publish.EntryError](err)
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
@@ -325,28 +325,28 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 }
 
 // tell publishes those entries that were not published before.
-func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
+func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before []string) error {
 	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := p.publisher(p.head).Update(publish.Update{Entries: fresh})
+	_, err := p.publisher(p.head).Update(ctx, publish.Update{Entries: fresh})
 	return err
 }
 
 // tellLoss publishes an entry that reports the entries which cannot be
 // published, and deletes the one that reported them before. It returns the id of
 // the entry; "" if nothing is lost.
-func (p *publication) tellLoss(before string) (id string, err error) {
+func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
 	for _, gap := range p.lost.gaps(p.feed) {
 		e := gap.PseudoEntry()
 		if id = e.ID; id != before {
-			_, err = p.publisher(p.head).Update(publish.Update{Entries: []*feedhistory.Entry{e}})
+			_, err = p.publisher(p.head).Update(ctx, publish.Update{Entries: []*feedhistory.Entry{e}})
 		}
 		return id, err
 	}
 	if before != "" {
-		err = p.publisher(p.head).Delete(before, time.Now().UTC().Truncate(time.Second))
+		err = p.publisher(p.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
 	}
 	return "", err
 }

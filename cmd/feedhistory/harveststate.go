@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (c *harvestCommand) writeState(state any) error {
 	data, err := json.Marshal(state)
 	if err == nil {
 		dir, name := filepath.Split(c.State)
-		err = publish.Dir{Path: dir}.Put(name, append(data, '\n'))
+		err = publish.Dir{Path: dir}.Put(context.Background(), name, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("--state: %w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,7 +106,7 @@ func (k *keyring) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return whileLocked(publish.Dir{Path: dir}.Lock)
+	return whileLocked(func() (func() error, error) { return publish.Dir{Path: dir}.Lock(context.Background()) })
 }
 
 // changed reads the file, and returns its text after the changes; nil if they change

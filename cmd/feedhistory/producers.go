@@ -118,7 +118,7 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 	lines := jsonLines[jsonResource](w.stdin)
 	var err error
 	if c.Snapshot {
-		err = p.Snapshot(func(yield func(datareplication.Entity, error) bool) {
+		err = p.Snapshot(w.ctx, func(yield func(datareplication.Entity, error) bool) {
 			for line, err := range lines {
 				if !yield(line.entity(), err) {
 					return
@@ -133,7 +133,7 @@ func (c *produceCommand) produceReplication(w *world, log *slog.Logger) (http.Ha
 			}
 			all = append(all, line.entity())
 		}
-		err = p.Append(all...)
+		err = p.Append(w.ctx, all...)
 	}
 	if err != nil {
 		return nil, err

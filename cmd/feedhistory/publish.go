@@ -104,7 +104,7 @@ func (c *publishCommand) Run(w *world) error {
 		dry = newDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Update(publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Update(w.ctx, publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}
