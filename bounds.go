@@ -156,12 +156,10 @@ func (w *walk) wasProcessed(l *fetchResult) bool {
 	return processed && l.url != w.start
 }
 
-// knows reports whether a document had been processed under one of its URLs: the one
-// where it was found, or its self link.
-func (w *walk) knows(doc *Document) bool {
-	self, ok := doc.Links.Rel(RelSelf)
-	return w.processed(doc.URL) || ok && iri.AreSameOrigin(self.Href, doc.URL) && w.processed(self.Href)
-}
+// knows reports whether a document had been processed under the URL where it was found.
+// Its self link proves nothing: archives that have moved may still name the old address,
+// and link to others than before.
+func (w *walk) knows(doc *Document) bool { return w.processed(doc.URL) }
 
 // A Budget bounds what one walk may cost (5005#28).
 type Budget struct {
@@ -170,10 +168,10 @@ type Budget struct {
 	Barren    int   // Barren is the maximum number of documents in a row that bring nothing new; zero means 20.
 	Empty     int   // Empty is the maximum number of archive documents in a row without any entry, which Barren does not count; zero means 1,000.
 
-	// More, if not nil, is called when one of these is spent. Its argument is what
-	// the walk has used so far. If it does not return a larger budget, the chain
-	// ends in a gap.
-	More func(used Budget) Budget
+	// More, if not nil, is called when one of these is spent, with what the walk has
+	// used so far. It returns the new budget for the whole walk. If it returns false, or
+	// a budget that is spent as well, the chain ends in a gap.
+	More func(used Budget) (Budget, bool)
 }
 
 func (b Budget) withDefaults() Budget {
@@ -185,9 +183,10 @@ func (b Budget) withDefaults() Budget {
 // affordable reports whether the budget allows one more document.
 func (w *walk) affordable() bool {
 	if w.spent(0) && w.budget.More != nil {
-		more := w.budget.More
-		w.budget = more(w.used).withDefaults()
-		w.budget.More = more
+		if larger, ok := w.budget.More(w.used); ok {
+			larger.More = w.budget.More
+			w.budget = larger.withDefaults()
+		}
 	}
 	return !w.spent(0)
 }

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -32,13 +33,20 @@ const (
 // change it after its first use. Many goroutines may share one, and should: a
 // Client and its Clones are polite to a host together.
 type Client struct {
-	// HTTP makes the requests; nil means a safe transport of this package. The
-	// Client uses only its Transport and Timeout: redirects follow this package's
-	// rules, and there are no cookies. The Transport decides which addresses it
-	// connects to, and through which proxy, so AllowPrivate has no effect. See
-	// Dialer.
-	HTTP *http.Client
+	// Transport makes the requests; nil means a safe transport of this package. Another
+	// one must itself refuse addresses that are not public (see Dialer) and limit
+	// connecting: Policy.AllowPrivate, Timeouts.Connect and Timeouts.TLS have no effect
+	// then, and the limits on headers and decompression only as far as it leaves
+	// headers and bodies as received.
+	Transport http.RoundTripper
 
+	// Wrap returns a transport around the given one, for metrics, tracing or a cache;
+	// nil means none. It is called once, before the first request. The transport it
+	// gets refuses unsafe addresses, as long as the result passes requests on to it.
+	Wrap func(http.RoundTripper) http.RoundTripper
+
+	// Of the numbers in a Client, zero means the default. A negative number is an error
+	// unless its field says what it means.
 	UserAgent string        // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
 	Budget    Budget        // Budget is what one walk may cost.
 	Limits    Limits        // Limits are what one document may cost.
@@ -52,6 +60,7 @@ type Client struct {
 
 	once    sync.Once
 	fetcher fetch.Client
+	invalid error         // what is wrong with the settings
 	shared  *fetch.Shared // what it shares with its clones; nil if there are none
 }
 
@@ -64,8 +73,7 @@ type Policy struct {
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 }
 
-// Timeouts bound the steps of a request. A field that is zero or negative means
-// its default.
+// Timeouts bound the steps of a request. A field that is zero means its default.
 type Timeouts struct {
 	Connect time.Duration // Connect is for name lookup and TCP; zero means 5 s.
 	TLS     time.Duration // TLS is for the handshake; zero means 10 s.
@@ -97,8 +105,12 @@ type Credential struct {
 	// Authorization is the value of the header of that name, such as "Bearer …".
 	Authorization string
 
+	// User and Password, unless both are "", are sent by Basic authentication (RFC
+	// 7617) instead. A user has no colon.
+	User, Password string
+
 	// Header has further fields that servers ask for, such as "X-Api-Key" or
-	// "Cookie". The fields that a Client itself sets are refused; see Ask.
+	// "Cookie". The fields that a Client itself sets are refused; see Request.
 	Header http.Header
 }
 
@@ -120,7 +132,8 @@ func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
 // Get reads a single document. For a damaged one it returns what it could read,
 // together with the error. The error is a *ParseError, a *NotFeedError, which wraps
 // one, or an error of the request: *StatusError, *RefusedError, *LimitError,
-// *TimeoutError, *TruncatedError, *EncodingError or *url.Error.
+// *TimeoutError, *TruncatedError, *EncodingError, or *url.Error, which wraps the
+// context's error if that has ended the request.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return c.Poll(ctx, url, Known{})
 }
@@ -131,22 +144,22 @@ func (c *Client) CloseIdle() { c.requester().CloseIdle() }
 
 // Clone returns a Client with the settings of c, which you may change before its
 // first use: for feeds that need a User-Agent or Credentials of their own, or an
-// HTTP client with their own proxy or certificate authority. c and all its clones
-// share what they know of hosts, and connections unless HTTP differs. So they are
+// transport with their own proxy or certificate authority. c and all its clones
+// share what they know of hosts, and connections unless Transport differs. So they are
 // polite together: the slowest of their Paces applies, and at each host the
 // Policy.PerHost of the Client that made the first request there.
 func (c *Client) Clone() *Client {
 	policy := c.Policy
 	policy.Credentials = slices.Clip(policy.Credentials) // so that appending to a clone's does not write into another's
 	return &Client{
-		HTTP: c.HTTP, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
+		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits, Policy: policy,
 		Timeouts: c.Timeouts, Retry: c.Retry, Pace: c.Pace, Logger: c.Logger, shared: c.requester().Shared,
 	}
 }
 
 // Dialer returns a dialer that refuses loopback, private and special-purpose
-// addresses, as the Client's own transport does. Use it for a Client.HTTP whose
-// Transport has its own certificate authority or proxy. A proxy resolves names
+// addresses, as the Client's own transport does. Use it for a Client.Transport
+// with its own certificate authority or proxy. A proxy resolves names
 // itself, so it must refuse such addresses itself.
 func Dialer() *net.Dialer { return &net.Dialer{Control: fetch.Guard()} }
 
@@ -162,10 +175,11 @@ func (c *Client) setUp() {
 	}
 	credentials := make([]fetch.Credential, len(c.Policy.Credentials))
 	for i, one := range c.Policy.Credentials {
-		credentials[i] = fetch.Credential(one)
+		credentials[i] = fetch.Credential{Origin: one.Origin, Authorization: one.authorization(), Header: one.Header}
 	}
+	c.invalid = c.checkNumbers()
 	c.fetcher = fetch.Client{
-		HTTP: c.HTTP, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
+		Transport: c.Transport, Wrap: c.Wrap, UserAgent: c.UserAgent, Pace: c.Pace, PerHost: c.Policy.PerHost,
 		AllowPrivate: c.Policy.AllowPrivate, Credentials: credentials, Shared: c.shared,
 		Limits:   fetch.Limits{Bytes: c.Limits.Bytes, Ratio: c.Limits.Ratio, URL: c.Limits.URL},
 		Timeouts: fetch.Timeouts(c.Timeouts), Retry: fetch.Retry(c.Retry), Logger: c.Logger,
@@ -195,7 +209,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {
-		l.err = &Unchanged{known, response}
+		l.err = &Unchanged{known, response, resp.Header}
 		return l
 	}
 	base := resp.URL
@@ -217,11 +231,11 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	var cut error
 	l.text, cut = receive(io.TeeReader(resp.Body, digest), resp.Header.Get("Content-Length"), peek)
 	if response.Digest = digest.String(); cut == nil && response.Digest == known.Digest {
-		l.err = &Unchanged{known, response}
+		l.err = &Unchanged{known, response, resp.Header}
 		return l
 	}
 	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
-		l.doc.Response = response
+		l.doc.Response, l.doc.Header = response, resp.Header
 	} else {
 		l.err = c.notFeed(l.err, l.text, base, resp.Header)
 	}
@@ -259,43 +273,57 @@ func receive(body io.Reader, length string, peek func(prefix string) bool) (stri
 	}
 }
 
-// Ask requests a document with more header fields, for protocols that use them to
-// select a part of a feed, and also returns the status and header of the response.
-// Every 2xx status is a success, including 206. Ask sends the fields only to the
-// origin of url, and refuses those that a Client sets itself. It returns the errors
-// of Get, and may return a document together with an error.
-func (c *Client) Ask(ctx context.Context, url string, fields http.Header) (doc *Document, status int, header http.Header, err error) {
-	resp, err := c.do(ctx, fetch.Request{URL: iri.ForRequest(url), Accept: accept, Header: fields, Partial: true})
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	defer resp.Body.Close()
-	l := c.read(resp, url, Known{}, nil)
-	return l.doc, resp.Status, resp.Header, l.err
+// A Request is for Do. Only its URL is required.
+type Request struct {
+	URL    string
+	Method string // Method is GET or HEAD; "" means GET.
+	Accept string // Accept is the header's value; "" means feeds, or else anything.
+
+	// Header has further fields, with which a protocol selects a part of a document: a
+	// 206 is a success then. A Client sends them only to the origin of URL, and refuses
+	// those that it sets itself.
+	Header http.Header
 }
 
 // An Answer is what Do returns for a successful request.
 type Answer struct {
 	URL    string        // the URL after redirects
-	Status int           // 200 or another 2xx, but never 206
+	Status int           // 200 or another 2xx; 206 only if the Request had a Header
 	Header http.Header   // the header as received
 	Body   io.ReadCloser // the decoded body; close it
+
+	resp *fetch.Response
+	c    *Client
 }
 
-// Do requests something other than a feed, such as a list of posts, by the rules of
-// the Client. The method is GET or HEAD. An empty accept means "*/*". Its errors, and
-// those of Answer.Body, are the ones that Get returns for a request.
-func (c *Client) Do(ctx context.Context, method, url, accept string) (*Answer, error) {
-	resp, err := c.do(ctx, fetch.Request{URL: url, Method: method, Accept: accept})
+// Do requests something other than a whole feed, such as a list of posts or a part of a
+// feed, by the rules of the Client. Its errors, and those of Answer.Body, are the ones
+// that Get returns for a request.
+func (c *Client) Do(ctx context.Context, req Request) (*Answer, error) {
+	resp, err := c.do(ctx, fetch.Request{
+		URL: req.URL, Method: req.Method, Accept: cmp.Or(req.Accept, accept), Header: req.Header, Partial: len(req.Header) > 0,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body}, nil
+	return &Answer{resp.URL, resp.Status, resp.Header, resp.Body, resp, c}, nil
+}
+
+// Document reads the body as a feed, and closes it. Its errors are those of Get, and it
+// may return a document together with one.
+func (a *Answer) Document() (*Document, error) {
+	defer a.Body.Close()
+	l := a.c.read(a.resp, a.resp.Requested, Known{}, nil)
+	return l.doc, l.err
 }
 
 // do makes a request. Its errors, and those of the body, are this package's.
 func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, error) {
-	resp, err := c.requester().Do(ctx, req)
+	requester := c.requester()
+	if c.invalid != nil {
+		return nil, c.invalid
+	}
+	resp, err := requester.Do(ctx, req)
 	if err != nil {
 		return nil, public(err)
 	}

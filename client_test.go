@@ -21,7 +21,7 @@ import (
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
 	new(Client).CloseIdle() // nothing is kept yet
-	(&Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(nil)}}).CloseIdle()
+	(&Client{Transport: feedtest.RoundTrip(nil)}).CloseIdle()
 
 	synctest.Test(t, func(t *testing.T) {
 		dialled := 0
@@ -33,7 +33,7 @@ func TestCloseIdle(t *testing.T) {
 			dialled++
 			return dial(ctx, network, address)
 		}
-		client := &Client{HTTP: &http.Client{Transport: transport}}
+		client := &Client{Transport: transport}
 		for i, want := range []int{1, 1, 2, 2} {
 			if i == 2 {
 				client.CloseIdle()
@@ -208,7 +208,7 @@ func TestPrivateAddresses(t *testing.T) {
 			s := &feedtest.Sites{Replies: map[string]feedtest.Reply{feedURL: first, "http://a.example/redirects": feedtest.Redirect(302, private)}}
 			public := &feedtest.Line{Serve: s.Answer}
 			client := clientOf(s)
-			client.HTTP.Transport = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+			client.Transport = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "a.example" {
 					return public.RoundTrip(r)
 				}

@@ -57,9 +57,7 @@ func TestErrorTypes(t *testing.T) {
 		_, err := c.Get(t.Context(), server.URL+tc.path)
 		require.True(t, tc.is(err), "Get %s: %T: %v", tc.path, err, err)
 		require.ErrorContains(t, err, tc.says)
-		_, _, _, err = c.Ask(t.Context(), server.URL+tc.path, nil)
-		require.True(t, tc.is(err), "Ask %s: %T: %v", tc.path, err, err)
-		answer, err := c.Do(t.Context(), http.MethodGet, server.URL+tc.path, "")
+		answer, err := c.Do(t.Context(), Request{URL: server.URL + tc.path})
 		if err == nil {
 			_, err = io.ReadAll(answer.Body)
 			answer.Body.Close()
@@ -148,7 +146,7 @@ func TestDialer(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	transport := &http.Transport{DialContext: Dialer().DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
-	c := &Client{HTTP: &http.Client{Transport: transport}, Retry: Retry{Tries: 1}}
+	c := &Client{Transport: transport, Retry: Retry{Tries: 1}}
 	_, err := c.Get(t.Context(), server.URL)
 	refused, ok := errors.AsType[*RefusedError](err)
 	require.True(t, ok, "%T: %v", err, err)

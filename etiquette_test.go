@@ -107,7 +107,7 @@ func TestEtiquette(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := feedtest.NewWatcher()
 			s := &subscriber{
-				client: &Client{HTTP: &http.Client{Transport: feedtest.Pipe(t, w)}}, url: "http://feed.example" + feedtest.FeedPath,
+				client: &Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedtest.FeedPath,
 				known: map[string]Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
 			}
 			s.run(t.Context(), time.Now().Add(week))

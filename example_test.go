@@ -181,7 +181,7 @@ func (t tracer) CloseIdleConnections() { t.next.CloseIdleConnections() }
 func ExampleClient_tracing() {
 	client, home, stop := site.Start()
 	defer stop()
-	client.HTTP = &http.Client{Transport: tracer{new(http.Transport)}}
+	client.Transport = tracer{new(http.Transport)}
 	if _, err := client.Get(context.Background(), home+site.Complete); err != nil {
 		log.Fatal(err)
 	}

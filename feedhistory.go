@@ -80,6 +80,7 @@ package feedhistory
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -153,11 +154,12 @@ type Document struct {
 	LastModified time.Time // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
-	Notes        []Note    // the leniencies used in reading it; the first hundred
-	Gaps         []*Gap    // the entries that were left out because they exceed Limits; see Missing
-	Schedule     Schedule  // how often the feed asks to be polled
-	Response     Response  // the HTTP response that the document came in
-	Coverage     *Coverage // how much the document has of a feed that it republishes; nil if it does not say
+	Notes        []Note      // the leniencies used in reading it; the first hundred
+	Gaps         []*Gap      // the entries that were left out because they exceed Limits; see Missing
+	Schedule     Schedule    // how often the feed asks to be polled
+	Response     Response    // the HTTP response that the document came in
+	Header       http.Header // that response's fields, as received; nil if the document was not fetched
+	Coverage     *Coverage   // how much the document has of a feed that it republishes; nil if it does not say
 
 	lost    []string       // the relations of history links that cannot be used
 	place   place          // what the walk knows about it

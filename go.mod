@@ -8,9 +8,9 @@ require (
 	github.com/mmcdole/gofeed v1.5.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
-	golang.org/x/net v0.62.0
-	golang.org/x/text v0.43.0
-	golang.org/x/time v0.16.0
+	golang.org/x/net v0.58.0
+	golang.org/x/text v0.41.0
+	golang.org/x/time v0.5.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -61,8 +61,9 @@ func (d *Document) Known() Known {
 // Unchanged is the error for a document that has not changed since it was Known: the
 // server answered 304, or sent the same bytes again.
 type Unchanged struct {
-	Known    Known    // what was known of the document, for the next poll
-	Response Response // the response that said so
+	Known    Known       // what was known of the document, for the next poll
+	Response Response    // the response that said so
+	Header   http.Header // its fields, as received
 }
 
 // Error returns the document's URL.

@@ -17,7 +17,7 @@ import (
 )
 
 func clientOf(s *feedtest.Sites) *Client {
-	return &Client{HTTP: &http.Client{Transport: &feedtest.Line{Serve: s.Answer}}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
+	return &Client{Transport: &feedtest.Line{Serve: s.Answer}, Policy: Policy{PerHost: 1}, Retry: Retry{Tries: 1}}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -307,7 +307,7 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 
 			time.Sleep(time.Hour)
 			started, asked := time.Now(), 0
-			client.HTTP.Transport.(*feedtest.Line).Serve = func(r *http.Request) feedtest.Reply {
+			client.Transport.(*feedtest.Line).Serve = func(r *http.Request) feedtest.Reply {
 				if asked++; asked == 2 {
 					return feedtest.Reply{Status: 503, Header: []string{"Retry-After: 10"}}
 				}

@@ -116,7 +116,7 @@ func TestAheadMisled(t *testing.T) {
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &feedtest.Line{Serve: c.server(), Seed: 7}
-			client := &Client{HTTP: &http.Client{Transport: l}, Policy: Policy{PerHost: perHost}}
+			client := &Client{Transport: l, Policy: Policy{PerHost: perHost}}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
@@ -175,13 +175,13 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
 		l := &feedtest.Line{Serve: answer}
-		client := &Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		client := &Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			}
 			return l.RoundTrip(r)
-		})}}
+		})}
 		started := time.Now()
 		for doc, err := range client.Walk(t.Context(), c.start, nil) {
 			require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
 		l := &feedtest.Line{Serve: c.server(), Seed: 1}
-		client := &Client{HTTP: &http.Client{Transport: l}}
+		client := &Client{Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
@@ -242,7 +242,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &Client{Policy: Policy{PerHost: perHost}, HTTP: &http.Client{Transport: feedtest.RoundTrip(
+			client := &Client{Policy: Policy{PerHost: perHost}, Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -250,7 +250,7 @@ func TestAheadOverlaps(t *testing.T) {
 						StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1,
 						Body: io.NopCloser(&drip{left: body, piece: len(body)/5 + 1, wait: piece}),
 					}, nil
-				})}}
+				})}
 			started := time.Now()
 			require.Len(t, documentsOf(client.Walk(t.Context(), c.start, nil)), count)
 			d = time.Since(started)
@@ -286,10 +286,10 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &Client{HTTP: &http.Client{Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
+	c := &Client{Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
-	})}}
+	})}
 	_, err := c.Fetch(t.Context(), "http://a.example/feed")
 	require.ErrorIs(t, err, errUnended)
 }

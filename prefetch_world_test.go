@@ -73,12 +73,12 @@ func (c *chain) server() func(*http.Request) feedtest.Reply {
 func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *feedtest.Line {
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
-		HTTP: &http.Client{Transport: l}, Budget: c.budget,
+		Transport: l, Budget: c.budget,
 		Policy: Policy{PerHost: perHost, SameOrigin: c.own},
 	}
 	if c.more > 0 {
-		client.Budget.More = func(used Budget) Budget {
-			return Budget{Documents: c.more, Bytes: used.Bytes + 1, Barren: used.Barren + 1}
+		client.Budget.More = func(used Budget) (Budget, bool) {
+			return Budget{Documents: c.more, Bytes: used.Bytes + 1, Barren: used.Barren + 1}, true
 		}
 	}
 	n := 0

@@ -269,7 +269,7 @@ func TestNextPoll(t *testing.T) {
 		}
 		for _, test := range tests {
 			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
-			client := &Client{HTTP: &http.Client{Transport: l}}
+			client := &Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.True(t, midnight.Equal(doc.Response.Received))
@@ -289,7 +289,7 @@ func TestNextPollIsNotForever(t *testing.T) {
 			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
 				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
-			client := &Client{HTTP: &http.Client{Transport: l}}
+			client := &Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.False(t, doc.NextPoll().IsZero())

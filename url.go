@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,7 +48,13 @@ func (c Credential) Check() error {
 	if err := fetch.CheckSecrets(c.Header); err != nil {
 		return err
 	}
-	return fetch.CheckSecrets(http.Header{"Authorization": {c.Authorization}})
+	switch {
+	case c.Authorization != "" && c.User+c.Password != "":
+		return errors.New("it has both Authorization and a User")
+	case strings.Contains(c.User, ":"):
+		return errors.New("the user has a colon")
+	}
+	return fetch.CheckSecrets(http.Header{"Authorization": {c.authorization()}})
 }
 
 // NewStatusError returns the error a Client returns for such a response, with its

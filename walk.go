@@ -36,6 +36,11 @@ type WalkOptions struct {
 	// walk requests no page in advance.
 	Last func(page *Document) bool
 
+	// First is the document at the given URL, if you have just read it, for instance
+	// to find out that it is a feed: the walk does not request it again. It yields a
+	// copy. Nil means to request it.
+	First *Document
+
 	// Known returns what you know of a document from an earlier reading, or the
 	// zero value. The walk requests such a document conditionally. If it has not
 	// changed, the walk yields a nil document and an *Unchanged, and continues
@@ -110,7 +115,7 @@ type walk struct {
 
 func (w *walk) run(url string) {
 	w.begin(Plain)
-	l := w.load(url)
+	l := w.first(url)
 	if l.err != nil && l.unchanged() == nil {
 		w.end(l.doc, l.err)
 		return
@@ -137,6 +142,17 @@ func (w *walk) run(url string) {
 	if !w.ended {
 		w.unread.Store(false)
 	}
+}
+
+// first returns the document at the URL that the walk was given.
+func (w *walk) first(url string) *fetchResult {
+	if w.opt.First == nil {
+		return w.load(url)
+	}
+	w.see(url)
+	doc := *w.opt.First
+	doc.place = place{}
+	return &fetchResult{url: url, doc: &doc, text: doc.Received()}
 }
 
 // resume continues where earlier walks were cut short.

@@ -108,11 +108,11 @@ func TestBudgetMore(t *testing.T) {
 	for grant, want := range map[int]int{1: 1, 2: 2, 3: 3} {
 		v := newVisit(t, feedtest.Serve(t, threeDocuments), "documents 1")
 		asked := 0
-		v.client.Budget.More = func(used Budget) Budget {
+		v.client.Budget.More = func(used Budget) (Budget, bool) {
 			asked++
 			require.Positive(t, used.Documents)
 			require.Positive(t, used.Bytes)
-			return Budget{Documents: min(used.Documents+1, grant)}
+			return Budget{Documents: min(used.Documents+1, grant)}, used.Documents < grant
 		}
 		v.walk(t.Context())
 		require.NoError(t, v.err)

@@ -200,7 +200,7 @@ func TestWalkAnyWeb(t *testing.T) {
 		w := webs.Draw(t, "web")
 		want := w.model()
 		for _, perHost := range []int{0, 1} {
-			c := Client{HTTP: &http.Client{Transport: w}, Policy: Policy{PerHost: perHost}, Retry: Retry{Tries: 1}}
+			c := Client{Transport: w, Policy: Policy{PerHost: perHost}, Retry: Retry{Tries: 1}}
 			stored := map[string]bool{}
 			opt := &WalkOptions{}
 			if perHost == 1 {

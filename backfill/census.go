@@ -173,7 +173,7 @@ func (p apiPost) listed() listed {
 func (s *source) list(url string) (posts []apiPost, total int, err error) {
 	client, done := plain.Client(s.c)
 	defer done()
-	resp, err := client.Do(s.ctx, http.MethodGet, url, "application/json")
+	resp, err := client.Do(s.ctx, feedhistory.Request{URL: url, Accept: "application/json"})
 	if err != nil {
 		return nil, 0, err
 	}

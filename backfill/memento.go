@@ -127,7 +127,7 @@ func (a *archive) list(first string) ([]Snapshot, error) {
 }
 
 func (a *archive) get(url string) (string, *feedhistory.Answer, error) {
-	resp, err := a.http.Do(a.ctx, "GET", url, "")
+	resp, err := a.http.Do(a.ctx, feedhistory.Request{URL: url, Accept: "*/*"})
 	if err != nil {
 		return "", nil, err
 	}

@@ -169,9 +169,10 @@ func (r *run) affordable() bool {
 		return r.used.Documents >= r.budget.Documents || r.used.Bytes >= r.budget.Bytes
 	}
 	if spent() && r.budget.More != nil {
-		more := r.budget.More
-		r.budget = withDefaults(more(r.used))
-		r.budget.More = more
+		if larger, ok := r.budget.More(r.used); ok {
+			larger.More = r.budget.More
+			r.budget = withDefaults(larger)
+		}
 	}
 	return !spent()
 }

@@ -96,8 +96,8 @@ func TestFaults(t *testing.T) {
 		{"not a feed", "<html></html>", nil, "9 8 7 6 3", "not-feed"},
 		{"documents", page, func(c *feedhistory.Client) { c.Budget.Documents = 2 }, "9 8 7 6", "budget"},
 		{"more documents", page, func(c *feedhistory.Client) {
-			c.Budget = feedhistory.Budget{Documents: 2, More: func(used feedhistory.Budget) feedhistory.Budget {
-				return feedhistory.Budget{Documents: used.Documents + 1}
+			c.Budget = feedhistory.Budget{Documents: 2, More: func(used feedhistory.Budget) (feedhistory.Budget, bool) {
+				return feedhistory.Budget{Documents: used.Documents + 1}, true
 			}}
 		}, "9 8 7 6 5 4 3", ""},
 		{"bytes", page, func(c *feedhistory.Client) { c.Budget.Bytes = 200 }, "9 8 7 6", "budget"},
@@ -137,7 +137,7 @@ func TestEndless(t *testing.T) {
 			fmt.Fprintf(w, "<rss><channel><generator>Ghost 2</generator><item><guid>%d</guid></item></channel></rss>", guid(n))
 		}
 		b := Backfill{HTTP: &feedhistory.Client{
-			HTTP: &http.Client{Transport: s}, Budget: feedhistory.Budget{Documents: 60},
+			Transport: s, Budget: feedhistory.Budget{Documents: 60},
 		}}
 		r, err := b.Fetch(t.Context(), "http://example.org/rss/", Probe{})
 		require.NoError(t, err)

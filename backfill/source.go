@@ -82,8 +82,11 @@ func (s *source) get(url string) answer {
 }
 
 func (s *source) request(url string) answer {
-	doc, _, header, err := s.c.Ask(s.ctx, url, nil)
-	a := answer{doc, header, err}
+	doc, err := s.c.Get(s.ctx, url)
+	a := answer{doc: doc, err: err}
+	if doc != nil {
+		a.header = doc.Header
+	}
 	if err == nil && s.c.Policy.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,

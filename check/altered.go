@@ -130,9 +130,8 @@ func (c *Chain) edited(r *report, had, has entries) {
 }
 
 // isTimed reports whether a document says when anything in it was updated.
-// Every Atom document must.
 func (r *report) isTimed() bool {
-	if r.doc.Format != feedhistory.RSS || !r.doc.Updated.IsZero() {
+	if !r.doc.Updated.IsZero() {
 		return true
 	}
 	return slices.ContainsFunc(r.doc.Entries, func(e *feedhistory.Entry) bool { return !e.Updated.IsZero() })

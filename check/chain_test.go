@@ -22,7 +22,7 @@ import (
 //	/raises…/feed.*  breaks the rule
 //	/clean…/feed.*   breaks none
 //	profile         the profile, if it is not RFC 5005
-//	also            another rule that is inevitably broken, too
+//	also            another rule that is inevitably broken, too; also.rss, in RSS
 //	budget          maximum number of documents to request
 //	runs            number of walks; the findings are those of the last
 //	https           the site is https://example.org
@@ -35,11 +35,6 @@ func TestChains(t *testing.T) {
 		files++
 		t.Run(r.Code, func(t *testing.T) {
 			a := archive(t, "testdata/chains/"+r.Code+".txtar")
-			want := []string{r.Code}
-			if also, ok := a.File("also"); ok {
-				want = append(want, strings.Fields(also)...)
-				slices.Sort(want)
-			}
 			raised := 0
 			for _, f := range a.Files {
 				if dir, name := path.Split(f.Name); name != "feed"+path.Ext(name) || strings.Contains(name, "#") {
@@ -49,6 +44,12 @@ func TestChains(t *testing.T) {
 					continue
 				}
 				raised++
+				want := []string{r.Code}
+				for _, name := range []string{"also", "also" + path.Ext(f.Name)} {
+					also, _ := a.File(name)
+					want = append(want, strings.Fields(also)...)
+				}
+				slices.Sort(want)
 				found := walkFixture(t, a, f.Name)
 				require.Equal(t, want, codes(found), "%s: %v", f.Name, found)
 				for _, f := range found {
@@ -79,7 +80,7 @@ func walkFixture(t *testing.T, a *feedtest.Archive, name string) (found []Findin
 	}
 	start := site.URL
 	if _, ok := a.File("https"); ok {
-		client.HTTP, start = &http.Client{Transport: toSite{site.URL}}, "https://example.org"
+		client.Transport, start = toSite{site.URL}, "https://example.org"
 	}
 	t.Cleanup(client.CloseIdle)
 	runs := 1

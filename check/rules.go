@@ -191,9 +191,9 @@ var chainRules = []Rule{
 	{"archive-edited", Warning, WholeChain, RFC5005, formatsXML, "5005#17",
 		"an archive with an entry that was edited in place without a new update time: readers that know the archive never see the edit",
 		"put the edited entry into the subscription document, with a newer update time, and leave the archive as it was published"},
-	{"edits-unnoticed", Warning, WholeChain, RFC5005, formatsRSS, "5005#16, 5005#21",
+	{"edits-unnoticed", Warning, WholeChain, RFC5005, formatsXML, "5005#16, 5005#21",
 		"archives without any update times, of items or of documents: readers cannot tell which of two versions of an item is newer",
-		"write the time when each item was last changed as atom:updated, and when each document was as lastBuildDate; " +
+		"write the time when each item was last changed as updated (atom:updated in RSS), and when each document was as updated (lastBuildDate in RSS); " +
 			"put an edited item into the subscription document again, not only into its archive: readers fetch no archive twice"},
 	{"archive-moved", Warning, WholeChain, RFC5005, formatsXML, "5005#10",
 		"an archive that was at another URL at an earlier run",

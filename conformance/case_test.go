@@ -12,7 +12,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/leaktest"
 )
 
-var update = flag.Bool("update", false, "write the folder data")
+var (
+	update = flag.Bool("update", false, "write the folder data")
+	every  = flag.Bool("all", false, "run the readers of other projects on all cases")
+)
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 

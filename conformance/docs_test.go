@@ -81,8 +81,8 @@ func TestRunners(t *testing.T) {
 	}{
 		{"gofeed", []string{"true"}, []string{gofeed, "{url}"}, true},
 		{"feedparser", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/reader.py", "{url}"}, false},
-		{"feedparser with a loop", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/loop.py", "{url}"}, true},
-		{"feedsmith", []string{"test", "-x", "runners/feedsmith/node_modules/.bin/tsx"}, []string{"runners/feedsmith/node_modules/.bin/tsx", "runners/feedsmith/loop.ts", "{url}"}, true},
+		{"feedparser with walk.py", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/walk.py", "{url}"}, true},
+		{"feedsmith", []string{"test", "-x", "runners/feedsmith/node_modules/.bin/tsx"}, []string{"runners/feedsmith/node_modules/.bin/tsx", "runners/feedsmith/walk.ts", "{url}"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if exec.CommandContext(t.Context(), test.needs[0], test.needs[1:]...).Run() != nil {
@@ -102,6 +102,31 @@ func TestRunners(t *testing.T) {
 				}
 				require.Equal(t, want, trial.Outcome, "%s: %s", trial.Name, said(t, report, true))
 			}
+		})
+	}
+}
+
+// The readers that may be copied are short, and pass every case with the flag rfc
+// that needs no state. The long form runs all of these cases.
+func TestWalkers(t *testing.T) {
+	t.Parallel()
+	some, err := conformance.Flagged(cases(t), "rfc", "!polls")
+	require.NoError(t, err)
+	if !*every {
+		some, err = conformance.Match(some, "*-given-first", "archive-404", "archived*", "complete", "duplicate-*", "ids-*", "paged")
+		require.NoError(t, err)
+	}
+	for file, command := range map[string][]string{
+		"runners/feedparser/walk.py": {"/usr/bin/python3"}, "runners/feedsmith/walk.ts": {"runners/feedsmith/node_modules/.bin/tsx"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			require.LessOrEqual(t, strings.Count(read(t, file), "\n"), 150)
+			if exec.CommandContext(t.Context(), command[0], "--version").Run() != nil || strings.HasSuffix(file, ".py") && exec.CommandContext(t.Context(), command[0], "-c", "import feedparser").Run() != nil {
+				t.Skip("cannot run here")
+			}
+			report, err := conformance.Run(t.Context(), conformance.Command(nil, append(command, file, "{url}")...), some, &conformance.Options{Parallel: 2, Timeout: patience})
+			require.NoError(t, err)
+			require.False(t, report.Failed(), said(t, report, false))
 		})
 	}
 }

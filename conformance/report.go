@@ -51,13 +51,13 @@ func (r *Report) count() {
 // countRuns counts the runs that failed. A run that exited is right where there is
 // no feed; but a reader whose every run did so has read nothing.
 func (r *Report) countRuns() {
-	exits, problem := 0, ""
+	exits, problem, wasRefused := 0, "", false
 	for _, t := range r.Trials {
 		r.Runs, exits = r.Runs+t.runs, exits+t.refused
 		for _, failure := range t.failed {
 			r.Errors++
-			if problem == "" {
-				problem, r.Stderr = failure.Reason, failure.Stderr
+			if refused := failure.Exited && t.Problem == ""; problem == "" || wasRefused && !refused {
+				problem, r.Stderr, wasRefused = failure.Reason, failure.Stderr, refused
 			}
 		}
 	}

@@ -40,7 +40,7 @@ var schema string
 
 // Open connects to a database, which is given in the form of libpq: as a URL,
 // "postgres://user@host/name", or as "host=… dbname=…". It makes the tables
-// that are missing.
+// that are missing; if none is, it only reads.
 //
 // There are two pools of connections, one for the store and one for the jobs.
 // Each has up to two connections per core, at least 4 and at most 16; or as
@@ -82,19 +82,57 @@ const riverTables = 2
 // indexes.
 var riverUnused = []string{"river_job_args_index", "river_job_metadata_index"}
 
-// prepare makes the tables that are missing, and opens the store.
+// newestSchema is the version of the fleet's own tables, in fleet_schema.
+const newestSchema = 1
+
+// prepare makes the tables that are missing, and opens the store. If nothing is missing,
+// it only reads, so that it locks nothing, and a role that may only read can use it.
 func (d *Database) prepare(ctx context.Context) error {
-	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+	river, err := rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	ready, err := d.ready(ctx, river)
+	if err == nil && !ready {
+		err = d.migrate(ctx, river)
+	}
+	if err != nil {
+		return err
+	}
+	d.states, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
+	d.Store = d.states
+	return err
+}
+
+// ready reports whether all tables are there. It is an error if a newer program has made
+// them.
+func (d *Database) ready(ctx context.Context, river *rivermigrate.Migrator[pgx.Tx]) (bool, error) {
+	var version int
+	err := d.pool.QueryRow(ctx, `SELECT count(*) FROM pg_catalog.pg_class WHERE oid = to_regclass('fleet_schema')`).Scan(&version)
+	if err != nil || version == 0 {
+		return false, err
+	}
+	if err := d.pool.QueryRow(ctx, `SELECT max(version) FROM fleet_schema`).Scan(&version); err != nil {
+		return false, err
+	}
+	if version > newestSchema {
+		return false, fmt.Errorf("fleet: the database has version %d of the schema, and this program knows %d", version, newestSchema)
+	}
+	valid, err := river.Validate(ctx, nil)
+	return err == nil && valid.OK && version == newestSchema, err
+}
+
+// migrate makes the tables that are missing.
+func (d *Database) migrate(ctx context.Context, river *rivermigrate.Migrator[pgx.Tx]) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", prepareLock); err != nil {
 			return err
 		}
-		quiet := &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)}
-		migrator, err := rivermigrate.New(riverpgxv5.New(d.pool), quiet)
-		if err != nil {
+		if ready, err := d.ready(ctx, river); err != nil || ready { // another process was faster
 			return err
 		}
 		// River's migrations cannot run in one transaction.
-		done, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+		done, err := river.Migrate(ctx, rivermigrate.DirectionUp, nil)
 		if err != nil {
 			return err
 		}
@@ -106,12 +144,6 @@ func (d *Database) prepare(ctx context.Context) error {
 		_, err = tx.Exec(ctx, schema)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	d.states, err = sqlstore.Open(ctx, d.store, sqlstore.PostgreSQL)
-	d.Store = d.states
-	return err
 }
 
 // Ping returns an error if the database does not answer.

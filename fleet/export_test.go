@@ -94,7 +94,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 		name, query string
 		args        []any
 	}{
-		{"hold", holdHosts, []any{hosts, tokens, time.Minute}},
+		{"hold", holdHosts, []any{int64(7), time.Minute, n}},
 		{"claim", dueFeeds, []any{hosts, tokens, most}},
 		{"lock", lockHosts, []any{hosts, tokens}},
 		{"store", update, args},

@@ -132,7 +132,7 @@ func measureUnchanged(t *testing.T, workers, feeds, hosts int) {
 	stop()
 	sql(t, db, `UPDATE fleet_feeds SET due = now()`)
 	sql(t, db, `UPDATE fleet_hosts SET due = now()`)
-	sql(t, db, `VACUUM fleet_feeds, fleet_hosts, feeds, polls, river_job`)
+	sql(t, db, `VACUUM fleet_feeds, fleet_hosts, feedhistory.feeds, feedhistory.polls, river_job`)
 	time.Sleep(2 * time.Second) // until the statistics have arrived
 	sql(t, db, `SELECT pg_stat_reset_shared('wal'), pg_stat_statements_reset()`)
 	from = c.requests.Load()
@@ -255,7 +255,7 @@ func measureEntries(t *testing.T) {
 	}
 	subscribe(t, db, urls...)
 	w := newWorker(t, db)
-	w.Client = &feedhistory.Client{HTTP: &http.Client{Transport: proxyTransport(s.URL)}}
+	w.Client = &feedhistory.Client{Transport: proxyTransport(s.URL)}
 	begun := time.Now()
 	start(t, w)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Due == 0 && s.Running == 0 })
@@ -263,7 +263,7 @@ func measureEntries(t *testing.T) {
 	all := int64(feeds * archives * entries)
 	t.Logf("%d entries of %d bytes in %v: %.0f a second", all, bytes.Load()/all, took, float64(all)/took.Seconds())
 	sql(t, db, `VACUUM ANALYZE`)
-	for _, table := range []string{"entries", "versions", "documents", "names", "search", "unindexed", "feeds", "polls", "fleet_feeds", "fleet_hosts", "river_job"} {
+	for _, table := range []string{"feedhistory.entries", "feedhistory.versions", "feedhistory.documents", "feedhistory.names", "feedhistory.search", "feedhistory.unindexed", "feedhistory.feeds", "feedhistory.polls", "fleet_feeds", "fleet_hosts", "river_job"} {
 		heap, indexes, err := db.Size(t.Context(), table)
 		require.NoError(t, err)
 		if heap+indexes > 100_000 {

@@ -122,7 +122,7 @@ func TestHeldLost(t *testing.T) {
 // itself.
 func TestHeldDoubtful(t *testing.T) {
 	h := newHeldPoll(t, time.Hour, `UPDATE fleet_hosts SET holder = 1, until = now()`,
-		`UPDATE polls SET next = '2020-01-01T00:00:00.000000000Z'`)
+		`UPDATE feedhistory.polls SET next = '2020-01-01T00:00:00.000000000Z'`)
 	require.Equal(t, h.before.Polls+1, h.state(t).Polls)
 	tries := func(path string, want int) {
 		sql(t, h.db, fmt.Sprintf(`DO $$ DECLARE n integer; BEGIN SELECT tries INTO n FROM fleet_feeds WHERE url LIKE '%%%s';
@@ -165,10 +165,10 @@ func TestHeldPoison(t *testing.T) {
 	urls := feedURLs(40, 4)
 	subscribe(t, db, urls...)
 	sql(t, db, `CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		IF NEW.version > 1 AND NEW.feed = (SELECT key FROM feeds WHERE url = '`+urls[5]+`') THEN RAISE 'such a state is not taken'; END IF; RETURN NEW; END $$`)
-	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON polls FOR EACH ROW EXECUTE FUNCTION poison()`)
+		IF NEW.version > 1 AND NEW.feed = (SELECT key FROM feedhistory.feeds WHERE url = '`+urls[5]+`') THEN RAISE 'such a state is not taken'; END IF; RETURN NEW; END $$`)
+	sql(t, db, `CREATE TRIGGER poison BEFORE UPDATE ON feedhistory.polls FOR EACH ROW EXECUTE FUNCTION poison()`)
 	w := newWorker(t, db)
-	w.Client.HTTP = &http.Client{Transport: proxyTransport(proxy)}
+	w.Client.Transport = proxyTransport(proxy)
 	w.Slice, w.Tries, w.Every = 2*time.Second, 2, time.Second
 	start(t, w)
 	st := eventually(t, db, func(s *fleet.Status) bool { return s.Dead == 1 })

@@ -2,78 +2,85 @@ package fleet
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 )
 
-// A hostJob is the job of a host.
-type hostJob struct {
-	Host string `json:"host"`
+// A visitJob is the job of visiting hosts that are due together, which a worker holds
+// for whoever runs the job. fleet_hosts says everything else.
+type visitJob struct {
+	Token    int64    `json:"token"` // of the holds
+	Hosts    []string `json:"hosts"`
+	Doubtful []string `json:"doubtful,omitempty"` // hosts whose last holder did not release them, so a poll may have ended without a record
 }
 
 // Kind implements river.JobArgs.
-func (hostJob) Kind() string { return "feedhistory_host" }
+func (visitJob) Kind() string { return "feedhistory_visit" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: a host has only one job,
-// in any state, until the job is finished.
-func (hostJob) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{
-		Queue:       queue,
-		MaxAttempts: 10,
-		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-			rivertype.JobStateRetryable, rivertype.JobStateScheduled,
-		}},
-	}
-}
+// InsertOpts implements river.JobArgsWithInsertOpts. A job that fails is of no more use
+// than its holds, which expire.
+func (visitJob) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: queue, MaxAttempts: 3} }
 
 // queue is the name of River's queue.
 const queue = "feedhistory"
 
-// occupied is when to try again to make a job for a host that still has one.
-const occupied = time.Second
+// hostsPerJob is the maximum number of hosts in a job.
+const hostsPerJob = 50
 
-// plan makes jobs for hosts that are due, those that have been due for longest
-// first, and returns their number. If nothing comes of a job, the host is due
-// again after the lease.
+// plan holds hosts that are due, those that have been due for longest first, makes jobs
+// for them, and returns their number. If nothing comes of a job, its hosts are due again
+// after the lease. Holds are durable, so that no other worker gets a host after a crash
+// of the database while its feeds are being polled.
 func (w *Worker) plan(ctx context.Context, limit int) (hosts int, err error) {
-	err = pgx.BeginFunc(ctx, w.Database.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			UPDATE fleet_hosts SET due = now() + $1 WHERE host IN (
-				SELECT host FROM fleet_hosts
-				WHERE due <= now() AND (until IS NULL OR until <= now())
-				ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED)
-			RETURNING host`, w.lease(), limit)
+	token := rand.Int64()
+	err = w.Database.durably(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, holdHosts, token, w.lease(), limit)
 		if err != nil {
 			return err
 		}
-		due, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		jobs := make([]river.InsertManyParams, len(due))
-		for i, host := range due {
-			jobs[i].Args = hostJob{host}
-		}
-		results, err := w.river.InsertManyTx(ctx, tx, jobs)
-		if err != nil {
-			return err
-		}
-		var again []string
-		for i, r := range results {
-			if r.UniqueSkippedAsDuplicate {
-				again = append(again, due[i])
+		var all, doubtful []string
+		var host string
+		var doubt bool
+		_, err = pgx.ForEachRow(rows, []any{&host, &doubt}, func() error {
+			all = append(all, host)
+			if doubt {
+				doubtful = append(doubtful, host)
 			}
+			return nil
+		})
+		if err != nil || len(all) == 0 {
+			return err
 		}
-		hosts = len(due) - len(again)
-		_, err = tx.Exec(ctx, `UPDATE fleet_hosts SET due = now() + $1 WHERE host = ANY($2)`, occupied, again)
+		var jobs []river.InsertManyParams
+		for part := range slices.Chunk(all, hostsPerJob) {
+			job := visitJob{Token: token, Hosts: part}
+			for _, host := range doubtful {
+				if slices.Contains(part, host) {
+					job.Doubtful = append(job.Doubtful, host)
+				}
+			}
+			jobs = append(jobs, river.InsertManyParams{Args: job})
+		}
+		hosts = len(all)
+		_, err = w.river.InsertManyFastTx(ctx, tx, jobs)
 		return err
 	})
 	return hosts, err
 }
+
+const holdHosts = `
+	WITH free AS (
+		SELECT host, holder IS NOT NULL AS doubtful FROM fleet_hosts
+		WHERE due <= now() AND (until IS NULL OR until <= now())
+		ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED
+	)
+	UPDATE fleet_hosts h SET holder = $1, until = now() + $2::interval, due = now() + $2::interval
+	FROM free WHERE h.host = free.host
+	RETURNING h.host, free.doubtful`
 
 // A hold is a host that only this worker polls, for some time.
 type hold struct {

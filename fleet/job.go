@@ -3,7 +3,8 @@ package fleet
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,34 +13,48 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A hostWorker runs the jobs of hosts.
-type hostWorker struct {
-	river.WorkerDefaults[hostJob]
+// A visitWorker runs the jobs of hosts.
+type visitWorker struct {
+	river.WorkerDefaults[visitJob]
 	w *Worker
 }
 
 // NextRetry implements river.Worker: a job fails only if the database does.
-func (*hostWorker) NextRetry(job *river.Job[hostJob]) time.Time {
+func (*visitWorker) NextRetry(job *river.Job[visitJob]) time.Time {
 	return time.Now().Add(time.Duration(job.Attempt) * time.Second)
 }
 
-// Work implements river.Worker. It polls the feeds of the host that are due,
-// one after the other, until the slice is over. If feeds are due then, the host
-// gets another job.
-func (hw *hostWorker) Work(ctx context.Context, job *river.Job[hostJob]) error {
-	w := hw.w
-	v := &visit{w: w, hold: hold{host: job.Args.Host, token: rand.Int64()}, end: time.Now().Add(w.slice())}
-	c := &claim{hold: v.hold}
-	c.most, v.late = w.batch()
-	if err := w.claims.ask(c); err != nil || !c.held {
+// Work implements river.Worker. It claims the feeds of the hosts that are due, and begins
+// a visit of each host as soon as the worker has room. So a worker takes no more jobs
+// from the others than it can carry out. It does not wait for the visits to end: a host
+// whose visit is cut short is due again when its hold expires.
+func (vw *visitWorker) Work(ctx context.Context, job *river.Job[visitJob]) error {
+	w := vw.w
+	var claims []*claim
+	most, late := w.batch()
+	for _, host := range job.Args.Hosts {
+		claims = append(claims, &claim{
+			hold: hold{host: host, token: job.Args.Token}, most: most, doubtful: slices.Contains(job.Args.Doubtful, host),
+		})
+	}
+	if err := w.Database.claim(ctx, claims); err != nil {
 		return err
 	}
-	w.metrics.hosts.Add(1)
-	defer w.metrics.hosts.Add(-1)
-	return v.work(ctx, c)
+	claimed := time.Now()
+	for _, c := range claims {
+		// A poll may take a slice, and may begin at the end of the visit.
+		v := &visit{w: w, hold: c.hold, late: late, end: claimed.Add(min(w.slice(), c.left-2*w.slice()))}
+		select {
+		case w.room <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		w.visits.Go(func() { v.run(c) })
+	}
+	return nil
 }
 
-// A visit is the work of a job at its host.
+// A visit is the work at a host.
 type visit struct {
 	w *Worker
 	hold
@@ -51,6 +66,28 @@ type visit struct {
 	held  []*routine
 	timer *time.Timer // time to write what is held; nil if nothing is
 	err   error       // of writing
+}
+
+// run does the work, and makes room for another visit.
+func (v *visit) run(c *claim) {
+	w := v.w
+	w.metrics.hosts.Add(1)
+	ctx, cancel := context.WithTimeout(w.visiting, 2*w.slice())
+	defer func() {
+		if value := recover(); value != nil {
+			w.trouble(context.Background(), "a visit of "+v.host+" has panicked", &panicError{value, debug.Stack()})
+		}
+		cancel()
+		w.metrics.hosts.Add(-1)
+		<-w.room
+		select {
+		case w.freed <- struct{}{}:
+		default:
+		}
+	}()
+	if err := v.work(ctx, c); err != nil && w.visiting.Err() == nil {
+		w.trouble(ctx, "the polls of "+v.host+" cannot be recorded", err)
+	}
 }
 
 // work polls the claimed feeds, and claims more as long as there may be more.
@@ -72,7 +109,6 @@ func (v *visit) work(ctx context.Context, c *claim) (err error) {
 			break // releasing the host takes care of what has become due meanwhile
 		}
 		if err = v.write(false); err == nil {
-			c.again = true
 			err = v.w.claims.ask(c)
 		}
 	}

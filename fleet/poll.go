@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) ending {
 		return ending{outcome: buried, dead: fmt.Sprintf("%d polls in a row have begun and not ended", w.tries())}
 	}
 	s := &session{Store: w.Database.Store, turn: t, again: t.tries > 1 || t.doubtful, holds: !t.noted}
-	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions}
+	m := &mirror.Mirror{Store: s, Client: w.client, Every: w.Every, Versions: w.Versions, Recheck: cmp.Or(w.Recheck, -1)}
 	limited, cancel := context.WithTimeout(ctx, w.slice())
 	defer cancel()
 	changes, err := update(limited, m, t.url)

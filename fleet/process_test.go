@@ -140,7 +140,7 @@ func (config processConfig) worker(db *fleet.Database) *fleet.Worker {
 		w.Random()
 	}
 	if config.Proxy != "" {
-		w.Client.HTTP = &http.Client{Transport: proxyTransport(config.Proxy)}
+		w.Client.Transport = proxyTransport(config.Proxy)
 	}
 	return w
 }

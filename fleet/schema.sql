@@ -29,3 +29,9 @@ CREATE TABLE IF NOT EXISTS fleet_feeds (
 
 CREATE INDEX IF NOT EXISTS fleet_feeds_due ON fleet_feeds (host, due);
 CREATE INDEX IF NOT EXISTS fleet_feeds_died ON fleet_feeds (died) WHERE died IS NOT NULL;
+
+-- The version of these tables: whoever finds it here changes nothing. It is the last to
+-- be made.
+CREATE TABLE IF NOT EXISTS fleet_schema (version integer NOT NULL);
+DELETE FROM fleet_schema;
+INSERT INTO fleet_schema VALUES (1);

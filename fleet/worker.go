@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -30,8 +31,12 @@ type Worker struct {
 
 	Every    time.Duration // Every is the minimum time between two polls of a feed; a feed may ask for more. Zero means an hour.
 	Versions int           // Versions is the number of earlier versions to keep of each entry. Zero means 10, a negative number none.
-	Pause    time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
-	Hosts    int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
+
+	// Recheck is the time between two polls of a feed that request a known
+	// archive document again, as Mirror.Recheck is. Zero means never.
+	Recheck time.Duration
+	Pause   time.Duration // Pause is the time between two polls of a host. Zero means a second, a negative value none.
+	Hosts   int           // Hosts is the maximum number of hosts to poll at the same time. Zero means 100.
 
 	// Slice is the maximum time of a poll, and the time after which a host's
 	// job makes room for others. The hosts of a worker that is gone wait for
@@ -62,6 +67,11 @@ type Worker struct {
 	running atomic.Bool
 	ending  chan struct{} // closed when no other feed may be polled
 	err     error         // an error of setting up
+
+	visits   sync.WaitGroup
+	visiting context.Context // of the visits; ends when Grace is over
+	room     chan struct{}   // has an element for each visit, up to Hosts
+	freed    chan struct{}   // says that a visit has ended
 
 	claims combiner[*claim]
 	writes combiner[*write]
@@ -101,6 +111,8 @@ func (w *Worker) documents() int64     { return cmp.Or(w.Documents, 100_000) }
 // with its worker: longer than it may take.
 func (w *Worker) lease() time.Duration { return 3 * w.slice() }
 
+func (w *Worker) grace() time.Duration { return cmp.Or(w.Grace, 10*time.Second) }
+
 // setUp makes the parts of the worker.
 func (w *Worker) setUp() error {
 	w.once.Do(func() {
@@ -110,23 +122,25 @@ func (w *Worker) setUp() error {
 				Budget: feedhistory.Budget{Documents: 1000}, Policy: feedhistory.Policy{PerHost: 1},
 			}
 		}
-		w.claims.do = func(ctx context.Context, all []*claim) error { return w.Database.claim(ctx, all, w.lease()) }
+		w.room, w.freed = make(chan struct{}, w.hosts()), make(chan struct{}, 1)
+		w.claims.do = w.Database.claim
 		w.writes.do = w.Database.write
 		workers := river.NewWorkers()
-		river.AddWorker(workers, &hostWorker{w: w})
+		river.AddWorker(workers, &visitWorker{w: w})
 		river.AddWorker(workers, &sweepWorker{w: w})
 		logger := slog.New(slog.DiscardHandler)
 		if w.Logger != nil {
 			logger = slog.New(current{w.Logger.Handler()})
 		}
 		w.river, w.err = river.NewClient(riverpgxv5.New(w.Database.pool), &river.Config{
-			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: w.hosts()}},
+			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: jobsAtOnce}},
 			Workers:                     workers,
 			PeriodicJobs:                []*river.PeriodicJob{sweeping},
 			FetchCooldown:               planOften,
+			FetchPollInterval:           planSeldom,
 			JobTimeout:                  2 * w.slice(), // a poll may begin at the end of its slice
 			RescueStuckJobsAfter:        w.lease(),
-			SoftStopTimeout:             cmp.Or(w.Grace, 10*time.Second),
+			SoftStopTimeout:             w.grace(),
 			CompletedJobRetentionPeriod: time.Minute,
 			DiscardedJobRetentionPeriod: 24 * time.Hour,
 			ReindexerIndexNames: slices.DeleteFunc(river.ReindexerIndexNamesDefault(), func(name string) bool {
@@ -148,6 +162,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.begun.Swap(true) {
 		return errors.New("fleet: the worker has run already")
 	}
+	visiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	w.visiting = visiting
 	if err := w.river.Start(ctx); err != nil {
 		return err
 	}
@@ -155,39 +172,61 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.running.Store(false)
 	w.planning(ctx)
 	close(w.ending)
+	defer time.AfterFunc(w.grace(), cancel).Stop()
 	<-w.river.Stopped()
+	w.visits.Wait()
 	return nil
 }
 
-// The intervals at which a worker looks for hosts that are due. If more may be due
-// than it has room for, it looks as often as River looks for jobs. If hosts have one
-// feed each, a worker polls at most Hosts of them in that time.
+// The intervals at which a worker looks for hosts that are due: often if there may be
+// more of them than it has room for.
 const (
 	planOften  = 20 * time.Millisecond
 	planSeldom = time.Second
 )
 
-// planning makes jobs for as many hosts as the worker has room for, until the
-// context ends.
+// jobsAtOnce is the number of jobs whose visits a worker begins at the same time.
+const jobsAtOnce = 8
+
+// planning makes jobs for as many hosts as the worker has room for, until the context
+// ends.
 func (w *Worker) planning(ctx context.Context) {
-	for {
-		wait := planSeldom
-		if room := w.hosts() - int(w.metrics.hosts.Load()); room > 0 {
-			made, err := w.plan(ctx, room)
-			if err != nil && ctx.Err() == nil {
-				w.trouble(ctx, "the hosts that are due cannot be read", err)
-			}
-			if made == room {
-				wait = planOften
-			}
-		} else {
+	for wait := planOften; sleep(ctx, wait); {
+		room := w.awaitRoom(ctx)
+		made, err := w.plan(ctx, room)
+		if err != nil && ctx.Err() == nil {
+			w.trouble(ctx, "the hosts that are due cannot be read", err)
+		}
+		wait = planSeldom
+		if made == room {
 			wait = planOften
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
+	}
+}
+
+// awaitRoom waits until there is room for a quarter of Hosts, so that jobs have many
+// hosts, or for a moment if there is room at all.
+func (w *Worker) awaitRoom(ctx context.Context) (room int) {
+	for end := time.Now().Add(planOften); ; {
+		room = w.hosts() - len(w.room)
+		if ctx.Err() != nil || 4*room >= w.hosts() || room > 0 && time.Now().After(end) {
+			return room
 		}
+		select {
+		case <-w.freed:
+		case <-time.After(planOften):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// sleep waits, and reports whether the context has not ended.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+		return true
 	}
 }
 
@@ -208,7 +247,10 @@ func (sweepJob) Kind() string { return "feedhistory_sweep" }
 var sweeping = river.NewPeriodicJob(river.PeriodicInterval(time.Hour), func() (river.JobArgs, *river.InsertOpts) {
 	return sweepJob{}, &river.InsertOpts{
 		Queue: queue, MaxAttempts: 1,
-		UniqueOpts: river.UniqueOpts{ByState: hostJob{}.InsertOpts().UniqueOpts.ByState},
+		UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+			rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+		}},
 	}
 }, &river.PeriodicJobOpts{RunOnStart: true})
 

@@ -24,7 +24,14 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	if p.chain.isInstead(requested) {
 		p.feed.takePending(p.chain.linked)
 	}
-	p.feed.clearGaps(doc.URL, requested)
+	p.feed.clearGaps(p.feed.furtherOf(doc), doc.URL, requested)
+	if p.feed.Kind == feedhistory.Complete { // a page or an archive that fh:complete contradicts
+		m, err := p.merger.merge(source{doc: doc, rank: rank})
+		if err == nil {
+			p.commits.held = &m.change
+		}
+		return err
+	}
 	if page {
 		return p.page(doc, rank)
 	}
@@ -87,9 +94,9 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 			p.search.found(id)
 		}
 	}
-	d, renamed := p.newDocument(doc, rank), false
+	d := p.newDocument(doc, rank)
 	if self, other := p.ownName(doc, d.Digest); known == nil && other != nil {
-		known, renamed = other, true
+		known = other
 	} else if self != "" {
 		d.Names = append(d.Names, self)
 	}
@@ -97,6 +104,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
+	p.join.meet(m, known == nil)
 	if known == nil {
 		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
@@ -119,10 +127,6 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		p.feed.takePending(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	if renamed { // what it links to was renamed, too
-		d.Known.Older = known.Known.Older
-		return p.documents.err
-	}
 	return p.link(doc, feedhistory.Archived)
 }
 
@@ -187,6 +191,9 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		if l.Rel == feedhistory.RelPrevArchive || l.Rel == feedhistory.RelNext {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
+	}
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && p.join.covers() {
+		p.join.close() // all archives have been read again
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"slices"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -45,6 +46,9 @@ func (p *poll) checkChain() error {
 		if isWithin(g.gap()) && (g.URL == f.Known.URL || seen[chain[g.URL].url]) {
 			return false
 		}
+		if isMissedWindow(g) {
+			return chain[f.Known.Older].first >= g.Poll // what has left the subscription document since is in archives
+		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
 			return false // the chain does not lead to the document that the feed was subscribed to by
 		}
@@ -53,14 +57,27 @@ func (p *poll) checkChain() error {
 		}
 		return !g.Quota && (g.Poll < f.Polls || g.From != "" && g.From != f.Known.URL && !seen[g.From])
 	})
-	f.Pending = slices.DeleteFunc(f.Pending, func(pending Pending) bool { return pending.Missing })
+	f.Pending = slices.DeleteFunc(f.Pending, isLeftover)
 	return nil
+}
+
+// isLeftover reports whether a pending document is a remainder of an earlier
+// chain: the last try has found none there, but the feed itself, a loop or
+// another document.
+func isLeftover(p Pending) bool {
+	switch p.Reason {
+	case feedhistory.ReasonLoop, feedhistory.ReasonNotFeed:
+		return p.Tries > 0
+	}
+	return p.Missing
 }
 
 // A step is a document in the chain.
 type step struct {
 	url, older string
-	lost       bool // whether its link cannot be used
+	lost       bool      // whether its link cannot be used
+	first      int64     // the number of the poll that read it first
+	read       time.Time // when it was last read
 }
 
 // chain returns the documents by all of their names, including those that are
@@ -70,7 +87,7 @@ func (ds *documents) steps() (map[string]step, error) {
 	add := func(d *Document) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost}
+				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}
 			}
 		}
 	}

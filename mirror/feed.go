@@ -91,6 +91,19 @@ type Feed struct {
 	// was cut short and will continue; "" means that it begins at the newest.
 	Search string `json:"search,omitempty"`
 
+	// Joining says that the walk still looks for an archive that joins the
+	// subscription document with what earlier polls have read. Until then, a
+	// missed window is among the Gaps.
+	Joining bool `json:"joining,omitempty"`
+
+	// Looked is when an archive document was last requested only to see whether
+	// it has changed, or when the first archives were read. Checked is the
+	// time since which each archive of the chain has been read at least once:
+	// the Verdict speaks of the archives as of then. Both are zero if there are
+	// no archives.
+	Looked  time.Time `json:"looked,omitzero"`
+	Checked time.Time `json:"checked,omitzero"`
+
 	// Source is a word for where the history comes from, such as "wordpress";
 	// "" means the feed's own documents. Mark is what that source remembers
 	// from one poll to the next.
@@ -269,10 +282,18 @@ func (f *Feed) addGap(g Gap) {
 	}
 }
 
-// clearGaps removes the gaps that earlier polls found at the links of a
-// document that this poll has read, given its names.
-func (f *Feed) clearGaps(names ...string) {
+// clearGaps removes the gaps that earlier polls found at the links of a document
+// that this poll has read, given its names. A contradiction stays as long as the
+// document names more than one chain, because its links are not followed again.
+func (f *Feed) clearGaps(contradicts bool, names ...string) {
 	f.Gaps = slices.DeleteFunc(f.Gaps, func(g Gap) bool {
-		return g.Poll < f.Polls && slices.Contains(names, g.From)
+		stays := contradicts && (g.Reason == feedhistory.ReasonContradiction || g.Reason == feedhistory.ReasonForeign)
+		return g.Poll < f.Polls && !stays && slices.Contains(names, g.From)
 	})
+}
+
+// furtherOf reports whether a document of the feed names more than one chain,
+// and is not read again at each poll.
+func (f *Feed) furtherOf(doc *feedhistory.Document) bool {
+	return f.Kind != feedhistory.Complete && len(doc.Further(f.Kind)) > 0
 }

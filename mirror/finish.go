@@ -44,7 +44,12 @@ func (p *poll) finish() (*Changes, error) {
 		return p.stop(err)
 	}
 	p.commits.gather()
+	if err := p.replace(); err != nil {
+		return p.stop(err)
+	}
+	unfound := false
 	if !p.cut && !p.backlog.unread {
+		unfound = p.search.runs()
 		p.search.end()
 	}
 	if !p.search.runs() {
@@ -61,12 +66,26 @@ func (p *poll) finish() (*Changes, error) {
 			return p.stop(err)
 		}
 	}
+	if !p.cut && !p.backlog.unread {
+		p.join.end(unfound, p.unfoundGap())
+	}
+	if err := p.noteChecked(); err != nil {
+		return p.stop(err)
+	}
 	p.feed.declare()
 	p.ended()
 	if err := p.commits.last(p.ctx); err != nil {
 		return p.stop(err)
 	}
 	return p.report(), nil
+}
+
+// unfoundGap returns the gap for entries that are in no archive.
+func (p *poll) unfoundGap() Gap {
+	return Gap{
+		URL: p.feed.Known.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
+		Message: "entries that it no longer has are in no archive: others may have come and gone since the last poll",
+	}
 }
 
 // verdict returns the verdict on the mirror. An archived feed is Partial as long

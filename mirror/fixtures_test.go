@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +51,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 		m := &mirror.Mirror{
 			Store: store, Revalidate: strings.Contains(words, "revalidate"),
 			Client: &feedhistory.Client{
-				HTTP: &http.Client{Transport: feedtest.Direct{Handler: site}}, Retry: feedhistory.Retry{Tries: 1},
+				Transport: feedtest.Direct{Handler: site}, Retry: feedhistory.Retry{Tries: 1},
 			},
 		}
 		if strings.Contains(words, "budget") {

@@ -109,6 +109,7 @@ type mergeResult struct {
 	change  Change
 	records map[string]*Record // the records of all entries in the document, as they are now
 	fresh   bool               // the document brought something new
+	filled  bool               // the document, an archive, has an entry that no archive had
 	refused int                // the number of entries and tombstones that did not fit
 	known   map[string]bool    // the IDs in the document that were stored before
 }
@@ -220,6 +221,7 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 				m.refused++
 				refused = refused || r.Copy.Digest == ""
 			}
+			m.filled = m.filled || r.Archived && !was.record.Archived
 			did.touched = did.touched || was.touched
 			*effects[e.ID] = did
 		}

@@ -35,6 +35,12 @@ type Mirror struct {
 	// Budget bounds this, too; the next Update then begins again.
 	Revalidate bool
 
+	// Recheck is the time between two polls that request a known archive
+	// document of a feed again, conditionally, to see whether it has changed
+	// (5005#9): the oldest one and the others in turn. Zero means a day, a
+	// negative number that Update requests none unless it needs to.
+	Recheck time.Duration
+
 	Quota Quota // Quota limits how much is stored of each feed.
 
 	client feedhistory.Client // used if Client is nil

@@ -31,8 +31,8 @@ var schedules = flag.Int("schedules", 1000, "the number of schedules to test the
 // newMirror returns a mirror whose requests go to a handler directly.
 func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	return &mirror.Mirror{Store: store, Client: &feedhistory.Client{
-		HTTP:  &http.Client{Transport: feedtest.Direct{Handler: h}},
-		Retry: feedhistory.Retry{Tries: 1},
+		Transport: feedtest.Direct{Handler: h},
+		Retry:     feedhistory.Retry{Tries: 1},
 	}}
 }
 

@@ -24,16 +24,19 @@ type poll struct {
 	update  bool   // the poll is an Update, which requests the subscription document
 	source  string // the Source.Name of a Merge, as Gap.From has it
 
-	request  request
-	chain    chain
-	backlog  backlog
-	search   search
-	waits    hostWaits
-	ready    time.Time // when the feed is due again after the poll
-	failure  error     // why there is no subscription document
-	cut      bool      // the walk did not reach its end
-	unended  bool      // an earlier poll has still not finished
-	snapshot *Feed     // a copy of the state, while a document is being processed
+	request   request
+	chain     chain
+	backlog   backlog
+	search    search
+	join      join
+	completed *mergeResult // the complete document whose links contradict that
+	recheck   string       // the known archive to request again; "" for none
+	waits     hostWaits
+	ready     time.Time // when the feed is due again after the poll
+	failure   error     // why there is no subscription document
+	cut       bool      // the walk did not reach its end
+	unended   bool      // an earlier poll has still not finished
+	snapshot  *Feed     // a copy of the state, while a document is being processed
 
 	commits   commits
 	allowance *allowance
@@ -98,7 +101,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polls++
 	feed.Polled = now
 	p.chain.rank = Rank{Time: now, Place: feed.Polls << 32}
-	p.search = newSearch(feed)
+	p.search, p.join = newSearch(feed), join{feed: feed}
 	p.findBacklog()
 	return p, nil
 }
@@ -143,6 +146,9 @@ func (p *poll) options() *feedhistory.WalkOptions {
 	if p.feed.Search != "" && !p.backlog.unread {
 		opt.Pending = append(opt.Pending, p.feed.Search)
 	}
+	if p.recheck != "" {
+		opt.Pending = append(opt.Pending, p.recheck)
+	}
 	if !p.chain.toEnd {
 		opt.Last = func(*feedhistory.Document) bool { return !p.chain.fresh && !p.backlog.reached }
 	}
@@ -151,9 +157,10 @@ func (p *poll) options() *feedhistory.WalkOptions {
 
 // processed reports whether an archive document was processed in an earlier
 // poll. During a search for entries no document counts as processed, but
-// documents that have not been read yet come first.
+// documents that have not been read yet come first; nor does one that the join
+// needs, or that is to be requested again.
 func (p *poll) processed(url string) bool {
-	if p.m.Revalidate || !p.backlog.unread && p.search.covers(url) {
+	if p.m.Revalidate || url == p.recheck || p.join.covers() || !p.backlog.unread && p.search.covers(url) {
 		return false
 	}
 	if i := p.feed.pending(url); i >= 0 && (p.leavesAlone(&p.feed.Pending[i]) || p.feed.Pending[i].Quota) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
@@ -19,24 +20,40 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 			f.Pending[i].Missing = true
 		}
 	}
-	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete})
+	contradicts := len(doc.Further(kind)) > 0
+	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete && !contradicts})
 	if err != nil {
 		return err
 	}
 	p.chain.rank, p.commits.held, p.chain.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.chain.toEnd = p.chain.toEnd || f.Kind != feedhistory.Paged
-	f.clearGaps(doc.URL, doc.Response.Requested)
+	f.clearGaps(contradicts && kind != feedhistory.Complete, doc.URL, doc.Response.Requested)
+	p.join.reaches(doc, m.records)
 	switch kind {
 	case feedhistory.Complete:
-		if len(doc.Missing(feedhistory.Plain)) == 0 { // otherwise the entries that it lacks may have been in the missing part
+		switch {
+		case len(doc.Missing(feedhistory.Plain)) > 0: // the entries that it lacks may have been in the missing part
+		case contradicts:
+			p.completed = m // or in another document: see replace
+		default:
 			err = p.complete(m)
 		}
 	case feedhistory.Archived:
+		if f.Kind != feedhistory.Archived { // by its links, the feed begins with everything that is in no archive
+			f.Gaps = slices.DeleteFunc(f.Gaps, isMissedWindow)
+		}
+		shown := len(f.Shown)
+		for _, id := range f.Shown { // even if the Quota left it out
+			m.known[id] = true
+		}
 		err = p.seek(doc)
+		if shown > 0 && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+			p.join.begin(missedWindow(doc, p.now))
+		}
 	case feedhistory.Plain:
 		if known && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
-			f.addGap(missedWindow(doc, p))
+			f.addGap(missedWindow(doc, p.now))
 		}
 	}
 	f.Gaps = slices.DeleteFunc(f.Gaps, isShort)
@@ -81,6 +98,25 @@ func HeadOf(doc *feedhistory.Document) string {
 		return ""
 	}
 	return b.String()
+}
+
+// replace makes a complete document replace everything else at the end of the
+// walk, if its links to other documents led to nothing new.
+func (p *poll) replace() error {
+	f := p.feed
+	if p.completed == nil || p.cut || slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.Poll == f.Polls }) {
+		return nil
+	}
+	if err := p.commits.drain(); err != nil {
+		return err
+	}
+	m := &mergeResult{records: p.completed.records, change: Change{Keep: p.allowance.keep}}
+	if err := p.complete(m); err != nil {
+		return err
+	}
+	p.commits.held = &m.change
+	p.commits.gather()
+	return nil
 }
 
 // complete makes the document replace everything else (5005#1). It forgets what
@@ -144,9 +180,9 @@ func overlaps(doc *feedhistory.Document, known map[string]bool) bool {
 	return isKnown(entries[len(entries)-1])
 }
 
-func missedWindow(doc *feedhistory.Document, p *poll) Gap {
+func missedWindow(doc *feedhistory.Document, now time.Time) Gap {
 	return Gap{
-		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: p.now,
+		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),
 	}

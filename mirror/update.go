@@ -28,6 +28,9 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Changes, error) {
 		return p.report(), nil
 	}
 	p.update, p.feed.Wait = true, time.Time{}
+	if err := p.chooseRecheck(); err != nil {
+		return p.stop(err)
+	}
 	if err := p.walks(); err != nil {
 		return p.stop(err)
 	}
@@ -129,19 +132,24 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 // poll began may no longer be; then neither it nor its links are wanted.
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
-	if p.search.resumes(url) {
+	if (b.urls[url] || url == p.feed.Search || url == p.recheck) && url != p.chain.linked && url != p.feed.Known.Older {
+		p.join.beyond = true
+	}
+	if p.search.resumes(url) || url == p.recheck {
 		b.dropped = false
 	} else if b.urls[url] {
 		delete(b.urls, url) // a gap that names the document may follow
 		b.reached = true
 		b.dropped = p.feed.pending(url) < 0
 	}
-	return !b.dropped
+	return !b.dropped && (url != p.recheck || p.feed.Kind == feedhistory.Archived)
 }
 
 // unchanged notes that a document has not changed.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
+		p.join.unchanged()
+		p.reread(u.Response.Requested)
 		return
 	}
 	p.chain.read, p.chain.start = true, u.Response.Requested

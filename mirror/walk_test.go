@@ -1,7 +1,6 @@
 package mirror_test
 
 import (
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,8 +43,8 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	url := site.URL + start
 	client := func() *feedhistory.Client {
 		return &feedhistory.Client{
-			HTTP:  &http.Client{Transport: feedtest.Direct{Handler: site}},
-			Retry: feedhistory.Retry{Tries: 1},
+			Transport: feedtest.Direct{Handler: site},
+			Retry:     feedhistory.Retry{Tries: 1},
 		}
 	}
 	want, err := client().Fetch(t.Context(), url)

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"io/fs"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -38,7 +37,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 	}))
 	require.Greater(t, documents, 2)
 
-	client := &feedhistory.Client{HTTP: &http.Client{Transport: feedtest.Direct{Handler: &Handler{FS: out}}}}
+	client := &feedhistory.Client{Transport: feedtest.Direct{Handler: &Handler{FS: out}}}
 	h, err := client.Fetch(t.Context(), p.URL())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 6)

@@ -96,7 +96,7 @@ func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // fetch walks the feed in an output, as any reader would.
 func fetch(t require.TestingT, out fs.FS, url string) *feedhistory.History {
-	c := &feedhistory.Client{HTTP: &http.Client{Transport: site{out}}}
+	c := &feedhistory.Client{Transport: site{out}}
 	h, err := c.Fetch(context.Background(), url)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)

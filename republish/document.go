@@ -23,6 +23,7 @@ type documents struct {
 	sizes  sizes
 	plans  cache[string, Plan]
 	losses cache[string, loss] // by the feed's URL
+	slots  slots
 }
 
 // serveComplete answers with all entries of a feed in one document, newest
@@ -49,7 +50,7 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request, p *part) error
 	var doc *feedhistory.Document
 	var m *source
 	out := &stream{
-		tag: tagOf(d.base, p.feed, p.self+"\n"+strings.Join(lost.ids, "\n")), mediaType: mediaTypeOf(p.format), cache: "no-cache",
+		tag: tagOf(d.base, p.feed, p.self+"\n"+strings.Join(lost.ids, "\n")), mediaType: mediaTypeOf(p.format), cache: "no-cache", slots: d.slots,
 		prepare: func() (err error) {
 			if m, err = d.source(p); err == nil {
 				doc, err = d.document(ctx, p, lost)

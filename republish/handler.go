@@ -68,6 +68,7 @@ type Handler struct {
 	chains    *chains
 	documents *documents
 	replays   *replays
+	slots     slots
 }
 
 // An Error is a request the Handler refuses.
@@ -96,7 +97,8 @@ func (h *Handler) setUp() {
 	}
 	h.names.store = h.store
 	h.chains = newChains(h)
-	h.documents = &documents{store: h.store, base: h.base(), logger: h.Logger}
+	h.slots = make(slots, mostStreams)
+	h.documents = &documents{store: h.store, base: h.base(), logger: h.Logger, slots: h.slots}
 	h.documents.plans.half = mostPlans
 	h.replays = &replays{store: h.store, out: h.chains.out, locks: &h.chains.locks, feeds: h.base() + "feeds/", size: cmp.Or(h.Size, 100), logger: h.Logger}
 	h.replays.orders.half, h.replays.places.half = mostOrders, mostOrders

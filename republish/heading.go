@@ -3,6 +3,7 @@ package republish
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +14,46 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Title returns the title under which a feed is published: its own, or its URL.
+// Title returns the title under which a feed is published: its own, or else its
+// URL. Of a private feed's URL it has only the host.
 func Title(feed *mirror.Feed) string {
-	_, address, _ := strings.Cut(feed.URL, "://")
+	_, address, _ := strings.Cut(cmp.Or(addressOf(feed), hostOf(feed)), "://")
 	return cmp.Or(strings.TrimSpace(feed.Title), strings.TrimSuffix(address, "/"))
 }
+
+// addressOf returns the URL of a feed as documents may name it. That of a private
+// feed is "", because its path or its query may be the secret.
+func addressOf(feed *mirror.Feed) string {
+	if feed.Private {
+		return ""
+	}
+	return iri.Redact(feed.URL)
+}
+
+func hostOf(feed *mirror.Feed) string {
+	u, err := iri.ParseLeniently(feed.URL)
+	if err != nil {
+		return "a private feed"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// gapsOf returns the gaps of a feed as documents may report them.
+func gapsOf(feed *mirror.Feed) []*feedhistory.Gap {
+	gaps := feed.Missing()
+	if !feed.Private {
+		return gaps
+	}
+	var public []*feedhistory.Gap
+	for _, gap := range gaps {
+		public = append(public, &feedhistory.Gap{
+			URL: hostOf(feed), From: hostOf(feed), Reason: gap.Reason, Found: gap.Found, Err: errPrivate,
+		})
+	}
+	return public
+}
+
+var errPrivate = errors.New("the feed is private, so its mirror does not publish the address")
 
 // Site returns the URL of the website a feed belongs to; "" if unknown.
 func Site(feed *mirror.Feed) string {
@@ -56,19 +92,23 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	if err != nil {
 		return nil, err
 	}
-	head.Format = feedhistory.Atom
+	if head.Format = feedhistory.Atom; feed.Private {
+		head.URL = ""
+	}
 	head.Title = Title(feed)
 	head.Updated, head.LastModified = time.Time{}, time.Time{}
 	if len(head.Authors) == 0 {
 		head.Authors = []feedhistory.Person{{Name: head.Title}}
 	}
 	head.Links = slices.DeleteFunc(head.Links, func(l feedhistory.Link) bool { return l.Rel != feedhistory.RelAlternate })
-	head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: feed.URL})
+	if address := addressOf(feed); address != "" {
+		head.Links = append(head.Links, feedhistory.Link{Rel: "via", Href: address})
+	}
 	if head.Coverage = coverage; coverage != nil {
 		if head.Subtitle != "" {
 			head.Subtitle += " – "
 		}
-		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", feed.URL, coverage.Verdict, verdictText(coverage.Verdict))
+		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", cmp.Or(addressOf(feed), hostOf(feed)), coverage.Verdict, verdictText(coverage.Verdict))
 	}
 	return reread(head, format)
 }

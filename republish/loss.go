@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,15 +35,16 @@ func (l loss) gaps(feed *mirror.Feed) []*feedhistory.Gap {
 	if len(l.ids) == 0 {
 		return nil
 	}
+	address := cmp.Or(addressOf(feed), hostOf(feed))
 	return []*feedhistory.Gap{{
-		URL: feed.URL, From: feed.URL, Reason: feedhistory.ReasonMalformed, Found: feed.Changed,
+		URL: address, From: address, Reason: feedhistory.ReasonMalformed, Found: feed.Changed,
 		Err: fmt.Errorf("the mirror cannot read its copy of %s, such as %q", plural(len(l.ids), "entry", "entries"), l.ids[0]),
 	}}
 }
 
 // coverageOf returns how much of a feed the mirror has, apart from a loss.
 func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
-	c := &feedhistory.Coverage{Of: feed.URL, Kind: feed.Kind, Verdict: feed.Verdict, Gaps: feed.Missing()}
+	c := &feedhistory.Coverage{Of: addressOf(feed), Kind: feed.Kind, Verdict: feed.Verdict, Gaps: gapsOf(feed)}
 	if len(lost.ids) > 0 {
 		c.Verdict, c.Gaps = feedhistory.Worse(c.Verdict, feedhistory.Partial), slices.Concat(c.Gaps, lost.gaps(feed))
 	}

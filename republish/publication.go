@@ -24,6 +24,7 @@ type publication struct {
 	make   *source
 	head   *feedhistory.Document // without a verdict
 	lost   loss
+	shown  shownEntries
 }
 
 func (c *chains) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
@@ -48,6 +49,8 @@ type publicationRecord struct {
 	Newest  time.Time `json:"newest,omitzero"` // the time of the newest entry in the subscription document
 	Lost    []string  `json:"lost,omitempty"`  // the ids of the entries that could not be published
 	Loss    string    `json:"loss,omitempty"`  // the id of the entry that reports these
+
+	Shown shownEntries `json:"shown,omitzero"` // how many entries the subscription document shows
 }
 
 func recordName(format feedhistory.Format) string { return "." + indexName(format) + ".json" }
@@ -77,6 +80,8 @@ func (p *publication) update(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
+	p.shown = done.Shown
+	p.shown.begin(p.feed, now)
 	told, closed := p.compareGaps(done.Gaps)
 	anew, newest := first || len(closed) > 0, time.Time{}
 	if !anew {
@@ -108,9 +113,10 @@ func (p *publication) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.publisher(head).Append(ctx); err != nil {
+	if err := p.finish(ctx, head); err != nil {
 		return err
 	}
+	next.Shown = p.shown
 	data, err := json.Marshal(next)
 	if err != nil {
 		return err
@@ -143,7 +149,7 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 // publisher returns the Publisher of the feed.
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
-		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: 20,
+		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
 		Split:    feedhistory.Split{Size: p.c.size},
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
 	}
@@ -169,32 +175,50 @@ func (p *publication) newest(now time.Time) (newest time.Time) {
 	return newest
 }
 
-// batchSize is the approximate maximum number of entries in memory.
-const batchSize = 1000
+// The approximate maximum of the entries in memory.
+const (
+	batchEntries = 1000
+	batchBytes   = 16 << 20
+)
+
+// A batch is entries and deletions that are published together.
+type batch struct {
+	entries []*feedhistory.Entry
+	deleted []feedhistory.Tombstone
+	bytes   int
+}
+
+func (b *batch) add(e *feedhistory.Entry) {
+	b.entries = append(b.entries, e)
+	b.bytes += len(e.XML())
+}
+
+func (b *batch) isFull() bool {
+	return len(b.entries)+len(b.deleted) >= batchEntries || b.bytes >= batchBytes
+}
 
 // begin publishes all entries in the order of time. The names of archives
 // depend on their content, so an archive that equals an earlier one has the
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
 	p.out.hide()
-	months, err := mirror.Months(ctx, p.c.store, mirror.Query{Feed: p.feed.URL})
-	if err != nil {
-		return err
-	}
-	publisher := p.publisher(p.head)
-	query := mirror.Query{Feed: p.feed.URL}
-	entries := int64(0)
-	for i, m := range months {
-		if entries += m.Entries; entries < batchSize && i+1 < len(months) {
-			continue
-		}
-		if query.Until = m.Start.AddDate(0, 1, 0); i+1 == len(months) {
-			query.Until = time.Time{}
-		}
-		if err := p.window(ctx, publisher, query); err != nil {
+	publisher, b := p.publisher(p.head), batch{}
+	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
+		if err != nil {
 			return err
 		}
-		query.Since, entries = query.Until, 0
+		if e := p.entry(ctx, r); e != nil {
+			b.add(e)
+		}
+		if b.isFull() {
+			if err := p.append(ctx, publisher, b); err != nil {
+				return err
+			}
+			b = batch{}
+		}
+	}
+	if err := p.append(ctx, publisher, b); err != nil {
+		return err
 	}
 	for _, id := range closed {
 		if err := publisher.Delete(ctx, id, time.Now().UTC().Truncate(time.Second)); err != nil {
@@ -202,21 +226,6 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		}
 	}
 	return nil
-}
-
-// window publishes the entries of a query, oldest first.
-func (p *publication) window(ctx context.Context, publisher *publish.Publisher, query mirror.Query) error {
-	var entries []*feedhistory.Entry
-	for r, err := range p.c.store.Entries(ctx, query) {
-		if err != nil {
-			return err
-		}
-		if e := p.entry(ctx, r); e != nil {
-			entries = append(entries, e)
-		}
-	}
-	slices.Reverse(entries)
-	return p.append(ctx, publisher, entries, nil)
 }
 
 // entry returns an entry to publish; nil if the mirror cannot read it.
@@ -243,17 +252,16 @@ func (p *publication) find(id string) {
 	}
 }
 
-// changes publishes what has changed after a version of the feed.
+// changes publishes the changes after a version of the feed.
 func (p *publication) changes(ctx context.Context, after int64) error {
-	publisher := p.publisher(p.head)
-	var entries []*feedhistory.Entry
-	var deleted []feedhistory.Tombstone
+	b := batch{}
 	flush := func() error {
-		slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
+		p.shown.add(len(b.entries))
+		slices.SortStableFunc(b.entries, func(a, b *feedhistory.Entry) int {
 			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
 		})
-		err := p.append(ctx, publisher, entries, deleted)
-		entries, deleted = nil, nil
+		err := p.append(ctx, p.publisher(p.head), b)
+		b = batch{}
 		return err
 	}
 	for r, err := range p.c.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Changes: &after, Deleted: true}) {
@@ -262,11 +270,11 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 		}
 		if r.State != mirror.Live {
 			p.find(r.ID)
-			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+			b.deleted = append(b.deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
 		} else if e := p.entry(ctx, r); e != nil {
-			entries = append(entries, e)
+			b.add(e)
 		}
-		if len(entries)+len(deleted) >= batchSize {
+		if b.isFull() {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -280,8 +288,8 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 // history. If only the mirror can know which version is newer, or if something
 // was deleted, append reads all archives, and gives that version the present
 // time, because readers would keep the other one otherwise (5005#16).
-func (p *publication) append(ctx context.Context, publisher *publish.Publisher, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) error {
-	entries = latest(entries)
+func (p *publication) append(ctx context.Context, publisher *publish.Publisher, b batch) error {
+	entries, deleted := latest(b.entries), b.deleted
 	for len(entries)+len(deleted) > 0 {
 		var err error
 		if len(deleted) == 0 {
@@ -316,7 +324,7 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 	has := func(id string) bool {
 		return slices.ContainsFunc(now, func(e *feedhistory.Entry) bool { return e.ID == id })
 	}
-	for _, gap := range p.feed.Missing() {
+	for _, gap := range gapsOf(p.feed) {
 		if e := gap.PseudoEntry(); !has(e.ID) {
 			now = append(now, e)
 		}

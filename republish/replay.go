@@ -62,13 +62,8 @@ var replayKeys = []string{"start", "every", "per", "days", "from", "zone", "asof
 
 // ParseReplay reads the parameters in an address. The error says what is wrong.
 func ParseReplay(q url.Values) (*Replay, error) {
-	for key, values := range q {
-		switch {
-		case !slices.Contains(replayKeys, key):
-			return nil, fmt.Errorf("%s= is unknown", key)
-		case len(values) > 1:
-			return nil, fmt.Errorf("%s= is given twice", key)
-		}
+	if err := checkKeys(q, replayKeys...); err != nil {
+		return nil, err
 	}
 	r := &Replay{zone: time.UTC, per: 1, from: q.Get("from")}
 	for _, part := range []struct {
@@ -94,6 +89,20 @@ func ParseReplay(q url.Values) (*Replay, error) {
 		r.days = [7]bool{true, true, true, true, true, true, true}
 	}
 	return r, nil
+}
+
+// checkKeys returns an error if a query has parameters other than these, or one
+// of them twice.
+func checkKeys(q url.Values, known ...string) error {
+	for key, values := range q {
+		switch {
+		case !slices.Contains(known, key):
+			return fmt.Errorf("%s= is unknown", key)
+		case len(values) > 1:
+			return fmt.Errorf("%s= is given twice", key)
+		}
+	}
+	return nil
 }
 
 func (r *Replay) readZone(text string) (err error) {

@@ -21,6 +21,8 @@ const (
 	mostOrders    = 8              // orders to keep in memory; those of large feeds have some megabytes
 	archiveAfter  = 24 * time.Hour // after this time a release has its permanent place
 	leastReleased = 20             // minimum number of entries in the subscription document of a replay, if there are so many
+	mostReleased  = 500            // maximum number of entries there that are in archives, too
+	showReleased  = 30             // days for which the subscription document shows a release
 	mostKept      = 24 * time.Hour // maximum time that caches may keep a document of a replay
 )
 
@@ -58,6 +60,11 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 	if err != nil {
 		return wrongAddress(err.Error())
 	}
+	leave, err := h.slots.enter(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	p, err := h.replays.state(r.Context(), asked.feed, asked.name, replay, h.now())
 	if err != nil {
 		return err
@@ -101,14 +108,26 @@ func (s *replays) state(ctx context.Context, feed *mirror.Feed, name string, r *
 
 // archives returns the number of archives.
 func (p *replayState) archives() int {
-	settled := p.now.Add(-archiveAfter)
-	n, _ := slices.BinarySearchFunc(p.released, settled, func(r release, at time.Time) int {
+	return p.releasedBy(p.now.Add(-archiveAfter)) / p.s.size
+}
+
+// releasedBy returns the number of releases up to a time.
+func (p *replayState) releasedBy(at time.Time) int {
+	n, _ := slices.BinarySearchFunc(p.released, at, func(r release, at time.Time) int {
 		if r.at.After(at) {
 			return 1
 		}
 		return -1
 	})
-	return n / p.s.size
+	return n
+}
+
+// shownFrom returns the index of the first release in the subscription document.
+// Readers that follow no archives, and were away for weeks, find theirs there.
+func (p *replayState) shownFrom() int {
+	all, archived := len(p.released), p.archives()*p.s.size
+	from := min(all-leastReleased, max(all-mostReleased, p.releasedBy(p.now.AddDate(0, 0, -showReleased))))
+	return max(0, min(archived, from))
 }
 
 // keep returns how long caches may keep a document.
@@ -148,7 +167,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		return p.url(n)
 	}
 	size := p.s.size
-	from, to := max(0, min(archives*size, len(p.released)-leastReleased)), len(p.released)
+	from, to := p.shownFrom(), len(p.released)
 	if archive > 0 {
 		from, to = (archive-1)*size, archive*size
 	}
@@ -157,7 +176,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		return nil, err
 	}
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
-		head.Coverage = &feedhistory.Coverage{Of: p.feed.URL, Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
+		head.Coverage = &feedhistory.Coverage{Of: addressOf(p.feed), Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
 		entries = append(entries, gaps[0].PseudoEntry())
 	}
 	if archive > 0 {

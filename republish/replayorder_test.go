@@ -49,3 +49,21 @@ func TestReplayOrderIsKept(t *testing.T) {
 	put(9, "2019-01-01") // found later, with an old date
 	require.Equal(t, "9 4 3 2 1 0", order())
 }
+
+// Somebody who comes back after four weeks finds the releases of that time in
+// the subscription document.
+func TestReplayHoliday(t *testing.T) {
+	store, put := damagedStore(t, 0)
+	put(0, soundEntry(0))
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	h := &Handler{Store: store, Size: 3, Time: func() time.Time { return now }}
+	replay := func(query string) int {
+		return strings.Count(asked(t, h, "/feeds/"+Name(damagedURL)+"/replay.atom?start=2026-01-01&"+query), "<entry")
+	}
+	require.Equal(t, 1, replay("every=1d"))
+	now = now.AddDate(0, 0, 23).Add(time.Hour)
+	require.Equal(t, 24, replay("every=1d"))
+	require.Equal(t, 25, replay("every=1h"))
+	now = now.AddDate(0, 0, 60)
+	require.Equal(t, leastReleased, replay("every=1d"))
+}

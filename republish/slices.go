@@ -136,16 +136,19 @@ func cut(groups []Slice, most, overhead int64) (p Plan) {
 // serveSlice answers with a slice.
 func (h *Handler) serveSlice(w http.ResponseWriter, r *http.Request, asked request) error {
 	p := &part{feed: asked.feed, format: asked.format, query: mirror.Query{Feed: asked.feed.URL}}
-	var err error
 	q := r.URL.Query()
+	err := checkKeys(q, "since", "until")
+	if err != nil {
+		return wrongAddress(err.Error())
+	}
 	for _, bound := range []struct {
 		name string
 		time *time.Time
 	}{{"since", &p.query.Since}, {"until", &p.query.Until}} {
-		text := q.Get(bound.name)
-		if text == "" {
+		if !q.Has(bound.name) {
 			continue
 		}
+		text := q.Get(bound.name)
 		if *bound.time, err = parseMoment(text, time.UTC); err != nil {
 			return wrongAddress(fmt.Sprintf("%s=%s: %v", bound.name, text, err))
 		}

@@ -69,6 +69,7 @@ func TestSlices(t *testing.T) {
 	page := "/feeds/" + Name(w.feedURL("/news.rss"))
 	for query, want := range map[string]string{
 		"since=x": "neither a date", "since=2004-01-01&until=2004-01-01": "must be before",
+		"since=": "neither a date", "form=2004-01-01": "form= is unknown", "since=2004-01-01&since=2005-01-01": "since= is given twice",
 	} {
 		require.Contains(t, w.refused(page+"/slice.atom?"+query, http.StatusBadRequest), want)
 	}

@@ -1,6 +1,7 @@
 package republish
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -25,13 +26,15 @@ func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory
 	m := &source{format: format}
 	var b strings.Builder
 	if format == feedhistory.RSS {
-		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(feed.URL), escape(Title(feed)))
+		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
 	} else {
 		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, vocab.Atom, escape(head.ID), escape(Title(feed)))
 		for _, a := range head.Authors {
 			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
 		}
-		fmt.Fprintf(&b, `<link rel="self" href="%s"/>`, escape(feed.URL))
+		if address := addressOf(feed); address != "" {
+			fmt.Fprintf(&b, `<link rel="self" href="%s"/>`, escape(address))
+		}
 		if site := Site(feed); site != "" {
 			fmt.Fprintf(&b, `<link rel="alternate" href="%s"/>`, escape(site))
 		}

@@ -70,8 +70,9 @@ func zipped(data []byte) []byte {
 type stream struct {
 	tag       string
 	mediaType string
-	cache     string       // the Cache-Control
-	prepare   func() error // called before write; nil if there is nothing to do
+	cache     string // the Cache-Control
+	slots     slots
+	prepare   func() error // called before write, which needs a slot; nil if the document is in memory
 	write     func(io.Writer) error
 	unchanged func() bool // whether the content is still that of the tag
 }
@@ -104,6 +105,11 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	}
 	tag = `"` + tag + `"`
 	if !has(r, tag) && r.Method != http.MethodHead && s.prepare != nil {
+		leave, err := s.slots.enter(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		if err := s.prepare(); err != nil {
 			return err
 		}
@@ -129,15 +135,63 @@ func (s *stream) deliver(w http.ResponseWriter, r *http.Request, known *sizes) e
 	case zip:
 		z := zippers.Get().(*gzip.Writer)
 		defer zippers.Put(z)
-		z.Reset(w)
+		z.Reset(newPieceWriter(w))
 		s.send(z, known)
 		_ = z.Close()
 	case ranged:
 		s.sendPart(w, r, size, measured, known)
 	default:
-		s.send(w, known)
+		s.send(newPieceWriter(w), known)
 	}
 	return nil
+}
+
+// limits of answers that are made while they are sent: each may hold a large
+// entry in memory as long as its client takes to read it.
+const (
+	mostStreams = 16
+	streamWait  = 2 * time.Second  // for one of the others to end
+	pieceSize   = 64 << 10         // written at once
+	pieceTime   = 30 * time.Second // for the client to take a piece
+)
+
+// slots bounds the number of answers in progress.
+type slots chan struct{}
+
+// enter waits until an answer may be made; leave ends it. The error is an *Error
+// if there are too many.
+func (s slots) enter(r *http.Request) (leave func(), err error) {
+	wait := time.NewTimer(streamWait)
+	defer wait.Stop()
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	case <-wait.C:
+		return nil, &Error{http.StatusServiceUnavailable, "too many large documents are being sent", "Try again in a moment."}
+	}
+}
+
+// A pieceWriter writes in pieces, and ends an answer whose client takes no piece
+// for a while.
+type pieceWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+}
+
+func newPieceWriter(w http.ResponseWriter) *pieceWriter {
+	return &pieceWriter{w, http.NewResponseController(w)}
+}
+
+func (p *pieceWriter) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		_ = p.control.SetWriteDeadline(time.Now().Add(pieceTime)) // a test's ResponseWriter has none
+		var k int
+		k, err = p.w.Write(b[n:min(len(b), n+pieceSize)])
+		n += k
+	}
+	return n, err
 }
 
 // send sends the whole stream, and remembers its size.
@@ -162,12 +216,21 @@ func (s *stream) sendPart(w http.ResponseWriter, r *http.Request, size int64, me
 	}
 	part := &remade{write: s.write, size: size}
 	defer part.stop()
-	http.ServeContent(w, r, "", time.Time{}, part)
+	http.ServeContent(&pieceResponse{w, newPieceWriter(w)}, r, "", time.Time{}, part)
 	if part.stop(); part.err != nil || !s.unchanged() {
 		panic(http.ErrAbortHandler)
 	}
 	known.put(s.tag, size)
 }
+
+// A pieceResponse is a ResponseWriter that writes in pieces.
+type pieceResponse struct {
+	http.ResponseWriter
+	pieces *pieceWriter
+}
+
+// Write implements http.ResponseWriter.
+func (w *pieceResponse) Write(b []byte) (int, error) { return w.pieces.Write(b) }
 
 // A counter counts what is written.
 type counter struct {

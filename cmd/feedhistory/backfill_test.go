@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -53,15 +54,15 @@ func TestFetchBackfill(t *testing.T) {
 		stdout  []string // of --format json
 		stderr  string
 	}{
-		{"not asked for", []string{url + "/feed/"}, 10, exitOK,
+		{"not asked for", []string{url + "/feed/"}, 10, exit.OK,
 			[]string{`"verdict":"window"`}, "verdict: window. These are the feed's latest entries; it does not say whether"},
-		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, exitOK,
+		{"WordPress", []string{"--backfill", url + "/feed/"}, 35, exit.OK,
 			[]string{`"kind":"plain"`, `"verdict":"lossy"`, `"recovered_by":"wordpress"`}, "verdict: lossy. Recovered by wordpress"},
-		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, exitOK,
+		{"nothing", []string{"--backfill", url + "/old.rss"}, 2, exit.OK,
 			[]string{`"verdict":"window"`}, "No method found any."},
-		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, exitOK,
+		{"an archive", []string{"--backfill-archive", url + "/timemap/", url + "/old.rss"}, 3, exit.OK,
 			[]string{`"verdict":"lossy"`, `"recovered_by":"memento"`}, "Recovered by memento"},
-		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, exitPartial,
+		{"too much", []string{"--backfill", "--max-documents", "3", url + "/feed/"}, 30, exit.Partial,
 			[]string{`"verdict":"partial"`, `"recovered_by":"wordpress"`, `"reason":"budget"`}, "verdict: partial. Recovered by wordpress."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,12 +103,12 @@ func TestSyncBackfill(t *testing.T) {
 		{`"verdict":"lossy","added":0,`, "nothing new · lossy"},
 	} {
 		status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json", url)
-		if status != exitOK || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
+		if status != exit.OK || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
 			t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 		}
 	}
 	status, stdout, _ := call(t.Context(), "", "list", db, url)
-	if status != exitOK || !strings.Contains(stdout, "source    wordpress") {
+	if status != exit.OK || !strings.Contains(stdout, "source    wordpress") {
 		t.Errorf("status %d\n%s", status, stdout)
 	}
 }
@@ -148,7 +149,7 @@ func TestSyncAsOf(t *testing.T) {
 	url := counted(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"
 	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json", url)
-	if status != exitOK || !strings.Contains(stdout, `"verdict":"whole","as_of":"20`) || !strings.Contains(stderr, "25 new · whole as of 20") {
+	if status != exit.OK || !strings.Contains(stdout, `"verdict":"whole","as_of":"20`) || !strings.Contains(stderr, "25 new · whole as of 20") {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
@@ -156,7 +157,7 @@ func TestSyncAsOf(t *testing.T) {
 		`"as_of":"20`: {"list", db, "--json"},
 	} {
 		status, stdout, _ := call(t.Context(), "", args...)
-		if status != exitOK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+		if status != exit.OK || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("status %d\n%s", status, stdout)
 		}
 	}
@@ -167,11 +168,11 @@ func TestSyncBackfillGoesOn(t *testing.T) {
 	url := counted(t) + "/feed/"
 	db := "--db=" + t.TempDir() + "/feeds.db"
 	status, stdout, stderr := call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--max-documents=2", "--json", url)
-	if status != exitPartial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync continues there") {
+	if status != exit.Partial || !strings.Contains(stdout, `"verdict":"partial"`) || !strings.Contains(stderr, "the budget is spent; the next sync continues there") {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	status, stdout, stderr = call(t.Context(), "", "sync", db, "--allow-private", "--backfill", "--json") // though it is not due
-	if status != exitOK || !strings.Contains(stdout, `"verdict":"whole"`) {
+	if status != exit.OK || !strings.Contains(stdout, `"verdict":"whole"`) {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +14,14 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/findings"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A checkCommand is the verb check.
@@ -30,8 +37,8 @@ type checkCommand struct {
 	JSON         bool     `name:"json" xor:"format" help:"Print JSON Lines (one object a line): each finding."`
 	SARIF        bool     `name:"sarif" xor:"format" help:"Print SARIF 2.1.0, for build systems."`
 
-	networkFlags
-	privateFlags
+	network.Flags
+	logins.Login
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -57,10 +64,10 @@ func (c *checkCommand) Validate() error {
 	}
 	files := 0
 	for i, source := range c.Sources {
-		source = sourceAddress(source)
+		source = argument.SourceAddress(source)
 		c.Sources[i] = source
-		if isURL(source) {
-			if err := checkURL(source); err != nil {
+		if argument.IsURL(source) {
+			if err := argument.CheckURL(source); err != nil {
 				return err
 			}
 			continue
@@ -79,20 +86,20 @@ func (c *checkCommand) Validate() error {
 }
 
 func allURLs(sources []string) bool {
-	return !slices.ContainsFunc(sources, func(source string) bool { return !isURL(source) })
+	return !slices.ContainsFunc(sources, func(source string) bool { return !argument.IsURL(source) })
 }
 
 // Run checks the sources and prints the findings.
-func (c *checkCommand) Run(w *world) error {
-	run := &checkRun{checkCommand: c, world: w, ofPages: map[string]bool{}}
+func (c *checkCommand) Run(w *command.World) error {
+	run := &checkRun{checkCommand: c, World: w, ofPages: map[string]bool{}}
 	if err := run.remembered(); err != nil {
 		return err
 	}
 	for _, source := range c.Sources {
 		if err := run.source(source); err != nil && run.documents == 0 {
-			return failure(source, err)
+			return explain.Failure(source, err)
 		} else if err != nil {
-			return errors.Join(run.print(), failure(source, err))
+			return errors.Join(run.print(), explain.Failure(source, err))
 		}
 	}
 	if err := run.print(); err != nil {
@@ -104,7 +111,7 @@ func (c *checkCommand) Run(w *world) error {
 		}
 	}
 	if run.failed || check.HasErrors(run.found) {
-		return statusError(exitFailed)
+		return exit.StatusError(exit.Failed)
 	}
 	return nil
 }
@@ -112,7 +119,7 @@ func (c *checkCommand) Run(w *world) error {
 // A checkRun is one run of the verb.
 type checkRun struct {
 	*checkCommand
-	*world
+	*command.World
 	digests   *check.Digests
 	found     []check.Finding
 	documents int
@@ -149,8 +156,8 @@ func (c *checkCommand) profile() check.Profile {
 // only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
 	switch {
-	case r.Chain && isURL(arg):
-		client, err := r.authorized(arg)
+	case r.Chain && argument.IsURL(arg):
+		client, err := r.Authorized(arg)
 		if err != nil {
 			return err
 		}
@@ -158,19 +165,19 @@ func (r *checkRun) source(arg string) error {
 	case r.Chain && !r.exists(arg):
 		return nil
 	case r.Chain:
-		files := &fileTransport{file: arg, url: r.base(arg)}
-		client := &feedhistory.Client{HTTP: &http.Client{Transport: files}}
-		return r.chain(files.url, client, files.name)
+		files := &findings.FileTransport{File: arg, Url: r.base(arg)}
+		client := &feedhistory.Client{Transport: files}
+		return r.chain(files.Url, client, files.Name)
 	}
 	doc, err := r.read(arg)
 	if feed := r.feedAt(arg, err); feed != "" {
 		arg = feed
 		doc, err = r.read(arg)
 	}
-	if r.ctx.Err() != nil {
-		return r.ctx.Err()
+	if r.Ctx.Err() != nil {
+		return r.Ctx.Err()
 	}
-	if _, damaged := errors.AsType[*feedhistory.ParseError](err); err != nil && doc == nil && !damaged && !isURL(arg) {
+	if _, damaged := errors.AsType[*feedhistory.ParseError](err); err != nil && doc == nil && !damaged && !argument.IsURL(arg) {
 		r.unreadable(arg, err)
 		return nil
 	}
@@ -183,19 +190,19 @@ func (r *checkRun) source(arg string) error {
 // the error of reading the page; "" if there is none. It does not follow a page that
 // another page names as its feed.
 func (r *checkRun) feedAt(arg string, err error) string {
-	if !isURL(arg) || r.ofPages[arg] {
+	if !argument.IsURL(arg) || r.ofPages[arg] {
 		return ""
 	}
-	client, wrong := r.authorized(arg)
+	client, wrong := r.Authorized(arg)
 	if wrong != nil {
 		return ""
 	}
 	defer client.CloseIdle()
-	feeds := feedsOf(r.ctx, client, arg, err)
+	feeds := command.FeedsOf(r.Ctx, client, arg, err)
 	if len(feeds) == 0 {
 		return ""
 	}
-	r.tellFeeds(arg, feeds)
+	r.TellFeeds(arg, feeds)
 	r.ofPages[feeds[0].Href] = true
 	return feeds[0].Href
 }
@@ -205,18 +212,18 @@ func (r *checkRun) feedOfPage(feed string, f check.Finding, client *feedhistory.
 	if f.Code != "not-a-feed" || f.URL != feed || !slices.Contains(r.Sources, feed) { // a file is never requested
 		return ""
 	}
-	_, err := client.Get(r.ctx, feed)
+	_, err := client.Get(r.Ctx, feed)
 	return r.feedAt(feed, err)
 }
 
 // unreadable says that a file cannot be read. The check continues with the others.
 func (r *checkRun) unreadable(file string, err error) {
 	r.failed = true
-	r.Say(failure(file, err).Error())
+	r.Say(explain.Failure(file, err).Error())
 }
 
 func (r *checkRun) exists(file string) bool {
-	f, err := r.open(file)
+	f, err := r.Open(file)
 	if err != nil {
 		r.unreadable(file, err)
 		return false
@@ -227,12 +234,12 @@ func (r *checkRun) exists(file string) bool {
 // add keeps the findings on a document, under the name that the argument gives it.
 func (r *checkRun) add(found []check.Finding, arg string, err error) {
 	for _, f := range found {
-		if !isURL(arg) {
+		if !argument.IsURL(arg) {
 			f.URL = arg
 		} else if f.URL == "" {
-			f.URL = withoutUser(arg)
+			f.URL = argument.WithoutUser(arg)
 		}
-		if todo := remedy(err); isURL(arg) && todo != "" && f.Level == check.Error && f.Line == 0 {
+		if todo := explain.Remedy(err); argument.IsURL(arg) && todo != "" && f.Level == check.Error && f.Line == 0 {
 			f.Hint = todo
 		}
 		r.found = append(r.found, f)
@@ -240,10 +247,10 @@ func (r *checkRun) add(found []check.Finding, arg string, err error) {
 }
 
 func (r *checkRun) read(arg string) (*feedhistory.Document, error) {
-	if isURL(arg) {
-		return r.document(arg, "")
+	if argument.IsURL(arg) {
+		return r.Document(arg, "")
 	}
-	return r.document(arg, r.base(arg))
+	return r.Document(arg, r.base(arg))
 }
 
 // base returns the URL where a file will be served. A base that ends with a slash is the
@@ -254,7 +261,7 @@ func (r *checkRun) base(arg string) string {
 	}
 	first := arg
 	for _, source := range r.Sources {
-		if !isURL(source) && source != "-" {
+		if !argument.IsURL(source) && source != "-" {
 			first = source
 			break
 		}
@@ -273,10 +280,10 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	defer client.CloseIdle()
 	client.Budget.Documents = r.MaxDocuments
 	c := check.Chain{Profile: r.profile(), Digests: r.digests}
-	for f, err := range c.Walk(r.ctx, client, feed) {
+	for f, err := range c.Walk(r.Ctx, client, feed) {
 		switch {
-		case r.ctx.Err() != nil:
-			return r.ctx.Err()
+		case r.Ctx.Err() != nil:
+			return r.Ctx.Err()
 		case err != nil:
 			r.add(check.Document(nil, err, r.profile()), feed, err)
 		default:
@@ -295,9 +302,9 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 func (r *checkRun) print() error {
 	switch {
 	case r.JSON:
-		out := bufio.NewWriter(r.stdout)
+		out := bufio.NewWriter(r.Stdout)
 		for _, f := range r.found {
-			if err := printLine(out, findingJSON(f)); err != nil {
+			if err := terminal.WriteJSON(out, findingJSON(f)); err != nil {
 				return err
 			}
 		}
@@ -307,12 +314,12 @@ func (r *checkRun) print() error {
 		if err := check.WriteSARIF(&out, r.found); err != nil {
 			return err
 		}
-		_, err := r.stdout.Write(harmless(out.Bytes()))
+		_, err := r.Stdout.Write(terminal.JSON(out.Bytes()))
 		return err
 	}
-	p := newPage(r.stdout)
+	p := terminal.NewPage(r.Stdout)
 	if r.documents > 0 || !r.failed {
-		p.findings(r.found, r.documents)
+		findings.Show(p, r.found, r.documents)
 	}
 	return p.Err
 }

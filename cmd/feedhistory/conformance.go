@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -30,10 +31,10 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 		return nil, err
 	}
 	if cases, err = conformance.Match(cases, f.Case...); err != nil {
-		return nil, usageError("--case: " + err.Error())
+		return nil, exit.UsageError("--case: " + err.Error())
 	}
 	if cases, err = conformance.Flagged(cases, f.Flag...); err != nil {
-		return nil, usageError("--flag: " + err.Error())
+		return nil, exit.UsageError("--flag: " + err.Error())
 	}
 	if len(f.Format) > 0 {
 		cases = slices.DeleteFunc(slices.Clone(cases), func(c *conformance.Case) bool {
@@ -41,7 +42,7 @@ func (f *caseFlags) cases() ([]*conformance.Case, error) {
 		})
 	}
 	if len(cases) == 0 {
-		return nil, usageError("there is no such case")
+		return nil, exit.UsageError("there is no such case")
 	}
 	return cases, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -20,14 +22,14 @@ func (c *conformancePageCommand) Help() string {
 }
 
 // Run makes the page.
-func (c *conformancePageCommand) Run(w *world) error {
+func (c *conformancePageCommand) Run(w *command.World) error {
 	var reports []*conformance.Report
 	for _, name := range c.Reports {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		for report, err := range jsonLines[*conformance.Report](bytes.NewReader(data)) {
+		for report, err := range schema.Lines[*conformance.Report](bytes.NewReader(data)) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -39,5 +41,5 @@ func (c *conformancePageCommand) Run(w *world) error {
 			return err
 		}
 	}
-	return conformance.WritePage(w.stdout, reports...)
+	return conformance.WritePage(w.Stdout, reports...)
 }

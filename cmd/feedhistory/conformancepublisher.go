@@ -5,6 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -34,11 +38,11 @@ func (c *conformancePublisherCommand) Validate() error {
 	case c.Settle <= 0:
 		return errors.New("--settle: more than 0s")
 	}
-	return checkURL(c.URL)
+	return argument.CheckURL(c.URL)
 }
 
 // Run tests the publisher.
-func (c *conformancePublisherCommand) Run(w *world) error {
+func (c *conformancePublisherCommand) Run(w *command.World) error {
 	step := func(line string) func(context.Context) error {
 		if line == "" {
 			return nil
@@ -48,17 +52,17 @@ func (c *conformancePublisherCommand) Run(w *world) error {
 	p := &conformance.Publisher{
 		URL: c.URL, Add: step(c.Add), Edit: step(c.Edit), Delete: step(c.Delete), Adds: c.Adds, Settle: c.Settle,
 	}
-	report, err := p.Run(w.ctx)
+	report, err := p.Run(w.Ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		err = printLine(w.stdout, report)
+		err = terminal.WriteJSON(w.Stdout, report)
 	} else {
-		err = report.WriteText(w.stdout)
+		err = report.WriteText(w.Stdout)
 	}
 	if err == nil && report.Failed() {
-		err = statusError(exitFailed)
+		err = exit.StatusError(exit.Failed)
 	}
 	return err
 }

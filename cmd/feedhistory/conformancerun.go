@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/conformance"
 )
 
@@ -51,16 +54,16 @@ func (c *conformanceRunCommand) Validate() error {
 }
 
 // Run tests the program.
-func (c *conformanceRunCommand) Run(w *world) error {
+func (c *conformanceRunCommand) Run(w *command.World) error {
 	command := c.Command
 	switch {
 	case len(command) > 0 && command[0] == "--":
 		command = command[1:]
 	case len(command) > 0 && strings.HasPrefix(command[0], "-"):
-		return usageError("unknown flag " + command[0] + "; the program and its arguments come after --")
+		return exit.UsageError("unknown flag " + command[0] + "; the program and its arguments come after --")
 	}
 	if len(command) == 0 {
-		return usageError("give the program and its arguments after --")
+		return exit.UsageError("give the program and its arguments after --")
 	}
 	cases, err := c.cases()
 	if err != nil {
@@ -70,7 +73,7 @@ func (c *conformanceRunCommand) Run(w *world) error {
 	if c.Verbose {
 		stderr = w.Stderr
 	}
-	report, err := conformance.Run(w.ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
+	report, err := conformance.Run(w.Ctx, conformance.Command(stderr, command...), cases, &conformance.Options{
 		Parallel: c.Parallel, Timeout: c.Timeout, NoState: !conformance.Keeps(command),
 	})
 	if err != nil {
@@ -82,19 +85,19 @@ func (c *conformanceRunCommand) Run(w *world) error {
 		return err
 	}
 	if report.Failed() {
-		return statusError(exitFailed)
+		return exit.StatusError(exit.Failed)
 	}
 	return nil
 }
 
-func (c *conformanceRunCommand) print(w *world, report *conformance.Report) error {
+func (c *conformanceRunCommand) print(w *command.World, report *conformance.Report) error {
 	if c.HTML != "" {
 		if err := writeFile(c.HTML, func(f *os.File) error { return conformance.WritePage(f, report) }); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return printLine(w.stdout, report)
+		return terminal.WriteJSON(w.Stdout, report)
 	}
-	return report.WriteText(w.stdout, c.Warnings)
+	return report.WriteText(w.Stdout, c.Warnings)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/conformance"
 )
@@ -23,7 +24,7 @@ func (c *conformanceServeCommand) Help() string {
 }
 
 // Run serves until the context ends.
-func (c *conformanceServeCommand) Run(w *world) error {
+func (c *conformanceServeCommand) Run(w *command.World) error {
 	cases, err := c.cases()
 	if err != nil {
 		return err
@@ -38,5 +39,5 @@ func (c *conformanceServeCommand) Run(w *world) error {
 	}
 	defer server.Close()
 	w.Tell(fmt.Sprintf("%d cases at http://%s/", len(cases), address(listener)))
-	return w.serve(listener, server, slog.New(slog.NewTextHandler(w.Stderr, nil)))
+	return serveHTTP(w, listener, server, slog.New(slog.NewTextHandler(w.Stderr, nil)))
 }

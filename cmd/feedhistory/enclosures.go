@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// enclosures prints a line for each file that comes with an entry, for programs that
+// showEnclosures prints a line for each file that comes with an entry, for programs that
 // download: the file's address, type, length in bytes, duration and episode, with tabs
 // between them. An unknown value is empty. It prints only files on the web, and escapes
 // each address so that xargs and shells take it for one word.
-func (p *page) enclosures(e *feedhistory.Entry) error {
+func showEnclosures(p *terminal.Page, e *feedhistory.Entry) error {
 	record := publish.NewJSONEntry(e)
 	duration, episode := extensionOf(record, "itunes:duration"), extensionOf(record, "itunes:episode")
 	if episode == "" {
@@ -23,7 +24,7 @@ func (p *page) enclosures(e *feedhistory.Entry) error {
 			continue
 		}
 		if u, err := url.Parse(l.Href); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-			p.Line(strings.Join([]string{oneWord.Replace(u.String()), clean(l.Type), clean(l.Length), clean(duration), clean(episode)}, "\t"))
+			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode)}, "\t"))
 		}
 	}
 	return p.Err

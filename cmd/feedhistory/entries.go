@@ -12,26 +12,31 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An entriesCommand is the verb entries.
 type entriesCommand struct {
-	database
-	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
-	Feed    []string `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
-	Since   moment   `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Until   moment   `placeholder:"TIME" help:"Show only entries from before this time."`
-	Search  string   `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
-	Deleted bool     `help:"Also show entries that are no longer part of their feed."`
-	Limit   int      `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
-	Long    bool     `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
-	JSON    bool     `name:"json" help:"Print JSON Lines (one object a line): each entry."`
+	database.Location
+	URLs    []string        `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
+	Feed    []string        `sep:"none" placeholder:"URL" help:"Another way to name a feed (repeatable)."`
+	Since   argument.Moment `placeholder:"TIME" help:"Show only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Until   argument.Moment `placeholder:"TIME" help:"Show only entries from before this time."`
+	Search  string          `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
+	Deleted bool            `help:"Also show entries that are no longer part of their feed."`
+	Limit   int             `placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
+	Long    bool            `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
+	JSON    bool            `name:"json" help:"Print JSON Lines (one object a line): each entry."`
 
 	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
 
-	pagerFlags
+	terminal.PagerFlags
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -56,38 +61,38 @@ func (c *entriesCommand) Validate() error {
 }
 
 // Run shows the entries.
-func (c *entriesCommand) Run(w *world) (err error) {
-	store, err := c.read(w)
+func (c *entriesCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	feeds, err := c.feeds(w.ctx, store)
+	feeds, err := c.feeds(w.Ctx, store)
 	if err != nil {
 		return err
 	}
 	query := mirror.Query{
 		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Deleted: c.Deleted, Limit: c.Limit,
 	}
-	pager := &pager{Writer: w.stdout}
+	pager := &terminal.Pager{Writer: w.Stdout}
 	if !c.JSON {
-		pager = c.pager(w)
+		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(newPage(out), entriesOfFeeds(w.ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(terminal.NewPage(out), database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = usageError("--search: there is no word in " + strconv.Quote(c.Search))
+		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
-	return unlessLeft(cmp.Or(c.failure(err), out.Flush(), pager.Close()))
+	return terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close()))
 }
 
 // feeds returns the names of the feeds that the arguments ask for, each once. The mirror
 // must have these feeds.
 func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names []string, err error) {
 	for _, url := range slices.Concat(c.URLs, c.Feed) {
-		name := feedName(url)
+		name := argument.FeedName(url)
 		if _, err := store.Feed(ctx, name); err != nil {
-			return nil, c.unknown(url, err)
+			return nil, c.Unknown(url, err)
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -97,7 +102,7 @@ func (c *entriesCommand) feeds(ctx context.Context, store mirror.Store) (names [
 }
 
 // show shows the entries, each with its feed if there are several.
-func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error], several bool) error {
+func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record, error], several bool) error {
 	n := 0
 	for r, err := range records {
 		if err != nil {
@@ -118,34 +123,23 @@ func (c *entriesCommand) show(p *page, records iter.Seq2[*mirror.Record, error],
 	return p.Err
 }
 
-func (c *entriesCommand) add(p *page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
+func (c *entriesCommand) add(p *terminal.Page, r *mirror.Record, e *feedhistory.Entry, several bool) error {
 	switch {
 	case c.JSON:
-		return printLine(p.W, lineOfRecord(r, e))
+		return terminal.WriteJSON(p.W, schema.LineOfRecord(r, e))
 	case c.Enclosures:
-		return p.enclosures(e)
+		return showEnclosures(p, e)
 	case !c.Long:
-		p.entryLine(e, r)
+		showEntryLine(p, e, r)
 		return p.Err
 	}
-	p.entry(e)
+	showEntry(p, e)
 	if several {
 		p.Para("      ", "      ", "of "+r.Feed)
 	}
-	if d := deletionOf(r); d.Deleted {
-		p.Para("      ", "      ", strings.TrimSpace("deleted "+timeText(d.When)))
+	if d := schema.DeletionOf(r); d.Deleted {
+		p.Para("      ", "      ", strings.TrimSpace("deleted "+terminal.Time(d.When)))
 	}
 	p.Line("")
 	return p.Err
-}
-
-// deletionOf returns the deletion of an entry that is no longer part of its feed, with the
-// time of its tombstone, else the time when the mirror noticed; the zero value for an
-// entry that is part of its feed.
-func deletionOf(r *mirror.Record) publish.JSONDeletion {
-	t, ok := r.Deletion()
-	if !ok {
-		return publish.JSONDeletion{}
-	}
-	return publish.JSONDeletion{Deleted: true, When: t.When}
 }

@@ -12,51 +12,57 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // An entryCommand is the verb entry.
 type entryCommand struct {
-	database
+	database.Location
 	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it."`
 	Feed string `placeholder:"URL" help:"The entry's feed, if several have an entry with this id."`
 	JSON bool   `name:"json" help:"Print JSON Lines (one object a line): the entry."`
 
-	pagerFlags
+	terminal.PagerFlags
 }
 
 // Run shows the entry.
-func (c *entryCommand) Run(w *world) (err error) {
-	store, err := c.read(w)
+func (c *entryCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	r, err := c.find(w.ctx, store)
+	r, err := c.find(w.Ctx, store)
 	if err != nil {
-		return c.failure(err)
+		return c.Failure(err)
 	}
 	if c.JSON {
-		return printRecord(w.stdout, r)
+		return schema.PrintRecord(w.Stdout, r)
 	}
 	e, err := r.Entry()
 	if err != nil {
 		return err
 	}
-	out := c.pager(w)
+	out := c.Pager(w.Stdout)
 	buffered := bufio.NewWriter(out)
-	p := newPage(buffered)
-	p.article(e, r)
-	return unlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
+	p := terminal.NewPage(buffered)
+	showArticle(p, e, r)
+	return terminal.UnlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
 
 // find returns the entry, which must be in one feed only.
 func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mirror.Record, err error) {
 	var feeds []string
 	if c.Feed != "" {
-		feeds = []string{feedName(c.Feed)}
+		feeds = []string{argument.FeedName(c.Feed)}
 		if _, err := store.Feed(ctx, feeds[0]); err != nil {
-			return nil, c.unknown(c.Feed, err)
+			return nil, c.Unknown(c.Feed, err)
 		}
 	} else {
 		for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
@@ -78,11 +84,11 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 	}
 	switch len(with) {
 	case 0:
-		return nil, errors.New("there is no entry with the id " + clean(c.ID) + " in " + c.name() + "; feedhistory entries shows the ids")
+		return nil, errors.New("there is no entry with the id " + terminal.Clean(c.ID) + " in " + c.Place() + "; feedhistory entries shows the ids")
 	case 1:
 		return found, nil
 	}
-	return nil, usageError("several feeds have an entry with this id: choose one with --feed: " + strings.Join(with, ", "))
+	return nil, exit.UsageError("several feeds have an entry with this id: choose one with --feed: " + strings.Join(with, ", "))
 }
 
 // recordWith returns the entry of a feed with an id, with its content; nil if the feed has
@@ -101,10 +107,10 @@ func recordWith(ctx context.Context, store mirror.Store, feed, id string) (*mirr
 	return nil, nil
 }
 
-// article shows an entry as text.
-func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
+// showArticle shows an entry as text.
+func showArticle(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 	title := e.Title().Plain()
-	if clean(title) == "" {
+	if terminal.Clean(title) == "" {
 		title = "(no title)"
 	}
 	p.Para("", "", title)
@@ -118,8 +124,8 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 		}
 		p.Field("by", strings.Join(names, ", "))
 	}
-	p.Field("published", timeText(e.Published))
-	p.Field("updated", timeText(e.Updated))
+	p.Field("published", terminal.Time(e.Published))
+	p.Field("updated", terminal.Time(e.Updated))
 	for _, link := range e.Links {
 		switch link.Rel {
 		case feedhistory.RelAlternate:
@@ -128,8 +134,8 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 			p.Field("file", link.Href)
 		}
 	}
-	if d := deletionOf(r); d.Deleted {
-		p.Field("deleted", timeText(d.When))
+	if d := schema.DeletionOf(r); d.Deleted {
+		p.Field("deleted", terminal.Time(d.When))
 	}
 	text := e.Content().Plain()
 	if strings.TrimSpace(text) == "" {
@@ -138,7 +144,7 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	empty := true // whether the last line was empty
 	p.Line("")
 	for line := range strings.Lines(text) {
-		blank := clean(line) == ""
+		blank := terminal.Clean(line) == ""
 		if !blank || !empty {
 			p.Para("", "", line)
 		}
@@ -146,18 +152,18 @@ func (p *page) article(e *feedhistory.Entry, r *mirror.Record) {
 	}
 }
 
-// entryLine shows an entry on one line. The id comes last and is never shortened, so that
+// showEntryLine shows an entry on one line. The id comes last and is never shortened, so that
 // people can copy it.
-func (p *page) entryLine(e *feedhistory.Entry, r *mirror.Record) {
-	title := clean(e.Title().Plain())
+func showEntryLine(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
+	title := terminal.Clean(e.Title().Plain())
 	if title == "" {
-		title = cut(clean(e.Content().Plain()), entryTitle)
+		title = terminal.Cut(terminal.Clean(e.Content().Plain()), entryTitle)
 	}
-	if deletionOf(r).Deleted {
+	if schema.DeletionOf(r).Deleted {
 		title = "(deleted) " + title
 	}
-	title = cut(title, entryTitle)
-	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), clean(e.ID)))
+	title = terminal.Cut(title, entryTitle)
+	p.Line(fmt.Sprintf("%s  %s%s  %s", day(r.Time()), title, strings.Repeat(" ", max(entryTitle-uniseg.StringWidth(title), 0)), terminal.Clean(e.ID)))
 }
 
 // entryTitle is the width of a title, in columns.

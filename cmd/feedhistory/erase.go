@@ -14,13 +14,18 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An eraseCommand is the verb erase.
 type eraseCommand struct {
-	database
+	database.Location
 	IDs  []string `arg:"" sep:"none" name:"ID" help:"Ids of the entries to erase."`
 	Feed string   `placeholder:"URL" help:"The entries' feed, if several mirrored feeds have entries with these ids."`
 	Out  string   `placeholder:"DIR" help:"Erase the entries from the feeds that are published in this directory, and from the mirror only if --db or FEEDHISTORY_DB is set."`
@@ -51,11 +56,11 @@ func (c *eraseCommand) Validate() error {
 }
 
 // Run erases the entries, first from the published feeds and then from the mirror.
-func (c *eraseCommand) Run(w *world) error {
-	p := newPage(w.Asides())
+func (c *eraseCommand) Run(w *command.World) error {
+	p := terminal.NewPage(w.Asides())
 	erased := map[string]bool{}
 	if c.Out != "" {
-		if err := c.published(w.ctx, p, erased); err != nil {
+		if err := c.published(w.Ctx, p, erased); err != nil {
 			return err
 		}
 		if c.DB == "" {
@@ -68,22 +73,22 @@ func (c *eraseCommand) Run(w *world) error {
 // mirrored erases the entries from the mirror. Those that have just been erased from what
 // is published may be missing there. Others are an error: without --out before anything is
 // erased, otherwise in the end, because an earlier run may have erased them from there.
-func (c *eraseCommand) mirrored(w *world, p *page, published map[string]bool) (err error) {
-	store, err := c.open(w)
+func (c *eraseCommand) mirrored(w *command.World, p *terminal.Page, published map[string]bool) (err error) {
+	store, err := c.Open(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	of, missing, err := c.find(w, store)
 	if err != nil {
-		return c.failure(err)
+		return c.Failure(err)
 	}
 	var unknown error
 	for _, id := range missing {
 		if published[id] {
-			p.Para("", "  ", c.database.name()+": there is no entry with the id "+id)
+			p.Para("", "  ", c.Location.Place()+": there is no entry with the id "+id)
 		} else {
-			unknown = cmp.Or(unknown, fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.database.name()))
+			unknown = cmp.Or(unknown, fmt.Errorf("there is no entry with the id %s in %s; feedhistory entries --json shows the ids", id, c.Location.Place()))
 		}
 	}
 	if len(of) == 0 || unknown != nil && c.Out == "" {
@@ -94,35 +99,35 @@ func (c *eraseCommand) mirrored(w *world, p *page, published map[string]bool) (e
 
 // eraseMirrored erases entries, whose ids it gets by their feed, from the mirror, and
 // removes what the history server has republished of these feeds.
-func (c *eraseCommand) eraseMirrored(w *world, p *page, store *openStore, of map[string][]string) error {
+func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *database.Store, of map[string][]string) error {
 	m := &mirror.Mirror{Store: store}
 	erased := 0
 	for feed, ids := range of {
 		erased += len(ids)
-		err := m.Erase(w.ctx, feed, ids...)
+		err := m.Erase(w.Ctx, feed, ids...)
 		for tries := 1; errors.Is(err, mirror.ErrConflict) && tries < 20; tries++ { // a poll is under way
-			err = m.Erase(w.ctx, feed, ids...)
+			err = m.Erase(w.Ctx, feed, ids...)
 		}
 		if err != nil {
-			return c.failure(err)
+			return c.Failure(err)
 		}
 	}
-	if err := store.Scrub(w.ctx); err != nil {
-		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; run the same command again", c.failure(err))
+	if err := store.Scrub(w.Ctx); err != nil {
+		return fmt.Errorf("the entries are erased, but their bytes may still be in the files: %w; run the same command again", c.Failure(err))
 	}
-	removed, err := c.removeRepublished(c.database, slices.Sorted(maps.Keys(of))...)
+	removed, err := c.removeRepublished(c.Location, slices.Sorted(maps.Keys(of))...)
 	if err != nil {
 		return fmt.Errorf("the entries are erased, but the history server may still show them: %w; run the same command again", err)
 	}
-	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.database.name(), count(erased, "entry", "entries")))
+	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.Location.Place(), terminal.Count(erased, "entry", "entries")))
 	for _, feed := range removed {
-		p.Para("  - ", "    ", "the documents that the history server republished of "+withoutUser(feed)+" are removed; remove them from caches, too")
+		p.Para("  - ", "    ", "the documents that the history server republished of "+argument.WithoutUser(feed)+" are removed; remove them from caches, too")
 	}
 	return nil
 }
 
 // find returns the ids of the mirrored entries by their feed, and the other ids.
-func (c *eraseCommand) find(w *world, store mirror.Store) (of map[string][]string, missing []string, err error) {
+func (c *eraseCommand) find(w *command.World, store mirror.Store) (of map[string][]string, missing []string, err error) {
 	of = map[string][]string{}
 	for _, id := range c.IDs {
 		feed, err := c.feedOf(w, store, id)
@@ -139,21 +144,21 @@ func (c *eraseCommand) find(w *world, store mirror.Store) (of map[string][]strin
 }
 
 // feedOf returns the mirrored feed that has an entry; "" if none has.
-func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed string, err error) {
+func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (feed string, err error) {
 	has := func(url string) (bool, error) {
-		records, err := store.Records(w.ctx, url, []string{id})
+		records, err := store.Records(w.Ctx, url, []string{id})
 		return records[id] != nil, err
 	}
 	var found []string
 	if c.Feed != "" {
-		if _, err := store.Feed(w.ctx, feedName(c.Feed)); err != nil {
-			return "", c.unknown(c.Feed, err)
+		if _, err := store.Feed(w.Ctx, argument.FeedName(c.Feed)); err != nil {
+			return "", c.Unknown(c.Feed, err)
 		}
-		if ok, err := has(feedName(c.Feed)); ok || err != nil {
-			return feedName(c.Feed), err
+		if ok, err := has(argument.FeedName(c.Feed)); ok || err != nil {
+			return argument.FeedName(c.Feed), err
 		}
 	} else {
-		for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{}) {
+		for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 			if err != nil {
 				return "", err
 			}
@@ -172,11 +177,11 @@ func (c *eraseCommand) feedOf(w *world, store mirror.Store, id string) (feed str
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
+	return "", exit.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
 }
 
 // published erases the entries from the published feeds, and adds their ids to erased.
-func (c *eraseCommand) published(ctx context.Context, p *page, erased map[string]bool) error {
+func (c *eraseCommand) published(ctx context.Context, p *terminal.Page, erased map[string]bool) error {
 	feeds, err := c.publishers()
 	if err != nil {
 		return err
@@ -193,7 +198,7 @@ func (c *eraseCommand) published(ctx context.Context, p *page, erased map[string
 		case err != nil:
 			return err
 		case len(ids) > 0:
-			p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), count(len(ids), "entry", "entries")))
+			p.Para("", "  ", fmt.Sprintf("erased from %s: %s", to.URL(), terminal.Count(len(ids), "entry", "entries")))
 		}
 		for _, id := range ids {
 			erased[id] = true
@@ -218,7 +223,7 @@ func (c *eraseCommand) published(ctx context.Context, p *page, erased map[string
 // remaining says which of the entries were not published. It returns an error if a
 // document still has one of the entries: then the document belongs to another feed in the
 // directory, or to none.
-func (c *eraseCommand) remaining(p *page, documents []string, erased map[string]bool) error {
+func (c *eraseCommand) remaining(p *terminal.Page, documents []string, erased map[string]bool) error {
 	for _, name := range documents {
 		f, err := os.Open(filepath.Join(c.Out, filepath.FromSlash(name)))
 		if err != nil {

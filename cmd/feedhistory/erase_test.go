@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -59,7 +60,7 @@ func TestEraseFromFiles(t *testing.T) {
 	require.NotEmpty(t, holds(t, data, "xylosecret"))
 
 	status, _, stderr := call(t.Context(), "", "erase", "--db", db, "urn:none")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "there is no entry with the id urn:none")
 	done(t, "", "erase", "--db", db, "urn:1")
 	require.Empty(t, holds(t, data, "xylosecret"))
@@ -103,7 +104,7 @@ func TestEraseAgain(t *testing.T) {
 	require.Empty(t, holds(t, out, "xylosecret"))
 	require.NotEmpty(t, holds(t, data, "xylosecret"))
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	require.Contains(t, said(stderr), "erased from https://example.org/feed.atom: 1 entry")
 	require.Contains(t, said(stderr), "pub: there is no entry with the id urn:1")
 	require.Contains(t, said(stderr), "feeds.db: 2 entries")
@@ -111,7 +112,7 @@ func TestEraseAgain(t *testing.T) {
 	require.Empty(t, holds(t, out, "something else"))
 	done(t, "", "erase", "--out", out, "--db", db, "urn:1", "urn:2")
 	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:none")
-	require.Equal(t, exitFailed, status, stderr)
+	require.Equal(t, exit.Failed, status, stderr)
 }
 
 // An entry that was never mirrored is erased from what is published, and keeps no other
@@ -120,7 +121,7 @@ func TestEraseNeverMirrored(t *testing.T) {
 	data, db, out := mirrorOfSecret(t)
 	done(t, `{"id":"urn:own","title":"Mysecret"}`+"\n"+`{"id":"urn:last","title":"Last"}`+"\n", "publish", "--out", out, "--base", "https://example.org/")
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "--db", db, "urn:own", "urn:1", "urn:none")
-	require.Equal(t, exitFailed, status, stderr)
+	require.Equal(t, exit.Failed, status, stderr)
 	require.Contains(t, said(stderr), "feeds.db: there is no entry with the id urn:own")
 	require.Contains(t, said(stderr), "feedhistory: there is no entry with the id urn:none")
 	require.Contains(t, said(stderr), "feeds.db: 1 entry")
@@ -129,7 +130,7 @@ func TestEraseNeverMirrored(t *testing.T) {
 	done(t, "", "erase", "--out", out, "--db", db, "urn:last")
 
 	status, _, stderr = call(t.Context(), "", "erase", "--db", db, "urn:2", "urn:none")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, said(stderr), "there is no entry with the id urn:none")
 	require.NotEmpty(t, holds(t, data, "something else"), "nothing is erased")
 }
@@ -149,13 +150,13 @@ func TestEraseFormats(t *testing.T) {
 
 	publish("--name", "other.atom")
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:1")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "other.atom still has the entry urn:1")
 	done(t, "", "erase", "--out", out, "--name", "other.atom", "urn:1")
 	require.Empty(t, holds(t, out, "xylosecret"))
 	require.NoError(t, os.Remove(filepath.Join(out, "other.atom")))
 	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "urn:2", "urn:3")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "there is no entry with the id urn:3")
 }
 
@@ -176,11 +177,11 @@ func TestErasePublished(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, before, 5)
 	status, _, stderr := call(t.Context(), "", "erase", "--out", out, "urn:none")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "there is no entry with the id urn:none; nothing is erased")
 
 	status, _, stderr = call(t.Context(), "", "erase", "--out", out, "urn:4")
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	require.Empty(t, holds(t, out, "xylosecret"))
 	require.Empty(t, holds(t, out, "urn:4"))
 	after, err := documentsIn(out)
@@ -197,7 +198,7 @@ func TestErasePublished(t *testing.T) {
 	require.Equal(t, 2, gone)
 	require.Equal(t, 2, strings.Count(text, " is new"))
 	status, _, stderr = call(t.Context(), "", "erase", "--out", t.TempDir(), "urn:4")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "nothing is published there: no feed.atom, no feed.rss")
 }
 

@@ -12,15 +12,21 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
 // An exportCommand is the verb export.
 type exportCommand struct {
-	database
+	database.Location
 	URLs    []string `arg:"" optional:"" sep:"none" name:"URL" help:"The feeds (default: all feeds of the mirror)."`
 	Format  string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv,opml,greader,nextcloud" placeholder:"FORMAT" help:"jsonl: the entries with their content, one a line (the default); json: one feed, as fetch prints it; atom, rss: one feed; csv: a table; opml: the list of feeds; greader: Google Reader's JSON, for FreshRSS; nextcloud: articles.json of Nextcloud News."`
 	Raw     bool     `help:"With jsonl: write everything that the mirror knows, for import."`
@@ -56,8 +62,8 @@ func (c *exportCommand) Validate() error {
 }
 
 // Run exports the feeds.
-func (c *exportCommand) Run(w *world) (err error) {
-	store, err := c.read(w)
+func (c *exportCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
@@ -66,26 +72,26 @@ func (c *exportCommand) Run(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
 	case "greader":
-		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).GoogleReader(w.ctx, out, feeds)
+		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
-		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.ctx, out, feeds)
+		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
 	case "json":
-		err = exportObject(w.ctx, out, store, feeds)
+		err = exportObject(w.Ctx, out, store, feeds)
 	case "atom":
-		err = exportFeed(w.ctx, out, store, feeds, feedhistory.Atom)
+		err = exportFeed(w.Ctx, out, store, feeds, feedhistory.Atom)
 	case "rss":
-		err = exportFeed(w.ctx, out, store, feeds, feedhistory.RSS)
+		err = exportFeed(w.Ctx, out, store, feeds, feedhistory.RSS)
 	case "csv":
-		err = printTable(out, c.records(w.ctx, store))
+		err = schema.PrintTable(out, c.records(w.Ctx, store))
 	default:
-		err = c.exportLines(w.ctx, out, store, feeds)
+		err = c.exportLines(w.Ctx, out, store, feeds)
 	}
-	if err := cmp.Or(c.failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
+	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
 		return err
 	}
 	return c.lacking(w, feeds)
@@ -93,11 +99,11 @@ func (c *exportCommand) Run(w *world) (err error) {
 
 // lacking says which of the feeds are known to lack something, and returns the exit
 // status for that.
-func (c *exportCommand) lacking(w *world, feeds iter.Seq2[*mirror.Feed, error]) error {
+func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, error]) error {
 	var partial []string
 	for f, err := range feeds {
 		if err != nil {
-			return c.failure(err)
+			return c.Failure(err)
 		}
 		if f.Verdict == feedhistory.Partial && f.Alias == "" {
 			partial = append(partial, f.URL)
@@ -109,25 +115,25 @@ func (c *exportCommand) lacking(w *world, feeds iter.Seq2[*mirror.Feed, error]) 
 	case 1:
 		w.Say(partial[0] + ": something is missing; feedhistory list " + partial[0] + " shows what")
 	default:
-		w.Say(count(len(partial), "feed lacks", "feeds lack") + " something; feedhistory list --partial shows them")
+		w.Say(terminal.Count(len(partial), "feed lacks", "feeds lack") + " something; feedhistory list --partial shows them")
 	}
-	return statusError(exitPartial)
+	return exit.StatusError(exit.Partial)
 }
 
 // feeds returns the feeds that the arguments ask for. It returns an error, before anything
 // is printed, if the mirror does not have one of them.
-func (c *exportCommand) feeds(w *world, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
+func (c *exportCommand) feeds(w *command.World, store mirror.Store) (iter.Seq2[*mirror.Feed, error], error) {
 	if len(c.URLs) == 0 {
-		return store.Feeds(w.ctx, mirror.FeedQuery{}), nil
+		return store.Feeds(w.Ctx, mirror.FeedQuery{}), nil
 	}
 	for _, url := range c.URLs {
-		if _, err := store.Feed(w.ctx, feedName(url)); err != nil {
-			return nil, c.unknown(url, err)
+		if _, err := store.Feed(w.Ctx, argument.FeedName(url)); err != nil {
+			return nil, c.Unknown(url, err)
 		}
 	}
 	return func(yield func(*mirror.Feed, error) bool) {
 		for _, url := range c.URLs {
-			if f, err := store.Feed(w.ctx, feedName(url)); !yield(f, err) || err != nil {
+			if f, err := store.Feed(w.Ctx, argument.FeedName(url)); !yield(f, err) || err != nil {
 				return
 			}
 		}
@@ -140,7 +146,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 		if err = errors.Join(err, e); err != nil {
 			return err
 		}
-		feed := opml.Outline{Text: clean(f.Title), URL: f.URL}
+		feed := opml.Outline{Text: terminal.Clean(f.Title), URL: f.URL}
 		if f.Address != "" {
 			feed.URL = f.Address // programs that read the list cannot know that the feed has moved
 		}
@@ -160,7 +166,7 @@ func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mi
 	}
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
-			err = printLine(out, record)
+			err = terminal.WriteJSON(out, record)
 		}
 		if err != nil {
 			return err
@@ -177,7 +183,7 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 		queries = nil
 	}
 	for _, url := range c.URLs {
-		queries = append(queries, mirror.Query{Feed: feedName(url), Deleted: c.Deleted})
+		queries = append(queries, mirror.Query{Feed: argument.FeedName(url), Deleted: c.Deleted})
 	}
 	return func(yield func(*publish.JSONEntry, error) bool) {
 		for _, query := range queries {
@@ -195,10 +201,10 @@ func (c *exportCommand) records(ctx context.Context, store mirror.Store) iter.Se
 }
 
 func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
-	if d := deletionOf(r); d.Deleted {
+	if d := schema.DeletionOf(r); d.Deleted {
 		return &publish.JSONEntry{Feed: r.Feed, EntryJSON: feedhistory.EntryJSON{ID: r.ID}, Deleted: d}, nil
 	}
-	record, err := recordOf(r)
+	record, err := schema.RecordOf(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
 	}
@@ -212,13 +218,13 @@ func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds it
 		if err != nil {
 			return err
 		}
-		j := jsonHistory{URL: f.URL, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Documents: int(f.Documents),
-			Entries: []*publish.JSONEntry{}, Gaps: each(f.Missing(), gapJSON)}
+		j := schema.History{URL: f.URL, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Documents: int(f.Documents),
+			Entries: []*publish.JSONEntry{}, Gaps: schema.Each(f.Missing(), schema.NewGap)}
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: f.URL}) {
 			if err != nil {
 				return err
 			}
-			record, err := recordOf(r)
+			record, err := schema.RecordOf(r)
 			if err != nil {
 				return fmt.Errorf("the entry %s: %w", r.ID, err)
 			}
@@ -228,8 +234,8 @@ func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds it
 		if err != nil {
 			return err
 		}
-		j.Deleted = each(deleted, tombstoneJSON)
-		return printLine(w, j)
+		j.Deleted = schema.Each(deleted, schema.NewTombstone)
+		return terminal.WriteJSON(w, j)
 	}
 	return nil
 }

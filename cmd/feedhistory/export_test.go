@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -89,10 +91,10 @@ func TestExportedTextCanBePublished(t *testing.T) {
 			store, url := mirrored(t, `<feed xmlns="http://www.w3.org/2005/Atom"><title>Feed</title><id>urn:feed</id><entry><id>urn:1</id>`+
 				`<title type="html">&lt;b>Title</title><updated>2003-12-13T18:30:02.5+01:00</updated>`+content+`</entry></feed>`)
 			record := onlyRecord(t, store, url)
-			exported, err := recordOf(record)
+			exported, err := schema.RecordOf(record)
 			require.NoError(t, err)
 			var line bytes.Buffer
-			require.NoError(t, printLine(&line, exported))
+			require.NoError(t, terminal.WriteJSON(&line, exported))
 			was, err := record.Entry()
 			require.NoError(t, err)
 			n := 0

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -71,7 +72,7 @@ func tombstones(ctx context.Context, store mirror.Store, f *mirror.Feed) (delete
 		if err != nil {
 			return nil, err
 		}
-		if d := deletionOf(r); d.Deleted {
+		if d := schema.DeletionOf(r); d.Deleted {
 			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: d.When})
 		}
 	}

@@ -7,16 +7,19 @@ import (
 	"iter"
 
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // exportRaw writes everything that a mirror knows about feeds, for import.
 func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
-	keys, err := c.keyring()
+	keys, err := c.Keyring()
 	if err != nil {
 		return err
 	}
-	private, err := keys.private()
+	private, err := keys.Private()
 	if err != nil {
 		return err
 	}
@@ -30,11 +33,11 @@ func printRaw(w io.Writer, r *backfill.Result, private bool) error {
 	h.Gaps = nil
 	for _, g := range r.History.Gaps {
 		gap := *g
-		gap.Err = errors.New(detail(g.Err))
+		gap.Err = errors.New(explain.Detail(g.Err))
 		h.Gaps = append(h.Gaps, &gap)
 	}
 	raw := &mirror.Export{Private: func(string) bool { return private }}
-	return raw.History(harmlessWriter{w}, feedOf(&h), &h, r.Verdict())
+	return raw.History(harmlessWriter{w}, schema.FeedOf(&h), &h, r.Verdict())
 }
 
 // A harmlessWriter escapes the characters in lines of JSON that could control a terminal.
@@ -42,7 +45,7 @@ type harmlessWriter struct{ w io.Writer }
 
 // Write implements io.Writer.
 func (h harmlessWriter) Write(line []byte) (int, error) {
-	if _, err := h.w.Write(harmless(line)); err != nil {
+	if _, err := h.w.Write(terminal.JSON(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -9,23 +9,32 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // A fetchCommand is the verb fetch.
 type fetchCommand struct {
-	URLs         []string `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
-	Since        moment   `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
-	Limit        int      `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
-	Format       string   `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
-	JSON         bool     `name:"json" help:"Print JSON Lines (one object a line): each entry. This is the default."`
-	Raw          bool     `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
-	Output       string   `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
-	MaxDocuments int      `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
-	MaxBytes     size     `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
+	URLs         []string        `arg:"" sep:"none" name:"URL" help:"Addresses of feeds, or of pages that name them."`
+	Since        argument.Moment `placeholder:"TIME" help:"Print only entries from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Limit        int             `placeholder:"N" help:"Print only the latest N entries of each feed (default: 0, for all)."`
+	Format       string          `default:"jsonl" enum:"jsonl,json,atom,rss,csv" placeholder:"FORMAT" help:"jsonl: one entry a line (the default); json: one object a line for each feed, with the verdict; atom, rss: one feed; csv: a table."`
+	JSON         bool            `name:"json" help:"Print JSON Lines (one object a line): each entry. This is the default."`
+	Raw          bool            `help:"With jsonl: also print each entry as it was published, and lines about the feed, for import."`
+	Output       string          `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output. The file appears only when everything has been read."`
+	MaxDocuments int             `default:"10000" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
+	MaxBytes     argument.Size   `default:"1GiB" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
 
-	backfillFlags
-	networkFlags
-	privateFlags
+	recovery.Backfill
+	network.Flags
+	logins.Login
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -55,70 +64,60 @@ func (c *fetchCommand) Validate() error {
 	case c.Raw && c.Format != "jsonl":
 		return errors.New("--raw is for jsonl")
 	}
-	return c.backfillFlags.Validate()
+	return c.Backfill.Validate()
 }
 
 // Run fetches the feeds one after the other, prints their entries and reports on
 // them.
-func (c *fetchCommand) Run(w *world) error {
+func (c *fetchCommand) Run(w *command.World) error {
 	for _, url := range c.URLs {
-		if err := checkURL(url); err != nil {
+		if err := argument.CheckURL(url); err != nil {
 			return err
 		}
 	}
-	client, err := w.authorized(each(c.URLs, webAddress)...)
+	client, err := w.Authorized(schema.Each(c.URLs, argument.WebAddress)...)
 	if err != nil {
 		return err
 	}
 	client.Budget = feedhistory.Budget{Documents: c.MaxDocuments, Bytes: int64(c.MaxBytes)}
-	out, err := w.output(c.Output)
+	out, err := w.Output(c.Output)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
-	status := exitOK
+	defer out.Discard()
+	status := exit.OK
 	for _, url := range c.URLs {
-		f := &fetching{fetchCommand: c, world: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
+		f := &fetching{fetchCommand: c, World: w, client: client, out: bufio.NewWriterSize(out, 64<<10)}
 		became, err := f.feed(url)
-		if err != nil && (len(c.URLs) == 1 || isOutputError(err)) {
+		if err != nil && (len(c.URLs) == 1 || exit.IsOutputError(err)) {
 			return err
 		}
 		if err != nil {
 			w.Say(err.Error())
-			became = exitFailed
+			became = exit.Failed
 		}
-		if status = worse(status, became); w.ctx.Err() != nil {
+		if status = exit.Worse(status, became); w.Ctx.Err() != nil {
 			break
 		}
 	}
-	if isCut := w.ctx.Err() != nil; out.name != "" && (isCut || status == exitFailed) {
+	if isCut := w.Ctx.Err() != nil; out.Name != "" && (isCut || status == exit.Failed) {
 		if isCut {
-			status = exitInterrupted
+			status = exit.Interrupted
 		}
-		w.Say("--output: " + out.name + " was not written, because not everything was read")
-	} else if err := out.commit(); err != nil {
+		w.Say("--output: " + out.Name + " was not written, because not everything was read")
+	} else if err := out.Commit(); err != nil {
 		return err
 	}
-	if status != exitOK {
-		return statusError(status)
+	if status != exit.OK {
+		return exit.StatusError(status)
 	}
 	return nil
-}
-
-// worse returns the exit status for two outcomes.
-func worse(a, b int) int {
-	for _, status := range []int{exitFailed, exitPartial, exitInterrupted} {
-		if a == status || b == status {
-			return status
-		}
-	}
-	return exitOK
 }
 
 // A fetching is the fetch of one feed.
 type fetching struct {
 	*fetchCommand
-	*world
+	*command.World
 	client *feedhistory.Client
 	out    *bufio.Writer
 	of     string // the feed's address, as the entries give it; "" before the first document
@@ -135,27 +134,27 @@ type fetching struct {
 // document or of the output.
 func (f *fetching) feed(url string) (status int, err error) {
 	var result *backfill.Result
-	url, err = f.resolve(f.client, webAddress(url), func(address string) error {
+	url, err = f.Resolve(f.client, argument.WebAddress(url), func(address string) error {
 		result, err = f.history(address)
 		return err
 	})
 	switch {
-	case isOutputError(err):
+	case exit.IsOutputError(err):
 		return 0, err
 	case result == nil:
-		return 0, failure(url, err)
+		return 0, explain.Failure(url, err)
 	}
 	if err = cmp.Or(f.print(result), f.out.Flush()); err != nil {
-		return 0, &outputError{err}
+		return 0, &exit.OutputError{Err: err}
 	}
-	f.report(result.History, result.Verdict(), f.meaning(result))
+	reportHistory(f.World, result.History, result.Verdict(), f.meaning(result))
 	if f.twice > 0 {
-		f.Tell(count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
+		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
 	if result.Verdict() == feedhistory.Partial {
-		return exitPartial, nil
+		return exit.Partial, nil
 	}
-	return exitOK, nil
+	return exit.OK, nil
 }
 
 // history reads the documents of a feed and merges them. After an interrupt, or if the
@@ -166,16 +165,16 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	if f.Format == "jsonl" && !f.Raw && f.Limit == 0 { // with a limit, the latest entries are known only at the end
 		f.printed = map[string]*feedhistory.Entry{}
 	}
-	walk := f.walk(f.ctx, f.client, url)
-	p := &progress{}
-	if f.printed == nil || !isTerminal(f.stdout) { // otherwise the entries show the progress
-		p = f.newProgress()
+	walk := f.Walk(f.Ctx, f.client, url)
+	p := &command.Progress{}
+	if f.printed == nil || !terminal.IsTerminal(f.Stdout) { // otherwise the entries show the progress
+		p = f.NewProgress()
 	}
-	defer p.end()
-	for doc, err := range p.watch(walk.documents) {
+	defer p.End()
+	for doc, err := range p.Watch(walk.Documents) {
 		more := f.merger.Add(doc, err)
 		if printErr := f.take(doc, err); printErr != nil {
-			return nil, &outputError{printErr}
+			return nil, &exit.OutputError{Err: printErr}
 		}
 		if !more || doc != nil && f.hasAll(doc) {
 			break
@@ -185,7 +184,7 @@ func (f *fetching) history(url string) (*backfill.Result, error) {
 	if h == nil || err != nil && h.Documents == 0 && len(h.Entries)+len(h.Deleted) == 0 {
 		return nil, err
 	}
-	result := walk.result(h) // err is among its gaps
+	result := walk.Result(h) // err is among its gaps
 	f.restrict(h)
 	result.Proven = result.Proven && !f.limited
 	return result, nil
@@ -207,15 +206,4 @@ func (f *fetching) isPrivate(h *feedhistory.History) bool {
 	return h.Head != nil && slices.ContainsFunc(f.client.Policy.Credentials, func(c feedhistory.Credential) bool {
 		return feedhistory.SameOrigin(c.Origin, h.Head.URL)
 	})
-}
-
-// An interruptedError ends the command with the exit status for an interrupt.
-type interruptedError struct{ error }
-
-// Unwrap returns the error that describes what the interrupt ended.
-func (e interruptedError) Unwrap() error { return e.error }
-
-func isOutputError(err error) bool {
-	_, ok := errors.AsType[*outputError](err)
-	return ok
 }

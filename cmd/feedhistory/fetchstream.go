@@ -8,6 +8,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -28,7 +30,7 @@ func (f *fetching) take(doc *feedhistory.Document, err error) error {
 		return nil
 	}
 	if f.of == "" {
-		f.of = addressOf(doc)
+		f.of = schema.AddressOf(doc)
 	}
 	for _, t := range doc.Deleted {
 		if before, ok := f.gone[t.Ref]; !ok || t.When.After(before) {
@@ -60,7 +62,7 @@ func (f *fetching) printEntry(e *feedhistory.Entry) error {
 	}
 	record := publish.NewJSONEntry(e)
 	record.Feed = f.of
-	return printLine(f.out, record)
+	return terminal.WriteJSON(f.out, record)
 }
 
 // printRest prints what is in the history and has not been printed: entries of which a
@@ -86,7 +88,7 @@ func (f *fetching) printRest(h *feedhistory.History) error {
 			continue
 		}
 		f.twice++
-		if err := printLine(f.out, deletionRecord(f.of, t)); err != nil {
+		if err := terminal.WriteJSON(f.out, schema.DeletionRecord(f.of, t)); err != nil {
 			return err
 		}
 	}
@@ -169,14 +171,14 @@ func (f *fetching) restrict(h *feedhistory.History) {
 // meaning says what the verdict means, given the entries that the flags ask for.
 func (f *fetching) meaning(r *backfill.Result) string {
 	if !f.limited {
-		return f.verdictText(r)
+		return f.VerdictText(r)
 	}
 	what := "the entries since " + f.Since.UTC().Format(time.RFC3339)
 	switch {
 	case f.Limit > 0 && !f.Since.IsZero():
 		what = fmt.Sprintf("the latest %d of %s", f.Limit, what)
 	case f.Limit > 0:
-		what = "the latest " + count(f.Limit, "entry", "entries")
+		what = "the latest " + terminal.Count(f.Limit, "entry", "entries")
 	}
 	text := "You asked only for " + what
 	switch r.Verdict() {

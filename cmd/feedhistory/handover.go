@@ -10,13 +10,21 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A handoverCommand is the verb handover.
 type handoverCommand struct {
-	database
+	database.Location
 	URLs []string `arg:"" optional:"" sep:"none" name:"URL" help:"Mirrored feeds (default: all to which the reader is subscribed)."`
 	To   string   `required:"" placeholder:"URL" help:"The address of the reader: Miniflux 2.2.16 or later."`
 
@@ -31,7 +39,7 @@ type handoverCommand struct {
 	DryRun  bool   `help:"Print what would be handed over, and change nothing."`
 	JSON    bool   `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
-	networkFlags
+	network.Flags
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -54,7 +62,7 @@ func (c *handoverCommand) Validate() error {
 	case given > 1:
 		return errors.New("--token-env, --token-file and --user exclude each other")
 	case strings.Contains(c.User, ":"):
-		return errors.New("--user: a name has no colon; set the password in " + passwordVariable)
+		return errors.New("--user: a name has no colon; set the password in " + logins.PasswordVariable)
 	case c.FeedID != 0 && len(c.URLs) != 1:
 		return errors.New("--feed-id: give one feed's URL")
 	}
@@ -62,33 +70,33 @@ func (c *handoverCommand) Validate() error {
 }
 
 // Run hands over the feeds.
-func (c *handoverCommand) Run(w *world) (err error) {
+func (c *handoverCommand) Run(w *command.World) (err error) {
 	reader, err := c.reader(w)
 	if err != nil {
 		return err
 	}
 	defer reader.CloseIdle()
-	store, err := c.read(w)
+	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	for _, url := range c.URLs {
-		if _, err := store.Feed(w.ctx, feedName(url)); err != nil {
-			return c.unknown(url, err)
+		if _, err := store.Feed(w.Ctx, argument.FeedName(url)); err != nil {
+			return c.Unknown(url, err)
 		}
 	}
-	if err := reader.Check(w.ctx); err != nil {
-		return c.failure(err)
+	if err := reader.Check(w.Ctx); err != nil {
+		return c.Failure(err)
 	}
-	subscribed, err := reader.Feeds(w.ctx)
+	subscribed, err := reader.Feeds(w.Ctx)
 	if err != nil {
-		return c.failure(err)
+		return c.Failure(err)
 	}
-	client := w.client(w.Stderr)
+	client := w.Client(w.Stderr)
 	defer client.CloseIdle()
 	run := &handingOver{
-		handoverCommand: c, w: w, subscribed: subscribed, page: newPage(w.Asides()), missing: newPage(w.Stderr),
+		handoverCommand: c, w: w, subscribed: subscribed, page: terminal.NewPage(w.Asides()), missing: terminal.NewPage(w.Stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
 			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
@@ -98,13 +106,13 @@ func (c *handoverCommand) Run(w *world) (err error) {
 }
 
 // reader returns the reader, with the credentials that the flags name.
-func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
+func (c *handoverCommand) reader(w *command.World) (*handover.Miniflux, error) {
 	m := &handover.Miniflux{URL: c.To, User: c.User, UserAgent: cmp.Or(w.UserAgent, "feedhistory/"+feedhistory.Version)}
 	switch {
 	case c.User != "":
-		password, ok := os.LookupEnv(passwordVariable)
+		password, ok := os.LookupEnv(logins.PasswordVariable)
 		if !ok {
-			return nil, usageError("--user: there is no password in " + passwordVariable)
+			return nil, exit.UsageError("--user: there is no password in " + logins.PasswordVariable)
 		}
 		m.Password = password
 	case c.TokenFile != "":
@@ -113,15 +121,15 @@ func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
 			return nil, err
 		}
 		if m.Token = strings.TrimSpace(string(text)); m.Token == "" {
-			return nil, usageError("--token-file: " + c.TokenFile + " is empty")
+			return nil, exit.UsageError("--token-file: " + c.TokenFile + " is empty")
 		}
 	default:
 		m.Token = strings.TrimSpace(os.Getenv(cmp.Or(c.TokenEnv, "MINIFLUX_TOKEN")))
 		switch {
 		case m.Token == "" && c.TokenEnv != "":
-			return nil, usageError(noToken)
+			return nil, exit.UsageError(logins.NoToken)
 		case m.Token == "":
-			return nil, usageError("the environment variable MINIFLUX_TOKEN has no API key" +
+			return nil, exit.UsageError("the environment variable MINIFLUX_TOKEN has no API key" +
 				"; you can create one in Miniflux at Settings, API Keys")
 		}
 	}
@@ -132,14 +140,14 @@ func (c *handoverCommand) reader(w *world) (*handover.Miniflux, error) {
 type handingOver struct {
 	*handoverCommand
 	handover.Handover
-	w          *world
-	page       *page // information
-	missing    *page // what was not handed over, and what the mirror lacks
+	w          *command.World
+	page       *terminal.Page // information
+	missing    *terminal.Page // what was not handed over, and what the mirror lacks
 	subscribed []handover.ReaderFeed
 
 	bar     *progressbar.ProgressBar // nil if it is not shown
 	refused []jsonRefusal            // entries of the current feed that the reader refuses
-	toAdd   []jsonEntry              // entries of the current feed that a dry run would add
+	toAdd   []schema.Entry           // entries of the current feed that a dry run would add
 	worst   int                      // the exit status so far
 }
 
@@ -148,14 +156,14 @@ type handingOver struct {
 // errors.
 func (h *handingOver) all(store mirror.Store) error {
 	elsewhere := 0
-	feeds := (&exportCommand{database: h.database, URLs: h.URLs})
+	feeds := (&exportCommand{Location: h.Location, URLs: h.URLs})
 	list, err := feeds.feeds(h.w, store)
 	if err != nil {
 		return err
 	}
 	for f, err := range list {
 		if err != nil {
-			return h.failure(err)
+			return h.Failure(err)
 		}
 		to, err := h.find(f)
 		if errors.Is(err, handover.ErrNotSubscribed) && len(h.URLs) == 0 {
@@ -166,18 +174,18 @@ func (h *handingOver) all(store mirror.Store) error {
 			err = h.feed(f, to)
 		}
 		if _, ok := errors.AsType[*handover.UnreadableError](err); err != nil && !ok && !errors.Is(err, handover.ErrNotSubscribed) {
-			return h.failure(err)
+			return h.Failure(err)
 		}
 		h.trouble(f, err)
 	}
 	if elsewhere > 0 {
-		h.page.Para("", "  ", "the reader is not subscribed to "+count(elsewhere, "mirrored feed", "mirrored feeds"))
+		h.page.Para("", "  ", "the reader is not subscribed to "+terminal.Count(elsewhere, "mirrored feed", "mirrored feeds"))
 	}
 	switch err := cmp.Or(h.page.Err, h.missing.Err); {
 	case err != nil:
 		return err
-	case h.worst != exitOK:
-		return statusError(h.worst)
+	case h.worst != exit.OK:
+		return exit.StatusError(h.worst)
 	}
 	return nil
 }
@@ -192,7 +200,7 @@ func (h *handingOver) trouble(f *mirror.Feed, err error) {
 		advice = "; subscribe to it there first, or name the reader's feed with --feed-id"
 	}
 	h.w.Say(f.URL + ": " + err.Error() + advice)
-	h.worst = exitFailed
+	h.worst = exit.Failed
 }
 
 // find returns the reader's feed for a mirrored one.
@@ -205,15 +213,15 @@ func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
 			return to, nil
 		}
 	}
-	return handover.ReaderFeed{}, usageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
+	return handover.ReaderFeed{}, exit.UsageError(fmt.Sprintf("--feed-id: the reader has no feed %d", h.FeedID))
 }
 
 // feed hands over one feed. It reports what it has done, even if an error ends it.
 func (h *handingOver) feed(f *mirror.Feed, to handover.ReaderFeed) error {
 	h.refused, h.toAdd = []jsonRefusal{}, nil
-	h.bar = h.w.newBar(int(f.Entries), "asking the reader what it has")
+	h.bar = h.w.NewBar(int(f.Entries), "asking the reader what it has")
 	h.Each = h.each
-	report, err := h.Handover.Run(h.w.ctx, f.URL, to)
+	report, err := h.Handover.Run(h.w.Ctx, f.URL, to)
 	if h.bar != nil {
 		_ = h.bar.Finish()
 	}
@@ -233,7 +241,7 @@ func (h *handingOver) each(r *mirror.Record, o handover.Outcome, err error) {
 		h.refused = append(h.refused, jsonRefusal{r.ID, err.Error()})
 	case o == handover.Added && h.handoverCommand.DryRun:
 		if e, err := r.Entry(); err == nil {
-			h.toAdd = append(h.toAdd, entryJSON(e))
+			h.toAdd = append(h.toAdd, schema.NewEntry(e))
 		}
 	}
 }

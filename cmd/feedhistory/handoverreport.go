@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/handover"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // mostRefused is the maximum number of refused entries that a report names.
@@ -15,24 +18,24 @@ const mostRefused = 10
 
 // tell reports what the handover of one feed did.
 func (h *handingOver) tell(r *handover.Report) error {
-	if h.worst != exitFailed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
-		h.worst = exitPartial
+	if h.worst != exit.Failed && (r.Refused > 0 || r.Verdict == feedhistory.Partial) {
+		h.worst = exit.Partial
 	}
 	if h.JSON {
-		return printLine(h.w.stdout, jsonHandover{
+		return terminal.WriteJSON(h.w.Stdout, jsonHandover{
 			URL: r.Feed, FeedID: r.ID, Verdict: r.Verdict.String(), DryRun: h.handoverCommand.DryRun,
 			Entries: r.Entries, Shown: r.Shown, Had: r.Had, Added: r.Added, Removed: r.Removed,
 			Refused: h.refused, ToAdd: h.toAdd,
 		})
 	}
-	if err := h.list(h.w.stdout); err != nil {
+	if err := h.list(h.w.Stdout); err != nil {
 		return err
 	}
 	p := h.page
 	if r.Refused > 0 || r.Verdict == feedhistory.Partial {
 		p = h.missing
 	}
-	p.Line(clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
+	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r, h.handoverCommand.DryRun)))
 	for i, refusal := range h.refused {
 		if i == mostRefused {
 			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(h.refused)-i))
@@ -48,10 +51,10 @@ func (h *handingOver) tell(r *handover.Report) error {
 
 // list prints what would be handed over.
 func (h *handingOver) list(out io.Writer) error {
-	p := newPage(out)
+	p := terminal.NewPage(out)
 	for _, e := range h.toAdd {
 		date, _, _ := strings.Cut(cmp.Or(e.Published, e.Updated, strings.Repeat(" ", 10)), "T")
-		p.Line(date + "  " + clean(cmp.Or(e.Title, e.ID)))
+		p.Line(date + "  " + terminal.Clean(cmp.Or(e.Title, e.ID)))
 	}
 	return p.Err
 }
@@ -79,17 +82,17 @@ func outcomes(r *handover.Report, dry bool) string {
 // A jsonHandover is the result for one feed in the verb's JSON.
 type (
 	jsonHandover struct {
-		URL     string        `json:"url"`
-		FeedID  int64         `json:"feed_id"`
-		Verdict string        `json:"verdict"`
-		DryRun  bool          `json:"dry_run"`
-		Entries int           `json:"entries"`
-		Shown   int           `json:"shown"`
-		Had     int           `json:"had"`
-		Added   int           `json:"added"`
-		Removed int           `json:"removed"`
-		Refused []jsonRefusal `json:"refused"`
-		ToAdd   []jsonEntry   `json:"to_add,omitempty"` // only in a dry run
+		URL     string         `json:"url"`
+		FeedID  int64          `json:"feed_id"`
+		Verdict string         `json:"verdict"`
+		DryRun  bool           `json:"dry_run"`
+		Entries int            `json:"entries"`
+		Shown   int            `json:"shown"`
+		Had     int            `json:"had"`
+		Added   int            `json:"added"`
+		Removed int            `json:"removed"`
+		Refused []jsonRefusal  `json:"refused"`
+		ToAdd   []schema.Entry `json:"to_add,omitempty"` // only in a dry run
 	}
 	jsonRefusal struct {
 		ID    string `json:"id"`

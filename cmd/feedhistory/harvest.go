@@ -4,31 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 )
 
 // A harvestCommand is the verb harvest. Each protocol has its own file.
-type harvestCommand struct {
-	URL         string         `arg:"" name:"URL" help:"The collection's address."`
-	Protocol    string         `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
-	State       string         `aliases:"mark,cursor" placeholder:"FILE" help:"File that records where a harvest ended: begin where the last one ended, and record where this one ends; also --mark or --cursor."`
-	Accept      []string       `sep:"none" placeholder:"TYPE" help:"With atom-pmh: media type in which to request records (repeatable; the preferred one first)."`
-	Snapshot    string         `placeholder:"URL" help:"With datareplication: address of the index of a snapshot to begin with."`
-	MaxEntity   size           `default:"64MiB" placeholder:"SIZE" help:"With datareplication: maximum size of an entity (default: ${default})."`
-	Lenient     bool           `help:"With datareplication: accept entities without a Content-ID, with the Content-ID of another entity, or with an unknown operation."`
-	Dialect     string         `default:"auto" enum:"auto,modified-range,range,gdata" placeholder:"DIALECT" help:"With modified-range: modified-range, range, gdata, or auto (the default), which is the first that the server understands."`
-	Overlap     *time.Duration `placeholder:"TIME" help:"With modified-range and atom-pmh: how far the next harvest reaches back (default: 1m, with atom-pmh 0s)."`
-	Fetch       bool           `help:"With atom-pmh: also request and print the records themselves. The state lists the records that could not be fetched, for the next harvest."`
-	DB          string         `name:"db" placeholder:"FILE|URL" help:"Harvest into a mirror: a file, or the postgres:// URL of a database."`
-	Key         string         `placeholder:"FIELD" help:"With datareplication and --db: header field of an entity that names its resource. Without this flag, the mirror has an entry for each entity, as a log does."`
-	MaxRequests int            `default:"10000" placeholder:"N" help:"Make at most N requests (default: ${default})."`
-	Format      string         `default:"jsonl" enum:"jsonl,json" placeholder:"FORMAT" help:"jsonl: one change a line (the default); json: one object with all of them and the verdict."`
-	JSON        bool           `name:"json" help:"Print JSON Lines (one object a line): each change, which is the default; with --db, the result for the collection."`
-
-	credentials
-
-	networkFlags
-}
+type harvestCommand struct{ collection.Source }
 
 // Help returns the text of --help that precedes the flags.
 func (c *harvestCommand) Help() string {
@@ -62,54 +45,44 @@ func (c *harvestCommand) Validate() error {
 		set  bool
 		of   []string
 	}{
-		{"--accept", len(c.Accept) > 0, []string{atomPMH}},
-		{"--fetch", c.Fetch, []string{atomPMH}},
-		{"--snapshot", c.Snapshot != "", []string{dataReplication}},
-		{"--key", c.Key != "", []string{dataReplication}},
-		{"--lenient", c.Lenient, []string{dataReplication}},
-		{"--dialect", c.Dialect != "auto", []string{modifiedRange}},
-		{"--overlap", c.Overlap != nil, []string{modifiedRange, atomPMH}},
+		{"--accept", len(c.Accept) > 0, []string{collection.AtomPMH}},
+		{"--fetch", c.Fetch, []string{collection.AtomPMH}},
+		{"--snapshot", c.Snapshot != "", []string{collection.DataReplication}},
+		{"--key", c.Key != "", []string{collection.DataReplication}},
+		{"--lenient", c.Lenient, []string{collection.DataReplication}},
+		{"--dialect", c.Dialect != "auto", []string{collection.ModifiedRange}},
+		{"--overlap", c.Overlap != nil, []string{collection.ModifiedRange, collection.AtomPMH}},
 	} {
 		if flag.set && !slices.Contains(flag.of, c.Protocol) {
 			return fmt.Errorf("%s: %s has no such flag", flag.name, c.Protocol)
 		}
 	}
-	return c.credentials.check()
+	return c.Credentials.Check()
 }
 
-// inOne reports whether to print the whole harvest as one object.
-func (c *harvestCommand) inOne() bool { return c.Format == "json" }
-
-// These are the protocols, as the flag --protocol names them.
-const (
-	atomPMH         = "atom-pmh"
-	dataReplication = "datareplication"
-	modifiedRange   = "modified-range"
-)
-
 // Run harvests the collection, prints the changes and records the state.
-func (c *harvestCommand) Run(w *world) error {
+func (c *harvestCommand) Run(w *command.World) error {
 	for _, url := range []*string{&c.URL, &c.Snapshot} {
 		if *url == "" && url == &c.Snapshot {
 			continue
 		}
-		if err := checkURL(*url); err != nil {
+		if err := argument.CheckURL(*url); err != nil {
 			return err
 		}
-		*url = webAddress(*url)
+		*url = argument.WebAddress(*url)
 	}
-	if err := c.credentials.read(); err != nil {
+	if err := c.Credentials.Load(); err != nil {
 		return err
 	}
 	if c.DB != "" {
-		return c.keep(w)
+		return c.Keep(w)
 	}
 	switch c.Protocol {
-	case atomPMH:
-		return c.atomPMH(w)
-	case dataReplication:
-		return c.dataReplication(w)
+	case collection.AtomPMH:
+		return c.HarvestPMH(w)
+	case collection.DataReplication:
+		return c.HarvestReplication(w)
 	default:
-		return c.modifiedRange(w)
+		return c.HarvestRange(w)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // collection FILE LIMIT serves the entries of a feed document by ranges of
 // modification times, LIMIT at a time, on a loopback address, which it puts into
 // the environment as URL. The file is read again for each query.
-func collection(ts *testscript.TestScript, neg bool, args []string) {
+func serveCollection(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: collection FILE LIMIT")
 	}

@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // An importCommand is the verb import.
 type importCommand struct {
-	database
+	database.Location
 	Files   []string `arg:"" optional:"" sep:"none" name:"FILE" help:"What export --raw or fetch --raw wrote (default: standard input)."`
 	Replace bool     `help:"Replace feeds that are already mirrored."`
 }
@@ -25,8 +30,8 @@ func (c *importCommand) Help() string {
 }
 
 // Run imports the feeds.
-func (c *importCommand) Run(w *world) (err error) {
-	store, err := c.create(w)
+func (c *importCommand) Run(w *command.World) (err error) {
+	store, err := c.Create(w)
 	if err != nil {
 		return err
 	}
@@ -34,7 +39,7 @@ func (c *importCommand) Run(w *world) (err error) {
 	in := &mirror.Import{
 		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate,
 		Check: func(feed string) error {
-			if err := checkURL(feed); err != nil {
+			if err := argument.CheckURL(feed); err != nil {
 				return errors.New(err.Error()) // not a usageError: the command line is right
 			}
 			return nil
@@ -49,20 +54,20 @@ func (c *importCommand) Run(w *world) (err error) {
 			return err
 		}
 	}
-	if err := store.Index(w.ctx); err != nil {
-		return c.failure(err)
+	if err := store.Index(w.Ctx); err != nil {
+		return c.Failure(err)
 	}
-	what := count(in.Feeds, "feed", "feeds") + " · " + count(in.Entries, "entry", "entries") + " imported"
+	what := terminal.Count(in.Feeds, "feed", "feeds") + " · " + terminal.Count(in.Entries, "entry", "entries") + " imported"
 	if in.Same > 0 {
 		what += fmt.Sprintf(" · %d already there", in.Same)
 	}
-	p := newPage(w.Asides())
+	p := terminal.NewPage(w.Asides())
 	p.Para("", "", what)
 	return p.Err
 }
 
 // A credentialKeeper keeps the credentials of a feed that is replaced.
-type credentialKeeper struct{ *openStore }
+type credentialKeeper struct{ *database.Store }
 
 // Remove implements mirror.Store.
 func (s credentialKeeper) Remove(ctx context.Context, url string) error {
@@ -72,21 +77,21 @@ func (s credentialKeeper) Remove(ctx context.Context, url string) error {
 // markPrivate records that a feed is private, so that the history server does not show it
 // to others.
 func (c *importCommand) markPrivate(feed string) error {
-	keys, err := c.keyring()
+	keys, err := c.Keyring()
 	if err != nil {
 		return err
 	}
-	return keys.set(map[string]http.Header{feed: {}})
+	return keys.Set(map[string]http.Header{feed: {}})
 }
 
 // file imports the lines of a file. The lines of a feed are in one file.
-func (c *importCommand) file(w *world, in *mirror.Import, name string) error {
-	f, err := w.openFile(name)
+func (c *importCommand) file(w *command.World, in *mirror.Import, name string) error {
+	f, err := w.OpenFile(name)
 	if err != nil {
-		return failure(name, err)
+		return explain.Failure(name, err)
 	}
 	defer f.Close()
-	return c.importFailure(name, in.Read(w.ctx, f))
+	return c.importFailure(name, in.Read(w.Ctx, f))
 }
 
 // importFailure says in which file an import failed, or what to do after an error of the
@@ -96,11 +101,11 @@ func (c *importCommand) importFailure(file string, err error) error {
 	if !ok {
 		return err
 	}
-	if problem := c.failure(line.Err); problem != line.Err { // the database's, and not the line's
+	if problem := c.Failure(line.Err); problem != line.Err { // the database's, and not the line's
 		return fmt.Errorf("%w; run the same import again to continue", problem)
 	}
 	if exists, ok := errors.AsType[*mirror.ExistsError](line.Err); ok {
-		line.Err = fmt.Errorf("%s is already in %s, and differs: --replace replaces it", withoutUser(exists.URL), c.name())
+		line.Err = fmt.Errorf("%s is already in %s, and differs: --replace replaces it", argument.WithoutUser(exists.URL), c.Place())
 	}
 	if file == "-" {
 		file = "standard input"

@@ -16,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
@@ -30,7 +33,7 @@ type everything struct {
 }
 
 func contentsOf(t *testing.T, db string) (all everything) {
-	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
+	store, err := (&database.Location{DB: db}).Open(&command.World{Ctx: t.Context()})
 	require.NoError(t, err)
 	defer store.Close()
 	all.Feeds = feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{}))
@@ -82,7 +85,7 @@ func filled(t *testing.T, v reflect.Value, n *int) {
 
 // fullStore makes a database in which every field has a value.
 func fullStore(t *testing.T, db string) {
-	store, err := (&database{DB: db}).create(&world{ctx: t.Context()})
+	store, err := (&database.Location{DB: db}).Create(&command.World{Ctx: t.Context()})
 	require.NoError(t, err)
 	defer store.Close()
 	n := 0
@@ -154,7 +157,7 @@ func TestImportCutShort(t *testing.T) {
 		db := filepath.Join(dir, fmt.Sprint(n, ".db"))
 		cut := strings.Join(lines[:n], "") + lines[n][:len(lines[n])/2]
 		status, _, stderr := call(t.Context(), cut, "import", "--db", db)
-		require.Equal(t, exitFailed, status)
+		require.Equal(t, exit.Failed, status)
 		require.Contains(t, stderr, fmt.Sprintf("standard input: line %d: not a line of export --raw", n+1))
 		done(t, strings.Join(lines, ""), "import", "--db", db)
 		require.Equal(t, contentsOf(t, from), contentsOf(t, db))
@@ -174,10 +177,10 @@ func TestImportMissesLines(t *testing.T) {
 	}
 	db := filepath.Join(dir, "b.db")
 	status, _, stderr := call(t.Context(), strings.Join(less, ""), "import", "--db", db)
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, "lines are missing: of 1 entries, only 0 have been read")
 	status, stdout, stderr := call(t.Context(), "", "export", "--raw", "--db", db)
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "its import is not complete")
 	require.Regexp(t, `never import  https://example.org/a\n`, done(t, "", "list", "--db", db))
@@ -196,7 +199,7 @@ func TestImportReplaces(t *testing.T) {
 	file := filepath.Join(dir, "lines.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	done(t, "", "import", "--db", b, file)
-	store, err := (&database{DB: b}).open(&world{ctx: t.Context()})
+	store, err := (&database.Location{DB: b}).Open(&command.World{Ctx: t.Context()})
 	require.NoError(t, err)
 	f, err := store.Feed(t.Context(), "https://example.org/b")
 	require.NoError(t, err)
@@ -204,7 +207,7 @@ func TestImportReplaces(t *testing.T) {
 	require.NoError(t, store.Commit(t.Context(), &mirror.Change{Feed: f}))
 	require.NoError(t, store.Close())
 	status, _, stderr := call(t.Context(), "", "import", "--db", b, file)
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, stderr, file+": line 14: https://example.org/b is already in "+b+", and differs: --replace replaces it")
 	done(t, "", "import", "--db", b, "--replace", file)
 	require.Equal(t, contentsOf(t, a), contentsOf(t, b))
@@ -230,7 +233,7 @@ func TestImportErrors(t *testing.T) {
 		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":"odd"}}`:                                "line 2: not a line about a gap",
 	} {
 		status, _, stderr := call(t.Context(), text, "import", "--db", filepath.Join(t.TempDir(), "x.db"))
-		require.Equal(t, exitFailed, status, text)
+		require.Equal(t, exit.Failed, status, text)
 		require.Contains(t, stderr, "feedhistory: standard input: "+want, text)
 	}
 }
@@ -298,7 +301,7 @@ func TestImportRefusesAddresses(t *testing.T) {
 	} {
 		line := `{"type":"feed","feed":"` + url + `","version":1,"state":{"url":"` + url + `","kind":"plain","verdict":"whole","polls":1}}`
 		status, _, stderr := call(t.Context(), line, "import", "--db", db)
-		require.Equal(t, exitFailed, status, stderr)
+		require.Equal(t, exit.Failed, status, stderr)
 		require.Contains(t, stderr, want)
 		require.NotContains(t, stderr, "secret")
 		require.NotContains(t, stderr, "--help")

@@ -6,6 +6,13 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // An inspectCommand is the verb inspect.
@@ -14,8 +21,8 @@ type inspectCommand struct {
 	Base   string `placeholder:"URL" help:"URL against which relative references in a file resolve."`
 	JSON   bool   `name:"json" help:"Print JSON Lines (one object a line): the document."`
 
-	networkFlags
-	privateFlags
+	network.Flags
+	logins.Login
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -24,56 +31,56 @@ func (c *inspectCommand) Help() string {
 }
 
 // Run shows the document.
-func (c *inspectCommand) Run(w *world) error {
+func (c *inspectCommand) Run(w *command.World) error {
 	if c.Base != "" {
 		if u, err := url.Parse(c.Base); err != nil || !u.IsAbs() {
-			return usageError("--base: " + c.Base + " is not an absolute URL")
+			return exit.UsageError("--base: " + c.Base + " is not an absolute URL")
 		}
 	}
-	doc, err := w.document(c.Source, c.Base)
+	doc, err := w.Document(c.Source, c.Base)
 	if doc != nil {
 		if err := c.show(w, doc); err != nil {
 			return err
 		}
 	}
-	var usage usageError
+	var usage exit.UsageError
 	switch {
 	case err == nil, errors.As(err, &usage):
 		return err
 	case doc != nil:
-		w.Say(failure(c.Source, err).Error())
+		w.Say(explain.Failure(c.Source, err).Error())
 		w.Say("the document is damaged; the output is the part before the damage")
-		return statusError(exitFailed)
+		return exit.StatusError(exit.Failed)
 	}
-	return failure(c.Source, err)
+	return explain.Failure(c.Source, err)
 }
 
-func (c *inspectCommand) show(w *world, doc *feedhistory.Document) error {
+func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error {
 	if c.JSON {
-		return printLine(w.stdout, jsonInspected{documentJSON(doc), applicable(doc)})
+		return terminal.WriteJSON(w.Stdout, jsonInspected{schema.NewDocument(doc), applicable(doc)})
 	}
-	p := newPage(w.stdout)
-	p.head(doc)
-	p.entries(doc.Entries)
-	p.deleted(doc.Deleted)
-	p.notes(doc.Notes)
+	p := terminal.NewPage(w.Stdout)
+	showHead(p, doc)
+	showEntries(p, doc.Entries)
+	showDeleted(p, doc.Deleted)
+	showNotes(p, doc.Notes)
 	return p.Err
 }
 
-// head shows what a document says about itself.
-func (p *page) head(d *feedhistory.Document) {
+// showHead shows what a document says about itself.
+func showHead(p *terminal.Page, d *feedhistory.Document) {
 	title := d.Title
-	if clean(title) == "" {
+	if terminal.Clean(title) == "" {
 		title = "(no title)"
 	}
 	p.Para("", "", title)
 	p.Line("")
-	p.Field("format", formatText(d.Format))
-	p.Field("kind", kindText(d))
-	p.Field("flags", flagText(d))
+	p.Field("format", explain.FormatText(d.Format))
+	p.Field("kind", explain.KindText(d))
+	p.Field("flags", explain.FlagText(d))
 	p.Field("url", d.URL)
 	p.Field("id", d.ID)
-	p.Field("updated", timeText(d.Updated))
+	p.Field("updated", terminal.Time(d.Updated))
 	if older, ok := d.Older(); ok {
 		p.Field("older", older.Href)
 	}
@@ -83,18 +90,18 @@ func (p *page) head(d *feedhistory.Document) {
 	if len(d.Links) > 0 {
 		p.Line("")
 		p.Line("  links")
-		p.links(d.Links)
+		showLinks(p, d.Links)
 	}
 }
 
-func (p *page) links(links feedhistory.Links) {
+func showLinks(p *terminal.Page, links feedhistory.Links) {
 	width := 0
 	for _, l := range links {
-		width = max(width, len(clean(l.Rel)))
+		width = max(width, len(terminal.Clean(l.Rel)))
 	}
 	width = min(width, 14)
 	for _, l := range links {
-		rel := clean(l.Rel)
+		rel := terminal.Clean(l.Rel)
 		rel += strings.Repeat(" ", max(0, width-len(rel)))
 		text := l.Href
 		if l.Type != "" {
@@ -104,26 +111,26 @@ func (p *page) links(links feedhistory.Links) {
 	}
 }
 
-// entries shows the title, time, id and link of each entry.
-func (p *page) entries(entries []*feedhistory.Entry) {
+// showEntries shows the title, time, id and link of each entry.
+func showEntries(p *terminal.Page, entries []*feedhistory.Entry) {
 	p.Line("")
-	p.Line("  " + count(len(entries), "entry", "entries"))
+	p.Line("  " + terminal.Count(len(entries), "entry", "entries"))
 	for _, e := range entries {
 		p.Line("")
-		p.entry(e)
+		showEntry(p, e)
 	}
 }
 
-func (p *page) entry(e *feedhistory.Entry) {
-	title := clean(e.Title().Plain())
+func showEntry(p *terminal.Page, e *feedhistory.Entry) {
+	title := terminal.Clean(e.Title().Plain())
 	if title == "" {
 		title = "(no title)"
 	}
-	p.Line("    " + cut(title, columns-4))
-	when := timeText(e.Updated)
+	p.Line("    " + terminal.Cut(title, terminal.Columns-4))
+	when := terminal.Time(e.Updated)
 	switch {
 	case e.Updated.IsZero() && !e.Published.IsZero():
-		when = timeText(e.Published) + " (published)"
+		when = terminal.Time(e.Published) + " (published)"
 	case e.Updated.IsZero():
 		when = "(no time)"
 	}
@@ -145,28 +152,28 @@ func idText(e *feedhistory.Entry) string {
 	return e.ID + " (no id; identified by its content)"
 }
 
-func (p *page) deleted(deleted []feedhistory.Tombstone) {
+func showDeleted(p *terminal.Page, deleted []feedhistory.Tombstone) {
 	if len(deleted) == 0 {
 		return
 	}
 	p.Line("")
-	p.Line("  " + count(len(deleted), "deleted entry", "deleted entries"))
+	p.Line("  " + terminal.Count(len(deleted), "deleted entry", "deleted entries"))
 	for _, t := range deleted {
-		p.Para("    ", "      ", timeText(t.When)+" "+t.Ref)
+		p.Para("    ", "      ", terminal.Time(t.When)+" "+t.Ref)
 	}
 }
 
-// notes shows where the document breaks a rule, and how the parser read it nevertheless.
-func (p *page) notes(notes []feedhistory.Note) {
+// showNotes shows where the document breaks a rule, and how the parser read it nevertheless.
+func showNotes(p *terminal.Page, notes []feedhistory.Note) {
 	if len(notes) == 0 {
 		return
 	}
 	p.Line("")
-	p.Line("  " + count(len(notes), "note", "notes") + " on how it was read")
+	p.Line("  " + terminal.Count(len(notes), "note", "notes") + " on how it was read")
 	for _, n := range notes {
 		text := n.Message + " [" + n.Code + "]"
 		if n.Line > 0 {
-			text = place(n.Line, n.Column) + ": " + text
+			text = explain.Place(n.Line, n.Column) + ": " + text
 		}
 		p.Para("    ", "      ", text)
 	}

@@ -9,13 +9,18 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A listCommand is the verb list.
 type listCommand struct {
-	database
+	database.Location
 	URL     string `arg:"" optional:"" name:"URL" help:"Show this feed in full, with what is missing and what to do about it."`
 	Due     bool   `help:"List only feeds that are due for a poll: their time has come, or an earlier poll left something unread."`
 	Partial bool   `help:"List only feeds that are known to lack something."`
@@ -38,44 +43,44 @@ func (c *listCommand) Validate() error {
 }
 
 // Run lists the feeds, or shows one in full.
-func (c *listCommand) Run(w *world) (err error) {
-	store, err := c.read(w)
+func (c *listCommand) Run(w *command.World) (err error) {
+	store, err := c.Read(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	out := bufio.NewWriterSize(w.stdout, 64<<10)
-	l := &listing{ctx: w.ctx, store: store, page: newPage(out), now: time.Now()}
+	out := bufio.NewWriterSize(w.Stdout, 64<<10)
+	l := &listing{ctx: w.Ctx, store: store, page: terminal.NewPage(out), now: time.Now()}
 	if c.URL != "" {
 		err = c.one(l)
 	} else {
 		err = c.all(l)
 	}
-	return cmp.Or(c.failure(err), l.page.Err, out.Flush())
+	return cmp.Or(c.Failure(err), l.page.Err, out.Flush())
 }
 
 // A listing is a list in progress.
 type listing struct {
 	ctx   context.Context
-	store *openStore
-	page  *page
+	store *database.Store
+	page  *terminal.Page
 	now   time.Time
 	feeds int // the number of listed feeds so far
 }
 
 func (c *listCommand) one(l *listing) error {
-	f, err := l.store.Feed(l.ctx, feedName(c.URL))
+	f, err := l.store.Feed(l.ctx, argument.FeedName(c.URL))
 	if err != nil {
-		return c.unknown(c.URL, err)
+		return c.Unknown(c.URL, err)
 	}
 	newest, err := l.newest(f)
 	switch {
 	case err != nil:
 		return err
 	case c.JSON:
-		return printLine(l.page.W, feedJSON(f, newest[f.URL]))
+		return terminal.WriteJSON(l.page.W, feedJSON(f, newest[f.URL]))
 	}
-	l.page.feed(f, newest[f.URL], l.now)
+	showFeed(l.page, f, newest[f.URL], l.now)
 	return nil
 }
 
@@ -114,7 +119,7 @@ func (c *listCommand) none() string {
 	case c.Partial:
 		return "No feed is known to lack anything."
 	}
-	return "There is no feed in " + c.name() + " yet: feedhistory sync URL adds one."
+	return "There is no feed in " + c.Place() + " yet: feedhistory sync URL adds one."
 }
 
 // add adds feeds to the list.
@@ -133,13 +138,13 @@ func (c *listCommand) add(l *listing, feeds []*mirror.Feed) error {
 
 func (c *listCommand) addOne(l *listing, f *mirror.Feed, newest time.Time) error {
 	if c.JSON {
-		return printLine(l.page.W, feedJSON(f, newest))
+		return terminal.WriteJSON(l.page.W, feedJSON(f, newest))
 	}
 	if l.feeds == 0 {
 		l.page.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
 	}
 	l.feeds++
-	l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), clean(f.URL)))
+	l.page.Line(row(verdictOf(f), fmt.Sprint(f.Entries), day(newest), ago(f.Polled, l.now), nextOf(f, l.now), terminal.Clean(f.URL)))
 	if f.Failures > 0 {
 		l.page.Para("  - ", "    ", failuresOf(f))
 	}
@@ -192,7 +197,7 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 		return "gone"
 	case f.Importing():
 		return "import"
-	case isHarvested(f):
+	case database.IsHarvested(f):
 		return "harvest"
 	case f.Alias != "":
 		return "-"
@@ -204,13 +209,13 @@ func nextOf(f *mirror.Feed, now time.Time) string {
 
 // failuresOf says how many of a feed's last polls failed, and why the last one did.
 func failuresOf(f *mirror.Feed) string {
-	return count(f.Failures, "poll", "polls") + " failed: " + f.Error
+	return terminal.Count(f.Failures, "poll", "polls") + " failed: " + f.Error
 }
 
-// feed shows a feed in full.
-func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
+// showFeed shows a feed in full.
+func showFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time) {
 	title := f.Title
-	if clean(title) == "" {
+	if terminal.Clean(title) == "" {
 		title = "(no title)"
 	}
 	p.Para("", "", title)
@@ -232,29 +237,29 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 		p.Field("next poll", "none: the publisher has withdrawn the feed for good")
 	case f.Importing():
 		p.Field("next poll", "none: run the same import again first")
-	case isHarvested(f):
+	case database.IsHarvested(f):
 		p.Field("next poll", "none: feedhistory harvest keeps it current")
 	case f.Alias != "":
 		p.Field("next poll", "none: the feed has become another one, which sync polls instead; the entries of this one are kept")
 	case next == "due":
 		p.Field("next poll", "due")
 	default:
-		p.Field("next poll", fmt.Sprintf("%s (%s)", timeText(f.Next), terminal.Until(f.Next, now)))
+		p.Field("next poll", fmt.Sprintf("%s (%s)", terminal.Time(f.Next), terminal.Until(f.Next, now)))
 	}
 	if f.Failures > 0 {
 		p.Field("failed", failuresOf(f))
 	}
 	if f.Waits(now) {
-		p.Field("wait", "its host asks for no requests until "+timeText(f.Wait))
+		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
 	gaps := f.Missing()
 	if len(gaps) == 0 {
 		return
 	}
 	p.Line("")
-	p.Line("  " + count(len(gaps), "gap", "gaps"))
+	p.Line("  " + terminal.Count(len(gaps), "gap", "gaps"))
 	for _, g := range gaps {
-		p.gap(g)
+		explain.Gap(p, g)
 	}
 }
 
@@ -262,11 +267,11 @@ func (p *page) feed(f *mirror.Feed, newest time.Time, now time.Time) {
 func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
-		return "These are all entries that the server counted on " + timeText(f.WholeAsOf()) + ", and those that polls have added since."
+		return "These are all entries that the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those that polls have added since."
 	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
 		return "Everything that the server shows was read, but the feed does not declare it: entries may have slipped through."
 	case f.Verdict != feedhistory.Partial:
-		return verdictText(f.Verdict)
+		return explain.VerdictText(f.Verdict)
 	case f.Importing():
 		return "Its import is not complete."
 	case f.Known.URL == "":
@@ -281,7 +286,7 @@ func entriesOf(f *mirror.Feed, newest time.Time) string {
 		text += fmt.Sprintf(", and %d deleted", f.Deleted)
 	}
 	if !newest.IsZero() {
-		text += "; the newest: " + timeText(newest)
+		text += "; the newest: " + terminal.Time(newest)
 	}
 	return text
 }
@@ -291,45 +296,45 @@ func stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s ago)", timeText(t), terminal.Span(now.Sub(t)))
+	return fmt.Sprintf("%s (%s ago)", terminal.Time(t), terminal.Span(now.Sub(t)))
 }
 
 // A jsonFeed is a mirrored feed in JSON.
 type jsonFeed struct {
-	URL       string    `json:"url"`
-	Address   string    `json:"address,omitempty"` // the URL that polls request, if it is another
-	Alias     string    `json:"alias,omitempty"`   // the mirrored feed that it has become
-	Title     string    `json:"title,omitempty"`
-	Kind      string    `json:"kind"`
-	Verdict   string    `json:"verdict"`
-	AsOf      string    `json:"as_of,omitempty"` // when the server's count proved the feed whole
-	Source    string    `json:"source,omitempty"`
-	Entries   int64     `json:"entries"`
-	Deleted   int64     `json:"deleted"`
-	Documents int64     `json:"documents"`
-	Newest    string    `json:"newest,omitempty"`
-	Changed   string    `json:"changed,omitempty"`
-	Polled    string    `json:"polled,omitempty"`
-	NextPoll  string    `json:"next_poll,omitempty"`
-	Wait      string    `json:"wait,omitempty"` // the feed's host asks for no requests until then
-	Due       bool      `json:"due,omitempty"`
-	Gone      bool      `json:"gone,omitempty"`
-	Failures  int       `json:"failures,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	Gaps      []jsonGap `json:"gaps"`
+	URL       string       `json:"url"`
+	Address   string       `json:"address,omitempty"` // the URL that polls request, if it is another
+	Alias     string       `json:"alias,omitempty"`   // the mirrored feed that it has become
+	Title     string       `json:"title,omitempty"`
+	Kind      string       `json:"kind"`
+	Verdict   string       `json:"verdict"`
+	AsOf      string       `json:"as_of,omitempty"` // when the server's count proved the feed whole
+	Source    string       `json:"source,omitempty"`
+	Entries   int64        `json:"entries"`
+	Deleted   int64        `json:"deleted"`
+	Documents int64        `json:"documents"`
+	Newest    string       `json:"newest,omitempty"`
+	Changed   string       `json:"changed,omitempty"`
+	Polled    string       `json:"polled,omitempty"`
+	NextPoll  string       `json:"next_poll,omitempty"`
+	Wait      string       `json:"wait,omitempty"` // the feed's host asks for no requests until then
+	Due       bool         `json:"due,omitempty"`
+	Gone      bool         `json:"gone,omitempty"`
+	Failures  int          `json:"failures,omitempty"`
+	Error     string       `json:"error,omitempty"`
+	Gaps      []schema.Gap `json:"gaps"`
 }
 
 func feedJSON(f *mirror.Feed, newest time.Time) jsonFeed {
 	j := jsonFeed{
 		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: f.Kind.String(), Verdict: f.Verdict.String(), Source: f.Source,
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
-		Changed: secondJSON(f.Changed), Polled: secondJSON(f.Polled), NextPoll: secondJSON(f.Next),
-		Wait: secondJSON(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
-		Gaps: each(f.Missing(), gapJSON),
+		Changed: schema.Second(f.Changed), Polled: schema.Second(f.Polled), NextPoll: schema.Second(f.Next),
+		Wait: schema.Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
+		Gaps: schema.Each(f.Missing(), schema.NewGap),
 	}
-	j.AsOf = secondJSON(f.WholeAsOf())
+	j.AsOf = schema.Second(f.WholeAsOf())
 	if !newest.IsZero() {
-		j.Newest = timeJSON(newest)
+		j.Newest = schema.Time(newest)
 	}
 	return j
 }

@@ -74,7 +74,7 @@ func scripts(newDB func() string) testscript.Params {
 			"bookmarks": bookmarks,
 			"reader":    reader,
 
-			"collection": collection,
+			"collection": serveCollection,
 			"entities":   entities,
 			"store":      store,
 		},

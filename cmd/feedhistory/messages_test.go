@@ -28,6 +28,13 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/findings"
+	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
@@ -85,7 +92,7 @@ func TestTLSMessages(t *testing.T) {
 				args = append(args, "--ca-file", ca)
 			}
 			status, stdout, stderr := call(t.Context(), "", args...)
-			require.Equal(t, exitFailed, status)
+			require.Equal(t, exit.Failed, status)
 			require.Empty(t, stdout)
 			require.Contains(t, said(stderr), server.URL+"/feed.atom: "+test.want)
 			require.Equal(t, 1, strings.Count(stderr, server.URL), stderr)
@@ -107,10 +114,10 @@ func TestLargeDocumentMessage(t *testing.T) {
 		fmt.Fprint(w, `</title><entry><id>urn:1</id></entry></feed>`)
 	}))
 	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, exit.Failed, status)
 	require.Contains(t, said(stderr), server.URL+": the document is larger than 16 MiB; raise --max-document-bytes if you trust the publisher")
 	status, stdout, stderr := call(t.Context(), "", "fetch", "--allow-private", "--max-document-bytes", "20MiB", server.URL)
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	require.Contains(t, stdout, "urn:1")
 }
 
@@ -131,7 +138,7 @@ func TestUsageMessages(t *testing.T) {
 		t.Setenv("MINIFLUX_TOKEN", "")
 		args := strings.Fields(test.args)
 		status, _, stderr := call(t.Context(), "", args...)
-		require.Equal(t, exitUsage, status, "%s: %s", test.args, stderr)
+		require.Equal(t, exit.Usage, status, "%s: %s", test.args, stderr)
 		require.Contains(t, said(stderr), test.says)
 		require.Contains(t, stderr, "feedhistory: see feedhistory "+args[0])
 	}
@@ -151,12 +158,12 @@ func TestConfigMessages(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		t.Setenv("FEEDHISTORY_CONFIG", file)
 		status, _, stderr := call(t.Context(), "", "fetch", "https://example.org/")
-		require.Equal(t, exitUsage, status, "%s: %s", text, stderr)
+		require.Equal(t, exit.Usage, status, "%s: %s", text, stderr)
 		require.Contains(t, stderr, want, text)
 	}
 	t.Setenv("FEEDHISTORY_CONFIG", dir)
 	status, _, stderr := call(t.Context(), "", "list")
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, exit.Usage, status)
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
@@ -164,19 +171,19 @@ func TestConfigMessages(t *testing.T) {
 func TestLineMessages(t *testing.T) {
 	produce := []string{"produce", "--base", "https://example.org/", "--listen", "127.0.0.1:0", "--protocol"}
 	for _, test := range []struct{ protocol, lines, says string }{
-		{atomPMH, `{"id":"urn:1","time":"yesterday"}`, `the record "urn:1": time is not a time such as 2003-12-13T18:30:02Z: "yesterday"`},
-		{atomPMH, produced[atomPMH] + "\n{", "line 2: "},
-		{modifiedRange, `{"id":"urn:1","deleted":true}`, `the deletion of "urn:1" has no time`},
-		{dataReplication, "\n\nx", "line 3: "},
+		{collection.AtomPMH, `{"id":"urn:1","time":"yesterday"}`, `the record "urn:1": time is not a time such as 2003-12-13T18:30:02Z: "yesterday"`},
+		{collection.AtomPMH, produced[collection.AtomPMH] + "\n{", "line 2: "},
+		{collection.ModifiedRange, `{"id":"urn:1","deleted":true}`, `the deletion of "urn:1" has no time`},
+		{collection.DataReplication, "\n\nx", "line 3: "},
 	} {
 		status, _, stderr := call(t.Context(), test.lines, append(produce, test.protocol)...)
-		require.Equal(t, exitFailed, status, stderr)
+		require.Equal(t, exit.Failed, status, stderr)
 		require.Contains(t, said(stderr), test.says)
 	}
-	site := &markdownSite{base: "https://example.org/", zone: time.UTC}
-	_, err := site.address(frontMatter{"url": "/%zz/"}, articlePlace{})
+	site := &markdown.Site{Base: "https://example.org/", Zone: time.UTC}
+	_, err := site.Address(markdown.FrontMatter{"url": "/%zz/"}, markdown.ArticlePlace{})
 	require.EqualError(t, err, "its address is not a URL: /%zz/")
-	_, err = site.expand("/{year}/{slug}/", articlePlace{slug: "x"})
+	_, err = site.Expand("/{year}/{slug}/", markdown.ArticlePlace{Slug: "x"})
 	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
 
@@ -185,26 +192,26 @@ func TestAdviceMessages(t *testing.T) {
 	for want, err := range map[string]error{
 		"the proxy requires a user and a password": &feedhistory.StatusError{URL: "x", Status: http.StatusProxyAuthRequired},
 	} {
-		require.Contains(t, remedy(err), want)
+		require.Contains(t, explain.Remedy(err), want)
 	}
 	for want, err := range map[string]error{
 		"remove content_id from the state: then the harvest continues by time": &datareplication.NotFoundError{},
 		"tell the server's operator": &datareplication.LoopError{},
 		"raise --max-entity":         &datareplication.BudgetError{Limit: "bytes"},
 	} {
-		require.Equal(t, want, replicationAdvice(err))
+		require.Equal(t, want, collection.ReplicationAdvice(err))
 	}
 	require.Equal(t, "tell the server's operator that it sends the same items for every end of the range",
-		harvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
-	require.Equal(t, "tell the publisher", advice(&feedhistory.Gap{
+		collection.HarvestAdvice(&feedhistory.Gap{Err: &modifiedrange.PossibleLossError{Stuck: true}}))
+	require.Equal(t, "tell the publisher", explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "javascript:x", Rule: feedhistory.RuleScheme}}))
-	require.Contains(t, advice(&feedhistory.Gap{
+	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.RefusedError{URL: "x", Rule: feedhistory.RuleAddress}}), "(--allow-private)")
-	require.Contains(t, advice(&feedhistory.Gap{
+	require.Contains(t, explain.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.StatusError{URL: "x", Status: http.StatusUnauthorized}}), "use --user")
-	require.Contains(t, verdictText(feedhistory.Lossy), "entries may have slipped through")
+	require.Contains(t, explain.VerdictText(feedhistory.Lossy), "entries may have slipped through")
 	var out strings.Builder
-	(&page{terminal.Page{W: &out}}).findings([]check.Finding{{}}, 1)
+	findings.Show(terminal.NewPage(&out), []check.Finding{{}}, 1)
 	require.Contains(t, out.String(), "(a document without a URL)")
 }
 
@@ -219,12 +226,12 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	}
 	for _, verb := range []string{"entry", "erase"} {
 		status, _, stderr := call(t.Context(), "", verb, "--db", db, "urn:1")
-		require.Equal(t, exitUsage, status)
+		require.Equal(t, exit.Usage, status)
 		require.Contains(t, said(stderr), "several feeds have ")
 		require.Contains(t, said(stderr), "--feed: "+url+"/a.rss")
 		require.Contains(t, said(stderr), url+"/b.rss")
 	}
-	store, err := (&database{DB: db}).open(&world{ctx: t.Context()})
+	store, err := (&database.Location{DB: db}).Open(&command.World{Ctx: t.Context()})
 	require.NoError(t, err)
 	defer store.Close()
 	f, err := store.Feed(t.Context(), url+"/a.rss")
@@ -239,8 +246,8 @@ func TestSeveralFeedsMessages(t *testing.T) {
 // The message about a database that fails in the middle of an import does not blame a
 // line.
 func TestImportDatabaseMessage(t *testing.T) {
-	c := &importCommand{database: database{DB: "feeds.db"}}
-	err := c.importFailure("-", &mirror.LineError{Line: 7, Err: errDirectory})
+	c := &importCommand{Location: database.Location{DB: "feeds.db"}}
+	err := c.importFailure("-", &mirror.LineError{Line: 7, Err: database.ErrDirectory})
 	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
 	err = c.importFailure("-", &mirror.LineError{Line: 7, Err: errors.New("odd")})
 	require.EqualError(t, err, "standard input: line 7: odd")

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A moveCommand is the verb move.
 type moveCommand struct {
-	database
+	database.Location
 	Old string `arg:"" name:"OLD" help:"The feed's address in the mirror."`
 	New string `arg:"" name:"NEW" help:"Its address from now on."`
 
@@ -24,57 +29,57 @@ func (c *moveCommand) Help() string {
 }
 
 // Run moves the feed.
-func (c *moveCommand) Run(w *world) (err error) {
-	if err := checkURL(c.New); err != nil {
+func (c *moveCommand) Run(w *command.World) (err error) {
+	if err := argument.CheckURL(c.New); err != nil {
 		return err
 	}
-	store, err := c.open(w)
+	store, err := c.Open(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	from, to := feedName(c.Old), feedName(c.New)
-	f, err := store.Feed(w.ctx, from)
+	from, to := argument.FeedName(c.Old), argument.FeedName(c.New)
+	f, err := store.Feed(w.Ctx, from)
 	if err != nil {
-		return c.unknown(c.Old, err)
+		return c.Unknown(c.Old, err)
 	}
 	if from == to {
-		return usageError("OLD and NEW are the same address")
+		return exit.UsageError("OLD and NEW are the same address")
 	}
-	if _, err := store.Feed(w.ctx, to); err == nil {
+	if _, err := store.Feed(w.Ctx, to); err == nil {
 		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", to)
 	} else if !errors.Is(err, mirror.ErrNotFound) {
-		return c.failure(err)
+		return c.Failure(err)
 	}
 	if f.Importing() {
-		return fmt.Errorf("%s: its import is not complete; run the same import again first", withoutUser(from))
+		return fmt.Errorf("%s: its import is not complete; run the same import again first", argument.WithoutUser(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
 	f.Known.ETag, f.Known.LastModified, f.Known.Digest = "", "", "" // the old address's values mean nothing for the new one
-	if err := store.Move(w.ctx, f, to); err != nil {
-		return c.failure(err)
+	if err := store.Move(w.Ctx, f, to); err != nil {
+		return c.Failure(err)
 	}
-	keys, err := c.keyring()
+	keys, err := c.Keyring()
 	if err == nil {
-		err = keys.move(from, to)
+		err = keys.Move(from, to)
 	}
 	if err != nil {
 		return err
 	}
-	for other, err := range store.Feeds(w.ctx, mirror.FeedQuery{}) {
+	for other, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err == nil && other.Alias == from {
 			other.Alias = to
-			err = store.Commit(w.ctx, &mirror.Change{Feed: other})
+			err = store.Commit(w.Ctx, &mirror.Change{Feed: other})
 		}
 		if err != nil {
-			return c.failure(err)
+			return c.Failure(err)
 		}
 	}
-	if _, err := c.removeRepublished(c.database, from); err != nil { // republished documents are named after the old address
+	if _, err := c.removeRepublished(c.Location, from); err != nil { // republished documents are named after the old address
 		return err
 	}
-	p := newPage(w.Asides())
-	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", withoutUser(from), count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	p := terminal.NewPage(w.Asides())
+	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", argument.WithoutUser(from), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"), to))
 	return p.Err
 }

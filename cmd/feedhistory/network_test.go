@@ -16,6 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -81,31 +84,6 @@ func proxySite(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PROXY", server.URL)
 }
 
-func TestNetrcEntry(t *testing.T) {
-	const file = `
-# a comment with machine words
-machine a.example login ann password "x"
-macdef init
-machine trap.example login no password no
-
-machine b.example
-	account acc
-	login machine password p#1
-default login anonymous password me
-`
-	for host, want := range map[string][2]string{
-		"a.example": {"ann", `"x"`}, "B.example": {"machine", "p#1"}, "trap.example": {"anonymous", "me"},
-	} {
-		login, password, ok := netrcEntry(file, host)
-		require.True(t, ok)
-		require.Equal(t, want, [2]string{login, password}, host)
-	}
-	_, _, ok := netrcEntry("machine a.example login x", "b.example")
-	require.False(t, ok)
-	_, _, ok = netrcEntry("machine", "")
-	require.True(t, ok) // and has nothing
-}
-
 // A proxy may have a private address; the server that it connects to may not.
 func TestProxyGuard(t *testing.T) {
 	asked := 0
@@ -113,22 +91,22 @@ func TestProxyGuard(t *testing.T) {
 	for _, address := range []string{
 		"http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3:8080/", "http://localhost/", "http://x.localhost./", "http://169.254.169.254/",
 	} {
-		f := &networkFlags{Proxy: proxy.URL, MaxDocumentBytes: 1 << 20}
-		require.NoError(t, f.prepare())
-		_, err := f.client(nil).Get(t.Context(), address)
-		require.True(t, isPrivate(err), "%s: %v", address, err)
+		f := &network.Flags{Proxy: proxy.URL, MaxDocumentBytes: 1 << 20}
+		require.NoError(t, f.Prepare())
+		_, err := f.Client(nil).Get(t.Context(), address)
+		require.True(t, explain.IsPrivate(err), "%s: %v", address, err)
 		require.Zero(t, asked)
 	}
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("NO_PROXY", "127.0.0.2")
-	f := &networkFlags{MaxDocumentBytes: 1 << 20}
-	require.NoError(t, f.prepare())
-	_, err := f.client(nil).Get(t.Context(), "http://127.0.0.2:1/")
-	require.True(t, isPrivate(err), "%v", err)
+	f := &network.Flags{MaxDocumentBytes: 1 << 20}
+	require.NoError(t, f.Prepare())
+	_, err := f.Client(nil).Get(t.Context(), "http://127.0.0.2:1/")
+	require.True(t, explain.IsPrivate(err), "%v", err)
 	u, err := url.Parse(proxy.URL)
 	require.NoError(t, err)
-	require.True(t, f.isProxy(u.Host))
-	require.False(t, f.isProxy("127.0.0.2:1"))
+	require.True(t, f.IsProxy(u.Host))
+	require.False(t, f.IsProxy("127.0.0.2:1"))
 }
 
 // The message about a proxy that requires a login names the proxy, whatever the request.
@@ -139,7 +117,7 @@ func TestProxyLogin(t *testing.T) {
 	defer proxy.Close()
 	for _, scheme := range []string{"http", "https"} {
 		status, _, stderr := call(t.Context(), "", "fetch", "--proxy", proxy.URL, scheme+"://feed.invalid/")
-		require.Equal(t, exitFailed, status)
+		require.Equal(t, exit.Failed, status)
 		require.Contains(t, stderr, "the proxy requires a user and a password", scheme)
 	}
 }
@@ -165,7 +143,7 @@ func TestProxyRefuses(t *testing.T) {
 			}
 		}()
 		code, _, stderr := call(t.Context(), "", "fetch", "--proxy", "http://"+proxy.Addr().String(), "https://feed.invalid/")
-		require.Equal(t, exitFailed, code)
+		require.Equal(t, exit.Failed, code)
 		require.Contains(t, stderr, want)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 )
 
 // A full is standard output on a full disk.
@@ -56,7 +58,7 @@ func TestFullOutput(t *testing.T) {
 		}
 		var stderr strings.Builder
 		status := run(t.Context(), words, strings.NewReader(""), full{}, &stderr)
-		require.Equal(t, exitFailed, status, "%s: %s", args, stderr.String())
+		require.Equal(t, exit.Failed, status, "%s: %s", args, stderr.String())
 		require.Equal(t, "feedhistory: no space left on device\n", stderr.String(), args)
 	}
 }
@@ -77,7 +79,7 @@ func TestInterruptedOutput(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, []byte("before"), 0o600))
 	var stderr strings.Builder
 	status := run(ctx, []string{"fetch", "--allow-private", "--output", name, server.URL}, strings.NewReader(""), io.Discard, &stderr)
-	require.Equal(t, exitInterrupted, status, stderr.String())
+	require.Equal(t, exit.Interrupted, status, stderr.String())
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, "before", string(text), stderr.String())

@@ -19,6 +19,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -101,7 +102,7 @@ func TestTerminalInput(t *testing.T) {
 			p.await("reading from the terminal; Ctrl-D ends it")
 			_, err := p.pty.Write([]byte{3})
 			require.NoError(t, err)
-			require.Equal(t, exitInterrupted, p.wait(), p.screen())
+			require.Equal(t, exit.Interrupted, p.wait(), p.screen())
 			require.Contains(t, p.screen(), "interrupted")
 			require.Equal(t, 1, strings.Count(p.screen(), "interrupted"), p.screen())
 		})
@@ -136,12 +137,12 @@ func TestInterruptOnce(t *testing.T) {
 		args []string
 		want int
 	}{
-		{"/slow.atom", []string{"fetch"}, exitInterrupted},
-		{"/feed.atom", []string{"fetch"}, exitPartial},
-		{"/slow.atom", []string{"inspect"}, exitInterrupted},
-		{"/slow.atom", []string{"check"}, exitInterrupted},
-		{"/slow.atom", []string{"sync", "--db", db}, exitInterrupted},
-		{"/feed.atom", []string{"sync", "--db", db}, exitPartial},
+		{"/slow.atom", []string{"fetch"}, exit.Interrupted},
+		{"/feed.atom", []string{"fetch"}, exit.Partial},
+		{"/slow.atom", []string{"inspect"}, exit.Interrupted},
+		{"/slow.atom", []string{"check"}, exit.Interrupted},
+		{"/slow.atom", []string{"sync", "--db", db}, exit.Interrupted},
+		{"/feed.atom", []string{"sync", "--db", db}, exit.Partial},
 	} {
 		t.Run(test.args[0]+test.path, func(t *testing.T) {
 			p := onTerminal(t, nil, append(test.args, "--allow-private", server.URL+test.path)...)
@@ -150,7 +151,7 @@ func TestInterruptOnce(t *testing.T) {
 					break
 				}
 			}
-			if test.want == exitPartial && test.args[0] == "fetch" {
+			if test.want == exit.Partial && test.args[0] == "fetch" {
 				p.await("urn:1")
 			}
 			require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))

@@ -11,6 +11,13 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -35,8 +42,8 @@ type publishCommand struct {
 	Force         bool   `help:"Publish even if readers would see entries again, because --base or ids have changed."`
 	DeleteMissing bool   `help:"Publish the deletion of entries that the source no longer has."`
 
-	storeFlags
-	networkFlags
+	outputs.Store
+	network.Flags
 
 	was string // the feed's earlier address, if it differs and older archives link to it; else ""
 }
@@ -55,7 +62,7 @@ func (c *publishCommand) Validate() error {
 	case c.Base == "": // kong reports it
 		return nil
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
-		return errors.New("--base: not the URL of a directory: " + withoutUser(c.Base))
+		return errors.New("--base: not the URL of a directory: " + argument.WithoutUser(c.Base))
 	case base.User != nil:
 		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")
 	case base.RawQuery != "" || base.ForceQuery || strings.Contains(c.Base, "#"):
@@ -73,17 +80,17 @@ func (c *publishCommand) Validate() error {
 	if _, err := time.LoadLocation(c.Timezone); err != nil {
 		return errors.New("--timezone: there is no such zone: " + c.Timezone)
 	}
-	return errors.Join(checkPattern("--link", c.Link), checkPattern("--entry-id", c.EntryID))
+	return errors.Join(markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
 }
 
 // Run publishes what is new.
-func (c *publishCommand) Run(w *world) error {
+func (c *publishCommand) Run(w *command.World) error {
 	in, err := c.load(w)
 	if err != nil {
 		return err
 	}
 	p := c.publisher()
-	if p.Output, err = c.output(c.Out); err != nil {
+	if p.Output, err = c.OpenOutput(c.Out); err != nil {
 		return err
 	}
 	if p.Head, err = c.head(p, in); err != nil {
@@ -99,12 +106,12 @@ func (c *publishCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	var dry *dryRun
+	var dry *outputs.DryRun
 	if c.DryRun {
-		dry = newDryRun(p.Output)
+		dry = outputs.NewDryRun(p.Output)
 		p.Output = dry
 	}
-	done, err := p.Update(w.ctx, publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
+	done, err := p.Update(w.Ctx, publish.Update{Entries: in.entries, Deleted: in.deleted, DeleteMissing: c.DeleteMissing, Check: check})
 	if err != nil {
 		return c.failure(err)
 	}
@@ -115,7 +122,7 @@ func (c *publishCommand) Run(w *world) error {
 		}
 	}
 	if in.partial || len(done.Lost) > 0 {
-		return statusError(exitPartial)
+		return exit.StatusError(exit.Partial)
 	}
 	return nil
 }
@@ -139,7 +146,7 @@ func (c *publishCommand) publisher() *publish.Publisher {
 // unchanged.
 func (c *publishCommand) failure(err error) error {
 	switch {
-	case errors.Is(err, publish.ErrLocked) && !inStore(c.Out):
+	case errors.Is(err, publish.ErrLocked) && !outputs.InStore(c.Out):
 		return errors.New(c.Out + ": another process is publishing there; try again when it has finished")
 	case errors.Is(err, publish.ErrForeign):
 		return fmt.Errorf("%s: %w; move it elsewhere, and give it as --from", c.Out, err)
@@ -186,37 +193,37 @@ func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Doc
 }
 
 // published says what has been published, and where.
-func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, done *publish.Updated) {
-	p, missing := newPage(w.Asides()), newPage(w.Stderr)
+func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *input, done *publish.Updated) {
+	p, missing := terminal.NewPage(w.Asides()), terminal.NewPage(w.Stderr)
 	what := fmt.Sprintf("%d new · %d changed · %d unchanged", done.New, done.Changed, done.Unchanged)
 	if done.Deleted > 0 {
 		what += fmt.Sprintf(" · %d deleted", done.Deleted)
 	}
 	if done.Archives > 0 {
-		what += " · " + count(done.Archives, "archive", "archives") + " closed"
+		what += " · " + terminal.Count(done.Archives, "archive", "archives") + " closed"
 	}
 	p.Para("", "", what)
 	if done.Dated > 0 {
-		p.Para("  - ", "    ", count(done.Dated, "entry", "entries")+
+		p.Para("  - ", "    ", terminal.Count(done.Dated, "entry", "entries")+
 			" got the current time, because the source gives no time, or no newer one for an edit")
 	}
 	if in.unknown {
 		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
 			"does not claim it; the lines of fetch --raw and export --raw say it")
 	}
-	if isURL(c.From) && !in.partial && in.head.Coverage != nil {
+	if argument.IsURL(c.From) && !in.partial && in.head.Coverage != nil {
 		p.Para("  - ", "    ", "the source belongs to another site and does not say that it has the whole history, so the published feed does not claim it")
 	}
-	if in.partial && !isURL(c.From) {
+	if in.partial && !argument.IsURL(c.From) {
 		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
 	}
 	if n, first := in.withTemplates(); n > 0 {
-		p.Para("  - ", "    ", count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
+		p.Para("  - ", "    ", terminal.Count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
 			"(the first: "+first+"); publish the generator's own feed instead")
 	}
-	for _, reason := range []string{leftPlain, leftDraft, leftFuture, leftExpired} {
+	for _, reason := range []string{markdown.LeftPlain, markdown.LeftDraft, markdown.LeftFuture, markdown.LeftExpired} {
 		if n := in.left[reason]; n > 0 {
-			p.Para("  - ", "    ", count(n, "file", "files")+" left out: "+reason)
+			p.Para("  - ", "    ", terminal.Count(n, "file", "files")+" left out: "+reason)
 		}
 	}
 	if c.was != "" {
@@ -231,7 +238,7 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 			"cannot reach older entries; restore the file from a backup, or from the deployed site")
 	}
 	if done.Missing > 0 {
-		p.Para("  - ", "    ", count(done.Missing, "published entry is", "published entries are")+
+		p.Para("  - ", "    ", terminal.Count(done.Missing, "published entry is", "published entries are")+
 			" not in the source; --delete-missing would publish the deletion")
 	}
 	if done.New+done.Changed+done.Unchanged+done.Missing == 0 {
@@ -242,10 +249,10 @@ func (c *publishCommand) published(w *world, to *publish.Publisher, in *input, d
 }
 
 // dry lists the files that would have been written.
-func (c *publishCommand) dry(w *world, d *dryRun) error {
-	p := newPage(w.stdout)
-	for _, name := range d.written {
-		p.Line(clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
+func (c *publishCommand) dry(w *command.World, d *outputs.DryRun) error {
+	p := terminal.NewPage(w.Stdout)
+	for _, name := range d.Written {
+		p.Line(terminal.Clean(strings.TrimSuffix(c.Out, "/") + "/" + name))
 	}
 	w.Tell("a dry run: nothing was written")
 	return p.Err

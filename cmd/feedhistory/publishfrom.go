@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/netip"
 	"os"
-	"strings"
 	"time"
-
-	"golang.org/x/net/publicsuffix"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
+	"github.com/feedhistory/feedhistory/cmd/internal/provenance"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -31,19 +33,19 @@ type input struct {
 }
 
 // load reads the source that --from names.
-func (c *publishCommand) load(w *world) (*input, error) {
+func (c *publishCommand) load(w *command.World) (*input, error) {
 	if info, err := os.Stat(c.From); err == nil && info.IsDir() {
 		return c.loadMarkdown()
 	}
 	if c.Link != "" || c.EntryID != "" {
-		return nil, usageError("--link and --entry-id are for a directory of Markdown, with --from")
+		return nil, exit.UsageError("--link and --entry-id are for a directory of Markdown, with --from")
 	}
-	if isURL(c.From) {
+	if argument.IsURL(c.From) {
 		return c.loadHistory(w)
 	}
-	in, err := w.open(c.From)
+	in, err := w.Open(c.From)
 	if err != nil {
-		return nil, failure(c.From, err)
+		return nil, explain.Failure(c.From, err)
 	}
 	defer in.Close()
 	text := bufio.NewReaderSize(in, 64<<10)
@@ -55,24 +57,24 @@ func (c *publishCommand) load(w *world) (*input, error) {
 
 // loadLines reads lines of JSON, and what they say about the feeds from which they come.
 func (c *publishCommand) loadLines(text io.Reader) (*input, error) {
-	loaded, about := &input{whole: true}, &provenance{}
+	loaded, about := &input{whole: true}, &provenance.Provenance{}
 	for r, err := range publish.JSONEntries(io.TeeReader(text, about)) {
 		if err == nil && !r.Deleted.Deleted {
 			err = loaded.add(r)
 		}
 		if err != nil {
-			return nil, failure(c.From, err)
+			return nil, explain.Failure(c.From, err)
 		}
 		if r.Feed != "" {
-			about.feed(r.Feed)
+			about.Feed(r.Feed)
 		}
 		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 		}
 	}
-	if own := c.publisher().URL(); len(about.feeds) > 0 {
-		loaded.head = &feedhistory.Document{Coverage: about.coverage(own)}
-		loaded.unknown = about.isUnknown(own)
+	if own := c.publisher().URL(); len(about.Feeds) > 0 {
+		loaded.head = &feedhistory.Document{Coverage: about.Coverage(own)}
+		loaded.unknown = about.IsUnknown(own)
 		loaded.partial = loaded.head.Coverage != nil && loaded.head.Coverage.Verdict == feedhistory.Partial
 	}
 	return loaded, nil
@@ -104,14 +106,14 @@ func (c *publishCommand) loadMarkdown() (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	site := &markdownSite{files: os.DirFS(c.From), base: c.Base, link: c.Link, id: c.EntryID, now: now(), zone: zone}
-	records, err := site.records()
-	in := &input{whole: true, left: site.left}
+	site := &markdown.Site{Files: os.DirFS(c.From), Base: c.Base, Link: c.Link, Id: c.EntryID, Now: now(), Zone: zone}
+	records, err := site.Records()
+	in := &input{whole: true, left: site.Left}
 	for _, r := range records {
 		err = errors.Join(err, in.add(r))
 	}
 	if err != nil {
-		return nil, failure(c.From, err)
+		return nil, explain.Failure(c.From, err)
 	}
 	return in, nil
 }
@@ -127,11 +129,11 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	parser := feedhistory.Parser{Strict: true} // publish no part of a damaged document
 	doc, err := parser.Parse(bytes.NewReader(text), base)
 	if err != nil {
-		return nil, failure(c.From, err)
+		return nil, explain.Failure(c.From, err)
 	}
 	if self, ok := doc.Links.Rel(feedhistory.RelSelf); ok && self.Href != base {
 		if doc, err = parser.Parse(bytes.NewReader(text), self.Href); err != nil {
-			return nil, failure(c.From, err)
+			return nil, explain.Failure(c.From, err)
 		}
 	}
 	older, more := doc.Older()
@@ -140,51 +142,33 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	if more {
-		return nil, failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href))
+		return nil, explain.Failure(c.From, errors.New("the feed has older documents; give the feed's address instead, so that publish reads them: "+older.Href))
 	}
 	return fromHistory(h), nil
 }
 
 // loadHistory fetches a feed's whole history.
-func (c *publishCommand) loadHistory(w *world) (*input, error) {
-	if err := checkURL(c.From); err != nil {
+func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
+	if err := argument.CheckURL(c.From); err != nil {
 		return nil, err
 	}
-	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, world: w, client: w.client(w.Stderr)}
+	f := &fetching{fetchCommand: &fetchCommand{Format: "json"}, World: w, client: w.Client(w.Stderr)}
 	var r *backfill.Result
-	from, err := w.resolve(f.client, webAddress(c.From), func(address string) (err error) {
+	from, err := w.Resolve(f.client, argument.WebAddress(c.From), func(address string) (err error) {
 		r, err = f.history(address)
 		return err
 	})
 	if err != nil {
-		return nil, failure(from, err)
+		return nil, explain.Failure(from, err)
 	}
-	w.report(r.History, r.Verdict(), verdictText(r.Verdict()))
+	reportHistory(w, r.History, r.Verdict(), explain.VerdictText(r.Verdict()))
 	in := fromHistory(r.History)
-	if in.head.Coverage == nil && !in.whole && siteName(in.head.URL) != siteName(c.Base) {
+	if in.head.Coverage == nil && !in.whole && argument.SiteName(in.head.URL) != argument.SiteName(c.Base) {
 		// The feed of the same site may have everything without declaring it. The feed of
 		// another site has only what it declares.
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	return in, nil
-}
-
-// siteName returns the part of an address that all addresses of a site share: the name
-// that the site's owner has registered or, if there is none, the host.
-func siteName(address string) string {
-	host := feedhistory.HostOf(address)
-	u, err := feedhistory.ParseURL(address)
-	if err != nil {
-		return host
-	}
-	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return host
-	}
-	site, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
-	if err != nil {
-		return host
-	}
-	return site
 }
 
 // fromHistory returns a history as an input. The head says what is known to be missing.

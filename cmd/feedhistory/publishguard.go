@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -36,10 +38,10 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Updated) erro
 		switch again := u.Changed + min(u.New, u.Missing); {
 		case moved && again > 0:
 			return fmt.Errorf("--base: the feed is published as %s; as %s, %s would get a new date or id, and readers would see them again; "+
-				"nothing is published: give the same --base as before, or --force if you mean it", self.Href, p.URL(), count(again, "entry", "entries"))
+				"nothing is published: give the same --base as before, or --force if you mean it", self.Href, p.URL(), terminal.Count(again, "entry", "entries"))
 		case u.Renamed > 0:
 			return fmt.Errorf("%s would be published again with another id and a new date, although their addresses are already published; "+
-				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", count(u.Renamed, "entry", "entries"))
+				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", terminal.Count(u.Renamed, "entry", "entries"))
 		}
 		return nil
 	}, nil
@@ -57,7 +59,7 @@ func (c *publishCommand) siteURL() string {
 }
 
 // checkLinks refuses entries whose pages are missing in the built site.
-func (c *publishCommand) checkLinks(w *world, in *input) error {
+func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 	if c.SiteDir == "" {
 		return nil
 	}
@@ -82,10 +84,10 @@ func (c *publishCommand) checkLinks(w *world, in *input) error {
 	}
 	switch {
 	case len(dead) > 0:
-		p := newPage(w.Stderr)
-		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), count(checked, "link", "links")))
+		p := terminal.NewPage(w.Stderr)
+		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), terminal.Count(checked, "link", "links")))
 		for _, link := range dead {
-			p.Line("  " + clean(link))
+			p.Line("  " + terminal.Clean(link))
 		}
 		return fmt.Errorf("%s: is the site built, and does --link match its addresses? Leave articles without a page out of the source", c.SiteDir)
 	case checked == 0 && len(in.entries) > 0:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -135,7 +136,7 @@ func testReadme(t *testing.T, commands []readmeCommand, least int) string {
 			require.Zero(t, status, stderr)
 		}
 		stdout, stderr, status := runReadme(t, dir, here.Replace(c.command))
-		require.Contains(t, []int{exitOK, exitPartial}, status, "%s\n%s%s", c.command, stdout, stderr)
+		require.Contains(t, []int{exit.OK, exit.Partial}, status, "%s\n%s%s", c.command, stdout, stderr)
 		if c.prints != "" {
 			lines := strings.SplitAfter(plain(stderr+stdout), "\n")
 			for line := range strings.Lines(plain(c.prints)) {
@@ -155,7 +156,7 @@ func runReadme(t *testing.T, dir, command string) (stdout, stderr string, status
 	}
 	for wait := time.Second; ; wait *= 2 {
 		stdout, stderr, status = runReadmeFor(t, dir, "exec "+command, wait, syscall.SIGINT)
-		begun := status >= 0 && status != exitInterrupted && (!serves || strings.Contains(stderr, " at http://"))
+		begun := status >= 0 && status != exit.Interrupted && (!serves || strings.Contains(stderr, " at http://"))
 		if begun || wait > patience {
 			return stdout, stderr, status
 		}

@@ -14,6 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
@@ -88,7 +92,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		for _, args := range [][]string{{"rm", server.URL + "/feed.rss"}, {"sync", "--all"}} {
 			status, _, stderr := user.run(append(args, "--db", file)...)
-			require.Equal(t, exitFailed, status)
+			require.Equal(t, exit.Failed, status)
 			require.Contains(t, stderr, file+": the file cannot be ")
 		}
 		after := feedtest.ReadFile(t, file)
@@ -102,13 +106,13 @@ func TestReadOnly(t *testing.T) {
 	// A copy of the files as they are while another process has them open.
 	require.NoError(t, os.Chmod(dir, 0o755))
 	require.NoError(t, os.Chmod(file, 0o644))
-	d := database{DB: file}
-	store, err := d.connect(t.Context())
+	d := database.Location{DB: file}
+	store, err := d.Connect(t.Context())
 	require.NoError(t, err)
 	defer store.Close()
-	_, err = store.db.Exec("UPDATE feedhistory_entries SET title = 'Goodbye', data = replace(data, 'Hello', 'Goodbye')")
+	_, err = store.Db.Exec("UPDATE feedhistory_entries SET title = 'Goodbye', data = replace(data, 'Hello', 'Goodbye')")
 	require.NoError(t, err)
-	_, err = store.db.Exec("INSERT INTO feedhistory_unindexed SELECT key FROM feedhistory_entries")
+	_, err = store.Db.Exec("INSERT INTO feedhistory_unindexed SELECT key FROM feedhistory_entries")
 	require.NoError(t, err)
 	killed := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(killed), 0o755))
@@ -123,17 +127,17 @@ func TestReadOnly(t *testing.T) {
 // assumption that nobody writes to it.
 func TestReadWhileWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "feeds.db")
-	d := database{DB: file}
-	w := &world{globals: &globals{}, networkFlags: &networkFlags{}, ctx: t.Context()}
-	store, err := d.create(w)
+	d := database.Location{DB: file}
+	w := &command.World{Globals: &command.Globals{}, Flags: &network.Flags{}, Ctx: t.Context()}
+	store, err := d.Create(w)
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	for _, written := range []bool{false, true} {
-		still, err := d.reader(t.Context(), sqlstore.SQLiteReaderDSN(file, true))
+		still, err := d.Reader(t.Context(), sqlstore.SQLiteReaderDSN(file, true))
 		require.NoError(t, err)
-		still.file, still.info = file, info
+		still.File, still.Info = file, info
 		if written {
 			require.NoError(t, os.WriteFile(file+"-wal", []byte("x"), 0o600))
 			require.ErrorContains(t, still.Close(), "another process wrote to it meanwhile")

@@ -27,8 +27,8 @@ func buildEnv(t *testing.T, bin string, more ...string) []string {
 	return append(env, more...)
 }
 
-// command builds this command into a directory.
-func command(t *testing.T) (dir string) {
+// commandDir builds this command into a directory.
+func commandDir(t *testing.T) (dir string) {
 	t.Helper()
 	skipStep(t)
 	dir = t.TempDir()
@@ -50,7 +50,7 @@ func skipStep(t *testing.T) {
 // published files produces the same bytes; a new article changes no archive.
 func TestRecipes(t *testing.T) {
 	recipes := feedtest.Glob(t, published+"/recipes/*/build.sh")
-	bin := command(t)
+	bin := commandDir(t)
 	for _, recipe := range recipes {
 		source := filepath.Dir(recipe)
 		t.Run(filepath.Base(source), func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -21,13 +22,13 @@ type republishedFlag struct {
 
 // removeRepublished removes the documents of feeds that history servers on this machine
 // have republished. It returns the feeds that had such documents.
-func (f *republishedFlag) removeRepublished(db database, feeds ...string) (removed []string, err error) {
-	dir := cmp.Or(f.Published, (&serveCommand{database: db}).publishedDir())
+func (f *republishedFlag) removeRepublished(db database.Location, feeds ...string) (removed []string, err error) {
+	dir := cmp.Or(f.Published, (&serveCommand{Location: db}).publishedDir())
 	for _, dir := range []string{dir, privateDir(dir)} {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := whileLocked(func() ([]string, error) {
+		some, err := outputs.WhileLocked(func() ([]string, error) {
 			return republish.Forget(context.Background(), publish.Dir{Path: dir}, feeds...)
 		}) // a server may be publishing
 		if err != nil {
@@ -37,14 +38,4 @@ func (f *republishedFlag) removeRepublished(db database, feeds ...string) (remov
 	}
 	slices.Sort(removed)
 	return slices.Compact(removed), nil
-}
-
-// whileLocked repeats what locks a publish.Dir as long as another process has the lock,
-// for up to ten seconds.
-func whileLocked[T any](do func() (T, error)) (value T, err error) {
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if value, err = do(); !errors.Is(err, publish.ErrLocked) || time.Now().After(deadline) {
-			return value, err
-		}
-	}
 }

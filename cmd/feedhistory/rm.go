@@ -3,11 +3,17 @@ package main
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 )
 
 // An rmCommand is the verb rm.
 type rmCommand struct {
-	database
+	database.Location
 	URLs []string `arg:"" sep:"none" name:"URL" help:"Feeds to remove, with everything that the mirror knows about them."`
 
 	republishedFlag
@@ -20,24 +26,24 @@ func (c *rmCommand) Help() string {
 
 // Run removes the feeds. It reports the feeds that the mirror does not have, and continues
 // with the others.
-func (c *rmCommand) Run(w *world) error {
-	store, err := c.open(w)
+func (c *rmCommand) Run(w *command.World) error {
+	store, err := c.Open(w)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	p := newPage(w.Asides())
+	p := terminal.NewPage(w.Asides())
 	missing := false
 	var names []string
 	var failed error
 	for _, url := range c.URLs {
-		name := feedName(url)
-		f, err := store.Feed(w.ctx, name)
+		name := argument.FeedName(url)
+		f, err := store.Feed(w.Ctx, name)
 		if err == nil {
-			err = store.Remove(w.ctx, name)
+			err = store.Remove(w.Ctx, name)
 		}
-		err = c.unknown(url, err)
-		if err != nil && !isUnknown(err) {
+		err = c.Unknown(url, err)
+		if err != nil && !database.IsUnknown(err) {
 			failed = err
 			break
 		}
@@ -47,14 +53,14 @@ func (c *rmCommand) Run(w *world) error {
 			missing = true
 			continue
 		}
-		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", withoutUser(name), count(int(f.Entries+f.Deleted), "entry", "entries")))
+		p.Para("", "  ", fmt.Sprintf("removed %s and its %s", argument.WithoutUser(name), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries")))
 	}
-	_, left := c.removeRepublished(c.database, names...)
+	_, left := c.removeRepublished(c.Location, names...)
 	if err := cmp.Or(failed, left); err != nil {
 		return err
 	}
 	if missing {
-		return statusError(exitFailed)
+		return exit.StatusError(exit.Failed)
 	}
 	return p.Err
 }

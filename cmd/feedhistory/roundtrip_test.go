@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -90,7 +91,7 @@ func TestFetchTable(t *testing.T) {
 		url+"/pod.rss,urn:1,2003-12-13T17:30:02Z,2003-12-14T17:30:02.125Z,One,https://example.org/1,Ann; Bob,news; x,https://example.org/1.mp3,,Long\r\n"+
 		url+`/pod.rss,urn:2,,,"'=HYPERLINK(""http://x/"")",,Zoe,,,,Two`+"\r\n", table)
 	for _, cell := range []string{"=1", "+1", "-1", "@x", "\t=1", "\r=1", "＝1"} {
-		require.Equal(t, "'"+cell, inert(cell))
+		require.Equal(t, "'"+cell, schema.Inert(cell))
 	}
-	require.Equal(t, "a=1", inert("a=1"))
+	require.Equal(t, "a=1", schema.Inert("a=1"))
 }

@@ -15,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/stretchr/testify/require"
 )
 
 // After an interrupt, fetch prints the entries that it has, and says that some are missing.
@@ -35,7 +38,7 @@ func TestInterruptedStatus(t *testing.T) {
 			`<link rel="prev-archive" href="slow.atom"/></feed>`) // a link that ends the document is not followed before its end
 	}))
 	status, stdout, stderr := call(ctx, "", "fetch", "--allow-private", server.URL+"/feed.atom")
-	if status != exitPartial || !strings.Contains(stdout, "urn:1") || !strings.Contains(stderr, "interrupted") {
+	if status != exit.Partial || !strings.Contains(stdout, "urn:1") || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 }
@@ -49,7 +52,7 @@ func TestOutputFails(t *testing.T) {
 	for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--json", "-"}} {
 		var stderr bytes.Buffer
 		status := run(t.Context(), args, strings.NewReader(feed), brokenWriter{}, &stderr)
-		if status != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+		if status != exit.Failed || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%q: status %d, %s", args, status, &stderr)
 		}
 	}
@@ -60,62 +63,6 @@ func call(ctx context.Context, stdin string, args ...string) (status int, stdout
 	var out, errs bytes.Buffer
 	status = run(ctx, args, strings.NewReader(stdin), &out, &errs)
 	return status, out.String(), errs.String()
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]size{
-		"0": 0, "500": 500, "500B": 500, "10MB": 10_000_000, "10mb": 10_000_000, "10M": 10_000_000,
-		"10 MB": 10_000_000, "1kB": 1000, "1KiB": 1024, "1.5GiB": 3 << 29, "2G": 2_000_000_000, "1TiB": 1 << 40,
-	} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("parseSize(%q) = %d, %v; want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "MB", "10X", "-1", "1e30TB", "10MBB", "NaN", "Inf", "0x10", "1 0"} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("parseSize(%q) = %d, want an error", text, got)
-		}
-	}
-}
-
-func TestCut(t *testing.T) {
-	for _, test := range []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"short", 5, "short"},
-		{"longer", 5, "long…"},
-		{"two words", 5, "two…"},
-		{"日本語", 6, "日本語"},
-		{"日本語", 5, "日本…"},
-		{"日本語", 4, "日…"},
-	} {
-		if got := cut(test.text, test.width); got != test.want {
-			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
-		}
-	}
-}
-
-func TestIsURL(t *testing.T) {
-	for arg, want := range map[string]bool{
-		"http://example.org/": true, "HTTPS://example.org": true, "ftp://x": true,
-		"feed.atom": false, "./a://b": false, "-": false, "C:\\feed.atom": false, "": false, "://x": false,
-	} {
-		if got := isURL(arg); got != want {
-			t.Errorf("isURL(%q) = %v", arg, got)
-		}
-	}
-}
-
-func TestHarmless(t *testing.T) {
-	var out strings.Builder
-	if err := printLine(&out, "\x1b \x7f \u009b \u202e é <&>"); err != nil {
-		t.Fatal(err)
-	}
-	if want := `"\u001b \u007f \u009b \u202e é <&>"` + "\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
 }
 
 func TestFailure(t *testing.T) {
@@ -137,7 +84,7 @@ func TestFailure(t *testing.T) {
 		{&feedhistory.LimitError{URL: "https://x/", Limit: "ratio", Max: 200},
 			"https://x/: it decompresses to more than 200 times its size"},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: &feedhistory.LimitError{Limit: "bytes", Max: 5}},
-			"https://x/: limit: the document is larger than 5 bytes; " + tooLargeRemedy},
+			"https://x/: limit: the document is larger than 5 bytes; " + explain.TooLargeRemedy},
 		{&feedhistory.ParseError{Reason: feedhistory.ReasonLimit, Err: errors.New("its id has more than 4096 bytes")},
 			"https://x/: limit: its id has more than 4096 bytes"},
 		{errors.New("odd"), "https://x/: odd"},
@@ -147,7 +94,7 @@ func TestFailure(t *testing.T) {
 		{&datareplication.CutShortError{URL: "https://x/", Whole: 2, Err: &feedhistory.TruncatedError{URL: "https://x/", Err: io.ErrUnexpectedEOF}, Clause: "c"},
 			"https://x/: the page is cut short after 2 entities: the body was cut short: unexpected EOF (c)"},
 	} {
-		if got := failure("https://x/", test.err).Error(); got != test.want {
+		if got := explain.Failure("https://x/", test.err).Error(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
@@ -170,7 +117,7 @@ func TestFetchRedirected(t *testing.T) {
 	for path, want := range map[string]string{"/temporary": "/temporary", "/permanent": "/temporary", "/today": "/today"} {
 		for _, args := range [][]string{nil, {"--raw"}, {"--limit=5"}, {"--format=json"}, {"--format=csv"}} {
 			status, stdout, stderr := call(t.Context(), "", append([]string{"fetch", "--allow-private", server.URL + path}, args...)...)
-			require.Equal(t, exitOK, status, stderr)
+			require.Equal(t, exit.OK, status, stderr)
 			require.Regexp(t, server.URL+want+`["\n,]`, stdout, args)
 			require.NotRegexp(t, `"(feed|url)":"[^"]*signature`, stdout, args) // with --raw, references resolve against it
 		}

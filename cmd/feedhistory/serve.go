@@ -10,13 +10,16 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -26,10 +29,10 @@ type serveCommand struct {
 	Listen string        `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
 	MaxAge time.Duration `default:"5m" placeholder:"TIME" help:"With DIR: how long caches may keep documents that still change (default: ${default})."`
 
-	database
+	database.Location
 	historyFlags
 
-	networkFlags
+	network.Flags
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -50,7 +53,7 @@ const (
 )
 
 // Run serves until the context ends.
-func (c *serveCommand) Run(w *world) error {
+func (c *serveCommand) Run(w *command.World) error {
 	if c.Dir == "" {
 		return c.serveHistory(w)
 	}
@@ -61,14 +64,14 @@ func (c *serveCommand) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	files := rootFS(c.Dir)
+	files := outputs.Root(c.Dir)
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + address(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)
 	for _, name := range subscriptions(files) {
 		w.Tell("the feed: " + site + name)
 	}
-	return w.serve(listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
+	return serveHTTP(w, listener, &publish.Handler{FS: files, MaxAge: c.MaxAge, Logger: log}, log)
 }
 
 // listen listens at the address in --listen or, without the flag, at the usual one.
@@ -76,11 +79,11 @@ func (c *serveCommand) listen(usual string) (net.Listener, error) {
 	return httpserver.Listen("--listen", cmp.Or(c.Listen, usual))
 }
 
-// serve serves until the context ends.
-func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	return httpserver.Serve(w.ctx, &http.Server{
+// serveHTTP serves until the context ends.
+func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	return httpserver.Serve(w.Ctx, &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return w.ctx }, // the end of the context ends answers in progress
+		BaseContext:       func(net.Listener) context.Context { return w.Ctx }, // the end of the context ends answers in progress
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
@@ -90,20 +93,6 @@ func (w *world) serve(listener net.Listener, handler http.Handler, log *slog.Log
 
 // address returns the host and port at which this machine can reach a listener.
 func address(l net.Listener) string { return httpserver.Address(l) }
-
-// A rootFS is a directory. No name or symbolic link leads out of it. Open opens the
-// directory again for each file, because a site's build may replace it.
-type rootFS string
-
-// Open opens a file of the directory.
-func (dir rootFS) Open(name string) (fs.File, error) {
-	root, err := os.OpenRoot(string(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.Open(filepath.FromSlash(name))
-}
 
 // mostLooked is the maximum number of files that subscriptions reads.
 const mostLooked = 200

@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
 // listen puts an address on which nobody listens into the environment as ADDR.

@@ -12,9 +12,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
@@ -22,14 +24,14 @@ import (
 
 // historyFlags are the flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"Public URL of the history server, which must be the root of a host. Republished feeds contain it (default: the URL of --listen)."`
+	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
 	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
 	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
 	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret that every change requires (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
 	Private   bool     `help:"Require the token for reading, too; feed readers send it as the password, with any user name. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base that is not the root of a host, and flags of the history server
+// Validate refuses a base that is no URL of a server, and flags of the history server
 // with a directory.
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
@@ -38,15 +40,15 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Base == "":
 		return nil
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
-		return errors.New("--base: give the root of a host, such as https://feeds.example.org/")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return errors.New("--base: give the URL of the server, such as https://feeds.example.org/ or https://example.org/feeds/")
 	}
 	return nil
 }
 
 // serveHistory runs the history server on a database until the context ends.
-func (c *serveCommand) serveHistory(w *world) error {
-	store, err := c.create(w)
+func (c *serveCommand) serveHistory(w *command.World) error {
+	store, err := c.Create(w)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (c *serveCommand) serveHistory(w *world) error {
 	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	site := "http://" + address(listener) + "/"
 	server := &web.Server{
-		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
+		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
 		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
 	}
 	if c.Private {
@@ -70,33 +72,33 @@ func (c *serveCommand) serveHistory(w *world) error {
 			return err
 		}
 	}
-	w.Tell("the feeds of " + c.name() + " at " + site)
+	w.Tell("the feeds of " + c.Place() + " at " + site)
 	if err := c.tellAccess(w, server, listener); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() { _ = server.Run(ctx) }) // its only error is the end of the context
 	defer polls.Wait()
 	defer cancel()
-	return w.serve(listener, server, log)
+	return serveHTTP(w, listener, server, log)
 }
 
 // showPrivate makes a server poll private feeds, and show and republish them to people who
 // have the token.
-func (c *serveCommand) showPrivate(server *web.Server, store *openStore) error {
+func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) error {
 	dir := privateDir(c.publishedDir())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	server.Private, server.PrivateOutput = true, publish.Dir{Path: dir}
-	server.Mirror.Store, server.Mirror.ClientFor = store, store.keys.clientFor(server.Mirror.Client)
+	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
 	return nil
 }
 
 // tellAccess says what people need to read and to change feeds, and makes a token if the
 // server requires one and has none.
-func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Listener) error {
+func (c *serveCommand) tellAccess(w *command.World, server *web.Server, listener net.Listener) error {
 	isLocal := web.IsLocal(listener.Addr().String())
 	switch {
 	case server.Token != "" || isLocal && !c.Private:
@@ -111,16 +113,16 @@ func (c *serveCommand) tellAccess(w *world, server *web.Server, listener net.Lis
 		return nil
 	}
 	hidden := 0
-	for f, err := range server.Store.Feeds(w.ctx, mirror.FeedQuery{}) {
+	for f, err := range server.Store.Feeds(w.Ctx, mirror.FeedQuery{}) {
 		if err != nil {
-			return c.failure(err)
+			return c.Failure(err)
 		}
 		if f.Private {
 			hidden++
 		}
 	}
 	if hidden > 0 {
-		w.Tell(count(hidden, "feed that needs credentials is", "feeds that need credentials are") +
+		w.Tell(terminal.Count(hidden, "feed that needs credentials is", "feeds that need credentials are") +
 			" not shown, because everybody who reaches the server can read; with --private, reading requires the token, and the server shows all feeds")
 	}
 	return nil
@@ -134,9 +136,9 @@ func (c *serveCommand) publishedDir() string {
 	switch {
 	case c.Published != "":
 		return c.Published
-	case !c.isPostgres():
+	case !c.IsPostgres():
 		return c.DB + ".published"
 	}
-	sum := sha256.Sum256([]byte(c.name()))
-	return filepath.Join(filepath.Dir(defaultDB()), "published-"+hex.EncodeToString(sum[:4]))
+	sum := sha256.Sum256([]byte(c.Place()))
+	return filepath.Join(filepath.Dir(database.DefaultDB()), "published-"+hex.EncodeToString(sum[:4]))
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -96,20 +97,20 @@ func TestServeHistory(t *testing.T) {
 	feed := strings.TrimPrefix(resp.Request.URL.Path, "/")
 	require.Eventually(t, func() bool { return strings.Contains(pageAt(t, base+feed), ">whole</span>") }, patience, 20*time.Millisecond)
 	status, want, _ := call(t.Context(), "", "fetch", publisher+site.Archived, "--allow-private", "--format", "json")
-	require.Equal(t, exitOK, status)
+	require.Equal(t, exit.OK, status)
 	status, got, stderr := call(t.Context(), "", "fetch", base+feed+"/index.atom", "--allow-private", "--format", "json")
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	ids := regexp.MustCompile(`"id":"[^"]+"`)
 	require.ElementsMatch(t, ids.FindAllString(want, -1), ids.FindAllString(got, -1))
 	status, _, stderr = call(t.Context(), "", "check", "--chain", "--allow-private", base+feed+"/index.atom")
-	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, exit.OK, status, stderr)
 	index := pageAt(t, base+feed+"/index.atom")
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 
 	again, says, end := history(t, args...)
 	require.Equal(t, base, again)
 	require.Equal(t, index, pageAt(t, base+feed+"/index.atom"))
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 	published, err := fs.Glob(os.DirFS(file+".published"), "*/*/index.atom")
 	require.NoError(t, err)
 	require.Len(t, published, 1)
@@ -141,7 +142,7 @@ func TestServeHistoryToken(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, want, resp.StatusCode)
 	}
-	require.Equal(t, exitOK, end())
+	require.Equal(t, exit.OK, end())
 }
 
 func TestServeUsage(t *testing.T) {
@@ -154,13 +155,13 @@ func TestServeUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"--db", file, "--base", "https://example.org/path"}, exitUsage, "--base: give the root of a host"},
-		{[]string{"--db", file, "--base", "example.org"}, exitUsage, "--base: give the root of a host"},
-		{[]string{t.TempDir(), "--base", "https://example.org"}, exitUsage, "leave out DIR"},
-		{[]string{t.TempDir(), "--name", "example.org"}, exitUsage, "leave out DIR"},
-		{[]string{"--db", "https://example.org"}, exitUsage, "--db: a file, or a postgres:// URL"},
-		{[]string{"--db", t.TempDir()}, exitFailed, "the file cannot be opened"},
-		{[]string{"--db", file, "--listen", taken.Addr().String()}, exitFailed, "address already in use"},
+		{[]string{"--db", file, "--base", "https://example.org/path?x=y"}, exit.Usage, "--base: give the URL of the server"},
+		{[]string{"--db", file, "--base", "example.org"}, exit.Usage, "--base: give the URL of the server"},
+		{[]string{t.TempDir(), "--base", "https://example.org"}, exit.Usage, "leave out DIR"},
+		{[]string{t.TempDir(), "--name", "example.org"}, exit.Usage, "leave out DIR"},
+		{[]string{"--db", "https://example.org"}, exit.Usage, "--db: a file, or a postgres:// URL"},
+		{[]string{"--db", t.TempDir()}, exit.Failed, "the file cannot be opened"},
+		{[]string{"--db", file, "--listen", taken.Addr().String()}, exit.Failed, "address already in use"},
 	} {
 		status, _, stderr := call(t.Context(), "", append([]string{"serve"}, test.args...)...)
 		require.Equal(t, test.status, status, "%s: %s", test.args, stderr)
@@ -195,6 +196,6 @@ func TestServeErased(t *testing.T) {
 	done(t, "", "erase", "--db", db, "urn:1")
 	require.Empty(t, shown())
 	require.Empty(t, holds(t, data, "xylosecret"))
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 	require.Empty(t, holds(t, data, "xylosecret"))
 }

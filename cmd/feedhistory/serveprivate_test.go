@@ -15,6 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/republish"
 )
@@ -82,13 +85,13 @@ func TestServePrivate(t *testing.T) {
 		}
 	}
 	hidden()
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 
 	// A server on another machine has the database, and not the credentials.
 	require.NoError(t, os.Rename(db+".credentials", db+".elsewhere"))
 	base, says, end = history(t, args...)
 	hidden()
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 	require.Contains(t, done(t, "", "export", "--raw", "--db", db), `"private":true,"state"`)
 	require.NoError(t, os.Rename(db+".elsewhere", db+".credentials"))
 
@@ -111,10 +114,10 @@ func TestServePrivate(t *testing.T) {
 	for name, password := range map[string]string{"fetch": token[1], "wrong": "x"} {
 		t.Setenv("FEEDHISTORY_PASSWORD", password)
 		status, stdout, stderr := call(t.Context(), "", "fetch", "--user", "any", base+"feeds/"+republish.Name(feed)+"/index.atom")
-		require.Equal(t, map[string]int{"fetch": exitOK, "wrong": exitFailed}[name], status, stderr)
+		require.Equal(t, map[string]int{"fetch": exit.OK, "wrong": exit.Failed}[name], status, stderr)
 		require.Equal(t, map[string]int{"fetch": 120, "wrong": 0}[name], strings.Count(stdout, "\n"))
 	}
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 
 	base, says, end = history(t, args...)
 	require.Contains(t, says.String(), "1 feed that needs credentials is not shown")
@@ -124,7 +127,7 @@ func TestServePrivate(t *testing.T) {
 	done(t, "", "rm", "--db", db, feed)
 	status, _ = pageFor(t, archive[1], "")
 	require.Equal(t, http.StatusNotFound, status, "of a feed that the mirror has no more")
-	require.Equal(t, exitOK, end(), says)
+	require.Equal(t, exit.OK, end(), says)
 	info, err := os.Stat(db + ".published.private")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -143,9 +146,9 @@ func TestStaysPrivate(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	private := func(db string) (urls []string) {
-		keys, err := (&database{DB: db}).keyring()
+		keys, err := (&database.Location{DB: db}).Keyring()
 		require.NoError(t, err)
-		for url := range keys.feeds {
+		for url := range keys.Feeds {
 			urls = append(urls, url)
 		}
 		return urls
@@ -164,8 +167,8 @@ func TestStaysPrivate(t *testing.T) {
 	require.Contains(t, private(other), site+"/fetched.atom")
 
 	harvested := filepath.Join(dir, "harvested.db")
-	status, _, stderr := call(t.Context(), "", "harvest", "--db", harvested, "--protocol", modifiedRange, "--user", "ann", site+"/range.atom")
-	require.Contains(t, []int{exitOK, exitPartial}, status, stderr)
+	status, _, stderr := call(t.Context(), "", "harvest", "--db", harvested, "--protocol", collection.ModifiedRange, "--user", "ann", site+"/range.atom")
+	require.Contains(t, []int{exit.OK, exit.Partial}, status, stderr)
 	require.Equal(t, []string{site + "/range.atom"}, private(harvested))
 
 	// A public feed stays public, whatever else is read.

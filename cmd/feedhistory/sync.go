@@ -6,17 +6,25 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
+	"github.com/feedhistory/feedhistory/cmd/internal/recovery"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A syncCommand is the verb sync.
 type syncCommand struct {
-	database
+	database.Location
 	URLs       []string      `arg:"" optional:"" sep:"none" name:"URL" help:"Feeds to add to the database and poll (default: poll the feeds of the database that are due, or that an earlier sync did not finish)."`
 	OPML       []string      `name:"opml" sep:"none" placeholder:"FILE" help:"Also add and poll the feeds of a subscription list; - is standard input (repeatable)."`
 	All        bool          `help:"Poll all feeds of the database, even if they are not due, except feeds that are gone, harvested or an alias, and feeds whose host asks for no requests."`
@@ -26,14 +34,14 @@ type syncCommand struct {
 	Revalidate bool          `help:"Request every archive document again, to see whether it has changed."`
 	JSON       bool          `name:"json" help:"Print JSON Lines (one object a line): each feed."`
 
-	Quota        size  `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
-	QuotaEntries int64 `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
+	Quota        argument.Size `default:"2GiB" placeholder:"SIZE" help:"Store at most this much of a feed, including earlier versions (default: ${default})."`
+	QuotaEntries int64         `default:"5000000" placeholder:"N" help:"Store at most N entries of a feed (default: ${default})."`
 
-	budgetFlags
-	backfillFlags
+	recovery.Budget
+	recovery.Backfill
 
-	networkFlags
-	privateFlags
+	network.Flags
+	logins.Login
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -63,18 +71,18 @@ func (c *syncCommand) Validate() error {
 	case c.All && len(c.URLs)+len(c.OPML) > 0:
 		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
 	}
-	return errors.Join(c.check(), c.backfillFlags.Validate())
+	return errors.Join(c.Check(), c.Backfill.Validate())
 }
 
 // Run polls the feeds and reports on each.
-func (c *syncCommand) Run(w *world) error {
+func (c *syncCommand) Run(w *command.World) error {
 	given, err := c.given(w)
 	if err != nil {
 		return err
 	}
-	open := c.open // open does not create a database, which would be empty
+	open := c.Open // open does not create a database, which would be empty
 	if len(given) > 0 || c.Every {
-		open = c.create
+		open = c.Create
 	}
 	store, err := open(w)
 	if err != nil {
@@ -82,83 +90,83 @@ func (c *syncCommand) Run(w *world) error {
 	}
 	defer store.Close()
 	s := c.newSyncing(w, store)
-	s.strays.named = c.named()
-	if s.strays.keys, err = c.keep(&c.database, slices.Sorted(maps.Keys(s.strays.named))); err != nil {
+	s.Strays.Named = c.named()
+	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
 		return err
 	}
-	s.poller.Mirror.ClientFor = s.strays.keys.clientFor(s.poller.Mirror.Client)
-	err = s.subscribe(w.ctx, given)
+	s.Poller.Mirror.ClientFor = s.Strays.Keys.ClientFor(s.Poller.Mirror.Client)
+	err = s.Subscribe(w.Ctx, given)
 	if err == nil {
-		err = c.fill(w.ctx, s, given)
+		err = c.fill(w.Ctx, s, given)
 	}
 	if err != nil {
-		return c.failure(err)
+		return c.Failure(err)
 	}
-	if s.poller.Waiting() == 0 && !c.Every {
+	if s.Poller.Waiting() == 0 && !c.Every {
 		return c.nothing(w, store)
 	}
-	s.report.begin(w, s.poller.Waiting())
-	err = s.run(w.ctx)
-	s.report.end(s.poller.Waiting())
+	s.Report.Begin(w, s.Poller.Waiting())
+	err = s.Run(w.Ctx)
+	s.Report.End(s.Poller.Waiting())
 	if err != nil {
-		return c.failure(err)
+		return c.Failure(err)
 	}
-	if w.ctx.Err() != nil && !c.Every && s.report.ended == 0 && s.report.counted.documents.Load() == 0 {
-		return statusError(exitInterrupted)
+	if w.Ctx.Err() != nil && !c.Every && s.Report.Ended == 0 && s.Report.Counted.CommittedDocuments.Load() == 0 {
+		return exit.StatusError(exit.Interrupted)
 	}
-	return s.report.status()
+	return s.Report.Status()
 }
 
 // newSyncing returns a syncing that polls as the flags say.
-func (c *syncCommand) newSyncing(w *world, store mirror.Indexer) *syncing {
-	client := w.client(w.Stderr)
-	client.Budget = c.budget()
-	counted := &countedStore{Indexer: store}
-	s := &syncing{
-		backfill: c.backfill(client), every: c.Every,
-		report: &syncReport{
-			json: c.JSON, every: c.Every, stdout: w.stdout, page: c.results(w), asides: newPage(w.Asides()), errors: newPage(w.Stderr),
-			db: &c.database, counted: counted, told: map[string]int{},
+func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *syncing.Sync {
+	client := w.Client(w.Stderr)
+	client.Budget = c.Limits()
+	counted := &syncing.CountedStore{Indexer: store}
+	s := &syncing.Sync{
+		Backfill: c.Methods(client), Every: c.Every,
+		Report: &syncing.Report{
+			Json: c.JSON, Every: c.Every, Stdout: w.Stdout, Page: c.results(w), Asides: terminal.NewPage(w.Asides()), Errors: terminal.NewPage(w.Stderr),
+			Db: &c.Location, Counted: counted, Told: map[string]int{},
 		},
 	}
-	s.poller = &mirror.Poller{
+	s.Poller = &mirror.Poller{
 		Mirror: &mirror.Mirror{
 			Store: counted, Client: client, Every: c.Interval, Revalidate: c.Revalidate,
 			Quota: mirror.Quota{Bytes: int64(c.Quota), Entries: c.QuotaEntries},
 		},
-		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.poll, Trouble: s.report.trouble,
+		Parallel: c.Parallel, Pause: max(time.Second, w.Pace), Poll: s.Poll, Trouble: s.Report.Trouble,
 	}
 	return s
 }
 
 // results returns the page for reports on polls: standard output or, with --json, standard
 // error.
-func (c *syncCommand) results(w *world) *page {
+func (c *syncCommand) results(w *command.World) *terminal.Page {
 	if c.JSON {
-		return newPage(w.Asides())
+		return terminal.NewPage(w.Asides())
 	}
-	return newPage(w.stdout)
+	return terminal.NewPage(w.Stdout)
 }
 
 // given returns the feeds that the arguments and the lists name, as the store names them.
-func (c *syncCommand) given(w *world) (urls []string, err error) {
+func (c *syncCommand) given(w *command.World) (urls []string, err error) {
 	for _, url := range c.URLs {
-		if err := checkURL(url); err != nil {
+		if err := argument.CheckURL(url); err != nil {
 			return nil, err
 		}
-		urls = append(urls, feedName(url))
+		urls = append(urls, argument.FeedName(url))
 	}
 	for _, file := range c.OPML {
-		feeds, err := w.subscriptions(file)
+		feeds, err := readSubscriptions(w, file)
 		if err != nil {
-			return nil, failure(file, err)
+			return nil, explain.Failure(file, err)
 		}
 		for _, feed := range feeds {
-			if err := checkURL(feed.URL); err != nil {
+			if err := argument.CheckURL(feed.URL); err != nil {
 				w.Say(fmt.Sprintf("%s: left out: %v", file, err))
 				continue
 			}
-			urls = append(urls, feedName(feed.URL))
+			urls = append(urls, argument.FeedName(feed.URL))
 		}
 	}
 	if len(urls) == 0 && len(c.OPML) > 0 {
@@ -171,14 +179,14 @@ func (c *syncCommand) given(w *world) (urls []string, err error) {
 func (c *syncCommand) named() map[string]bool {
 	named := map[string]bool{}
 	for _, url := range c.URLs {
-		named[feedName(url)] = true
+		named[argument.FeedName(url)] = true
 	}
 	return named
 }
 
-// subscriptions reads a subscription list, which must have a feed.
-func (w *world) subscriptions(file string) ([]opml.Outline, error) {
-	in, err := w.openFile(file)
+// readSubscriptions reads a subscription list, which must have a feed.
+func readSubscriptions(w *command.World, file string) ([]opml.Outline, error) {
+	in, err := w.OpenFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -190,15 +198,9 @@ func (w *world) subscriptions(file string) ([]opml.Outline, error) {
 	return feeds, err
 }
 
-// feedName returns the URL by which the store names a feed.
-func feedName(arg string) string {
-	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
-	return webAddress(arg)
-}
-
 // fill queues the feeds to poll. With --every, it queues none: the Poller finds those that
 // are due.
-func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) error {
+func (c *syncCommand) fill(ctx context.Context, s *syncing.Sync, given []string) error {
 	if c.Every {
 		return nil
 	}
@@ -206,21 +208,21 @@ func (c *syncCommand) fill(ctx context.Context, s *syncing, given []string) erro
 	for _, url := range given {
 		named[url] = true
 	}
-	_, err := s.poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
+	_, err := s.Poller.AddAll(ctx, func(f *mirror.Feed, due bool) bool { // from all feeds, AddAll also learns which hosts ask for no requests
 		if len(given) > 0 {
 			return named[f.URL]
 		}
-		return due || c.All && !f.Gone && f.Alias == "" && !isHarvested(f)
+		return due || c.All && !f.Gone && f.Alias == "" && !database.IsHarvested(f)
 	})
 	return err
 }
 
 // nothing says why no feed is polled.
-func (c *syncCommand) nothing(w *world, store mirror.Store) error {
+func (c *syncCommand) nothing(w *command.World, store mirror.Store) error {
 	now := time.Now()
-	for f, err := range store.Feeds(w.ctx, mirror.FeedQuery{Due: now.AddDate(100, 0, 0), Limit: 1}) {
+	for f, err := range store.Feeds(w.Ctx, mirror.FeedQuery{Due: now.AddDate(100, 0, 0), Limit: 1}) {
 		if err != nil {
-			return c.failure(err)
+			return c.Failure(err)
 		}
 		hint := "--all polls all feeds nevertheless"
 		if f.Waits(now) {
@@ -229,5 +231,5 @@ func (c *syncCommand) nothing(w *world, store mirror.Store) error {
 		w.Tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
-	return usageError("there is no feed to poll in " + c.name() + ": give an address, or --opml FILE")
+	return exit.UsageError("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
 }

@@ -17,6 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/syncing"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -81,24 +85,24 @@ func (w *testWeb) times(url string, began time.Time) (times []time.Duration) {
 }
 
 // newTestSync returns a sync over a web, and what it writes to stderr.
-func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing, *testWeb, *bytes.Buffer) {
+func newTestSync(store mirror.Store, every bool, feeds ...string) (*syncing.Sync, *testWeb, *bytes.Buffer) {
 	web := &testWeb{inFlight: map[string]int{}, status: map[string]int{}}
 	var stderr bytes.Buffer
 	c := &syncCommand{Interval: time.Hour, Parallel: 8, Every: every}
 	c.DB = "feeds.db"
-	s := c.newSyncing(&world{globals: &globals{}, networkFlags: &networkFlags{}, stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
-	s.poller.Mirror.Client = &feedhistory.Client{HTTP: &http.Client{Transport: web}}
+	s := c.newSyncing(&command.World{Globals: &command.Globals{}, Flags: &network.Flags{}, Stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
+	s.Poller.Mirror.Client = &feedhistory.Client{Transport: web}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
 		sound = faulty.Store
 	}
 	for _, feed := range feeds {
-		if _, err := subscribe(context.Background(), sound, feed); err != nil {
+		if _, err := syncing.Subscribe(context.Background(), sound, feed); err != nil {
 			panic(err)
 		}
 	}
 	for _, feed := range feeds {
-		s.poller.Add(&mirror.Feed{URL: feed})
+		s.Poller.Add(&mirror.Feed{URL: feed})
 	}
 	return s, web, &stderr
 }
@@ -115,7 +119,7 @@ func (s *indexedStore) Index(context.Context) error {
 }
 
 func exitStatus(err error) int {
-	var status statusError
+	var status exit.StatusError
 	errors.As(err, &status)
 	return int(status)
 }
@@ -127,9 +131,9 @@ func TestSyncIsPolite(t *testing.T) {
 		began := time.Now()
 		s, web, stderr := newTestSync(&mirror.Memory{}, false,
 			"http://a.example/1", "http://a.example/2", "http://A.example:80/3", "http://b.example/1", "http://b.example/2")
-		require.NoError(t, s.run(t.Context()))
-		require.NoError(t, s.report.status())
-		s.report.end(0)
+		require.NoError(t, s.Run(t.Context()))
+		require.NoError(t, s.Report.Status())
+		s.Report.End(0)
 		require.Equal(t, 2, web.most)
 		require.Equal(t, []time.Duration{0}, web.times("http://a.example/1", began))
 		require.Equal(t, []time.Duration{3 * time.Second}, web.times("http://b.example/2", began))
@@ -146,8 +150,8 @@ func TestSyncInParallel(t *testing.T) {
 		began := time.Now()
 		s, web, _ := newTestSync(&mirror.Memory{}, false,
 			"http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
-		s.poller.Parallel = 2
-		require.NoError(t, s.run(t.Context()))
+		s.Poller.Parallel = 2
+		require.NoError(t, s.Run(t.Context()))
 		require.Equal(t, 2, web.most)
 		require.Equal(t, 6*time.Second, time.Since(began))
 	})
@@ -169,7 +173,7 @@ func TestSyncEvery(t *testing.T) {
 				require.NoError(t, store.Commit(ctx, &mirror.Change{Feed: feed}))
 			}
 		})
-		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.Run(ctx))
 		require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 3 * time.Hour},
 			rounded(web.times("http://a.example/", began)))
 		added := web.times("http://b.example/", began)
@@ -179,13 +183,13 @@ func TestSyncEvery(t *testing.T) {
 		require.Equal(t, 2, web.indexed, "after each poll with something new")
 		require.Equal(t, 1, strings.Count(stderr.String(), "http://a.example/"), "nothing new is not told")
 		require.Contains(t, stderr.String(), "c.example/: 404 Not Found; check the address")
-		require.Equal(t, exitFailed, exitStatus(s.report.status()))
+		require.Equal(t, exit.Failed, exitStatus(s.Report.Status()))
 
 		web.status = map[string]int{} // the last poll of each feed counts
 		ctx, cancel = context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
-		require.NoError(t, s.report.status())
+		require.NoError(t, s.Run(ctx))
+		require.NoError(t, s.Report.Status())
 	})
 }
 
@@ -203,12 +207,12 @@ func TestSyncInterrupted(t *testing.T) {
 		s, web, stderr := newTestSync(&mirror.Memory{}, false, "http://a.example/1", "http://a.example/2", "http://a.example/3")
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
-		s.report.end(s.poller.Waiting())
+		require.NoError(t, s.Run(ctx))
+		s.Report.End(s.Poller.Waiting())
 		require.Len(t, web.asked, 2)
 		require.Contains(t, stderr.String(), "a.example/2: nothing new · partial · interrupted; the next sync continues there\n")
 		require.Contains(t, stderr.String(), "1 feed was not polled")
-		require.Equal(t, exitPartial, exitStatus(s.report.status()))
+		require.Equal(t, exit.Partial, exitStatus(s.Report.Status()))
 	})
 }
 
@@ -232,7 +236,7 @@ func TestSyncStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
 		s, web, _ := newTestSync(&faultyStore{&mirror.Memory{}, full, time.Now().Add(time.Hour)}, false, "http://a.example/", "http://a.example/2")
-		require.ErrorIs(t, s.run(t.Context()), full)
+		require.ErrorIs(t, s.Run(t.Context()), full)
 		require.Len(t, web.asked, 1)
 
 		store := &faultyStore{Store: &mirror.Memory{}, err: full}
@@ -242,11 +246,11 @@ func TestSyncStoreFails(t *testing.T) {
 		s, web, stderr := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.Run(ctx))
 		require.InDelta(t, 11, len(web.asked), 1, "it tries again every minute")
 		require.Contains(t, stderr.String(), "http://a.example/: no space left")
 		require.Contains(t, stderr.String(), "http://a.example/: 1 new · window")
-		require.NoError(t, s.report.status())
+		require.NoError(t, s.Report.Status())
 	})
 }
 
@@ -262,10 +266,10 @@ func TestSyncEveryWithBudget(t *testing.T) {
 				`<link rel="prev-archive" href="/%d"/><entry><id>urn:%d</id></entry></feed>`, n-1, n)
 		}
 		web.body["http://a.example/0"] = strings.ReplaceAll(web.body["http://a.example/0"], "prev-archive", "alternate")
-		s.poller.Mirror.Client.Budget.Documents = 2
+		s.Poller.Mirror.Client.Budget.Documents = 2
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.Run(ctx))
 		require.Equal(t, []time.Duration{0, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 75 * time.Minute},
 			rounded(web.times("http://a.example/4", began)))
 		for n := range 4 {
@@ -283,7 +287,7 @@ func TestSyncEveryGivesWay(t *testing.T) {
 		s, web, _ := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.Run(ctx))
 		require.Equal(t, []time.Duration{time.Minute}, rounded(web.times("http://a.example/", began)))
 	})
 }
@@ -304,7 +308,7 @@ func TestSyncEveryScans(t *testing.T) {
 		s, web, _ := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		require.NoError(t, s.run(ctx))
+		require.NoError(t, s.Run(ctx))
 		require.Len(t, web.asked, 2)
 		require.Len(t, web.times("http://a.example/", now), 1)
 		require.Len(t, web.times("http://b.example/", now), 1)
@@ -315,9 +319,9 @@ func TestSyncEveryScans(t *testing.T) {
 func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
-		require.NoError(t, s.run(t.Context()))
+		require.NoError(t, s.Run(t.Context()))
 		require.Contains(t, stderr.String(), "http://a.example/: another process is polling it")
-		require.NoError(t, s.report.status())
+		require.NoError(t, s.Report.Status())
 	})
 }
 
@@ -327,10 +331,10 @@ func TestSyncRemoved(t *testing.T) {
 		store := &mirror.Memory{}
 		s, web, stderr := newTestSync(store, false, "http://a.example/")
 		require.NoError(t, store.Remove(t.Context(), "http://a.example/"))
-		require.NoError(t, s.run(t.Context()))
-		s.report.end(0)
+		require.NoError(t, s.Run(t.Context()))
+		s.Report.End(0)
 		require.Empty(t, web.asked)
 		require.Empty(t, stderr.String())
-		require.NoError(t, s.report.status())
+		require.NoError(t, s.Report.Status())
 	})
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/collection"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
 	"github.com/feedhistory/feedhistory/cmd/internal/readertest"
 	"github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
@@ -64,15 +66,15 @@ func newVerbWorld(t *testing.T) *verbWorld {
 		t.Cleanup(func() { end() })
 		w.harvests[protocol] = "http://" + at + "/"
 	}
-	w.harvests[atomPMH] += "feed.atom"
+	w.harvests[collection.AtomPMH] += "feed.atom"
 	return w
 }
 
 // produced has the data to harvest.
 var produced = map[string]string{
-	atomPMH:         `{"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://example.org/1", "type": "text/html"}]}`,
-	dataReplication: `{"id": "1", "operation": "PUT", "type": "text/plain", "body": "one"}`,
-	modifiedRange:   `{"id": "urn:1", "title": "One", "updated": "2026-03-01T12:00:00Z"}`,
+	collection.AtomPMH:         `{"id": "urn:1", "time": "2026-03-01T12:00:00Z", "title": "One", "representations": [{"url": "https://example.org/1", "type": "text/html"}]}`,
+	collection.DataReplication: `{"id": "1", "operation": "PUT", "type": "text/plain", "body": "one"}`,
+	collection.ModifiedRange:   `{"id": "urn:1", "title": "One", "updated": "2026-03-01T12:00:00Z"}`,
 }
 
 // runs are runs of all verbs, each of which finds what those before it have left.
@@ -83,14 +85,14 @@ func (w *verbWorld) runs() []verbRun {
 	runs := []verbRun{
 		{verb: "inspect", args: []string{feed}, silent: true},
 		{verb: "fetch", args: []string{feed}},
-		{verb: "check", args: []string{w.publisher + site.Plain}, status: exitFailed, silent: true},
+		{verb: "check", args: []string{w.publisher + site.Plain}, status: exit.Failed, silent: true},
 		{verb: "publish", args: []string{"--out", out, "--base", "http://" + w.listen + "/"}, stdin: entry},
 		{verb: "publish", args: []string{"--out", out, "--base", "http://" + w.listen + "/", "--from", feed, "--dry-run"}},
 		{verb: "serve", args: []string{"--listen", w.listen, out}, lasts: true},
 		{verb: "serve", args: []string{"--listen", w.listen, db}, lasts: true},
-		{verb: "produce", args: []string{"--protocol", modifiedRange, "--listen", w.listen}, stdin: produced[modifiedRange], lasts: true},
-		{verb: "produce", args: []string{"--protocol", atomPMH, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "pmh")}, stdin: produced[atomPMH]},
-		{verb: "produce", args: []string{"--protocol", dataReplication, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "log")}, stdin: produced[dataReplication]},
+		{verb: "produce", args: []string{"--protocol", collection.ModifiedRange, "--listen", w.listen}, stdin: produced[collection.ModifiedRange], lasts: true},
+		{verb: "produce", args: []string{"--protocol", collection.AtomPMH, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "pmh")}, stdin: produced[collection.AtomPMH]},
+		{verb: "produce", args: []string{"--protocol", collection.DataReplication, "--base", "https://example.org/", "--out", filepath.Join(w.dir, "log")}, stdin: produced[collection.DataReplication]},
 		{verb: "sync", args: []string{db, feed, w.publisher + site.Complete}},
 		{verb: "sync", args: []string{db}},
 		{verb: "list", args: []string{db}, silent: true},
@@ -108,9 +110,9 @@ func (w *verbWorld) runs() []verbRun {
 		{verb: "help", silent: true},
 		{verb: "version", silent: true},
 		{verb: "conformance serve", args: []string{"--listen", w.listen, "--case", "walk/archived"}, lasts: true},
-		{verb: "conformance run", args: []string{"--case", "walk/archived", "--", "false"}, status: exitFailed, silent: true},
+		{verb: "conformance run", args: []string{"--case", "walk/archived", "--", "false"}, status: exit.Failed, silent: true},
 		{verb: "conformance page", args: []string{filepath.Join(w.dir, "report")}, silent: true},
-		{verb: "conformance publisher", args: []string{feed, "--add", "true", "--adds=1", "--settle=1ms"}, status: exitFailed, silent: true},
+		{verb: "conformance publisher", args: []string{feed, "--add", "true", "--adds=1", "--settle=1ms"}, status: exit.Failed, silent: true},
 	}
 	for protocol, url := range w.harvests {
 		runs = append(runs, verbRun{verb: "harvest", args: []string{"--protocol", protocol, url}},
@@ -194,7 +196,7 @@ func TestJSONLines(t *testing.T) {
 			flags = []string{"--json"}
 		}
 		if r.verb == "conformance page" {
-			report, _ := w.run(verbRun{verb: "conformance run", args: []string{"--json", "--case=walk/archived", "--", "false"}, status: exitFailed})
+			report, _ := w.run(verbRun{verb: "conformance run", args: []string{"--json", "--case=walk/archived", "--", "false"}, status: exit.Failed})
 			require.NoError(t, os.WriteFile(r.args[0], []byte(report), 0o600))
 		}
 		stdout, stderr := w.run(r, flags...)
@@ -268,16 +270,16 @@ func TestQuietGaps(t *testing.T) {
 		run  verbRun
 		says string
 	}{
-		{verbRun{verb: "fetch", args: []string{broken}, status: exitPartial}, "what to do: "},
-		{verbRun{verb: "publish", args: []string{"--from", broken, "--out", filepath.Join(w.dir, "p2"), "--base", "https://example.org/"}, status: exitPartial}, "what to do: "},
-		{verbRun{verb: "publish", args: out, status: exitPartial}, "is missing, and the source"},
-		{verbRun{verb: "produce", status: exitPartial, stdin: strings.ReplaceAll(produced[atomPMH], "2026", "9000"), args: []string{"--protocol", atomPMH, "--base", "https://example.org/", "--out", w.dir}}, "not published yet"},
-		{verbRun{verb: "harvest", args: []string{"--protocol", modifiedRange, w.publisher + site.Plain}, status: exitPartial}, "what to do: "},
-		{verbRun{verb: "harvest", args: []string{"--protocol", modifiedRange, "--db=" + w.db + ".range", w.publisher + site.Plain}, status: exitPartial}, "what to do: "},
-		{verbRun{verb: "handover", args: []string{db, "--to", w.reader.URL}, status: exitPartial}, "1 refused"},
-		{verbRun{verb: "sync", args: []string{"--json", db, w.publisher + "/nowhere"}, status: exitFailed}, "404 Not Found"},
-		{verbRun{verb: "rm", args: []string{db, "https://example.org/"}, status: exitFailed}, "is not in "},
-		{verbRun{verb: "inspect", args: []string{w.publisher + "/nowhere"}, status: exitFailed}, "404 Not Found"},
+		{verbRun{verb: "fetch", args: []string{broken}, status: exit.Partial}, "what to do: "},
+		{verbRun{verb: "publish", args: []string{"--from", broken, "--out", filepath.Join(w.dir, "p2"), "--base", "https://example.org/"}, status: exit.Partial}, "what to do: "},
+		{verbRun{verb: "publish", args: out, status: exit.Partial}, "is missing, and the source"},
+		{verbRun{verb: "produce", status: exit.Partial, stdin: strings.ReplaceAll(produced[collection.AtomPMH], "2026", "9000"), args: []string{"--protocol", collection.AtomPMH, "--base", "https://example.org/", "--out", w.dir}}, "not published yet"},
+		{verbRun{verb: "harvest", args: []string{"--protocol", collection.ModifiedRange, w.publisher + site.Plain}, status: exit.Partial}, "what to do: "},
+		{verbRun{verb: "harvest", args: []string{"--protocol", collection.ModifiedRange, "--db=" + w.db + ".range", w.publisher + site.Plain}, status: exit.Partial}, "what to do: "},
+		{verbRun{verb: "handover", args: []string{db, "--to", w.reader.URL}, status: exit.Partial}, "1 refused"},
+		{verbRun{verb: "sync", args: []string{"--json", db, w.publisher + "/nowhere"}, status: exit.Failed}, "404 Not Found"},
+		{verbRun{verb: "rm", args: []string{db, "https://example.org/"}, status: exit.Failed}, "is not in "},
+		{verbRun{verb: "inspect", args: []string{w.publisher + "/nowhere"}, status: exit.Failed}, "404 Not Found"},
 	} {
 		_, stderr := w.run(test.run, "--quiet")
 		require.Contains(t, strings.Join(strings.Fields(stderr), " "), test.says, "%q", test.run.words())

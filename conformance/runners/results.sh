@@ -17,7 +17,7 @@ run() {
 	number=$1 name=$2
 	shift 2
 	echo "$name" >&2
-	feedhistory conformance run --json --name "$name" -- "$@" >"$work/$number.json" || test $? = 1
+	feedhistory conformance run --json --timeout 2m --name "$name" -- "$@" >"$work/$number.json" || test $? = 1
 }
 
 version=$(feedhistory --version)
@@ -25,7 +25,7 @@ run 1 "$version, mirrored" ./feedhistory.sh '{url}' '{state}'
 run 2 "$version, fetched" feedhistory fetch --allow-private --format json '{url}'
 parser="feedparser $($python -c 'import feedparser; print(feedparser.__version__)')"
 run 3 "$parser" "$python" feedparser/reader.py '{url}'
-run 4 "$parser with a loop" "$python" feedparser/loop.py '{url}'
-run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with a loop" feedsmith/node_modules/.bin/tsx feedsmith/loop.ts '{url}'
+run 4 "$parser with walk.py" "$python" feedparser/walk.py '{url}'
+run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with walk.ts" feedsmith/node_modules/.bin/tsx feedsmith/walk.ts '{url}'
 run 6 "gofeed $(cd ../.. && go list -m -f '{{.Version}}' github.com/mmcdole/gofeed) with a loop" gofeed '{url}'
 feedhistory conformance page "$work"/?.json >../results.html

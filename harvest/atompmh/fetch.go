@@ -77,7 +77,7 @@ func (h *Harvester) Fetch(ctx context.Context, changes iter.Seq2[Change, error])
 // get requests the chosen representation.
 func get(ctx context.Context, client *feedhistory.Client, change Change) Fetched {
 	f := Fetched{Change: change}
-	resp, err := client.Do(ctx, http.MethodGet, change.Chosen.URL, change.Chosen.Type)
+	resp, err := client.Do(ctx, feedhistory.Request{URL: change.Chosen.URL, Accept: cmp.Or(change.Chosen.Type, "*/*")})
 	if err != nil {
 		f.Gone = feedhistory.IsStatus(err, http.StatusForbidden, http.StatusNotFound, http.StatusGone)
 		f.Err = err

@@ -79,7 +79,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (w *wire) client() *Client {
 	return &Client{URL: base, HTTP: &feedhistory.Client{
-		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1},
+		Transport: w, Retry: feedhistory.Retry{Tries: 1},
 	}}
 }
 

@@ -61,7 +61,12 @@ func (r *run) ask() (*answer, error) {
 		return nil, err
 	}
 	r.requests++
-	doc, status, header, err := r.http.Ask(r.ctx, url, fields)
+	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields})
+	if err != nil {
+		return nil, r.damaged(nil, nil, err)
+	}
+	status, header := resp.Status, resp.Header
+	doc, err := resp.Document()
 	if err != nil {
 		return nil, r.damaged(doc, header, err)
 	}

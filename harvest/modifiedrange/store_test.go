@@ -141,7 +141,7 @@ func noteFields(w io.Writer, prefix string, header http.Header, names ...string)
 // client returns a Client that sends requests to the wire and tries once.
 func (w *wire) client() *Client {
 	return &Client{URL: collection, HTTP: &feedhistory.Client{
-		HTTP: &http.Client{Transport: w}, Retry: feedhistory.Retry{Tries: 1},
+		Transport: w, Retry: feedhistory.Retry{Tries: 1},
 	}}
 }
 

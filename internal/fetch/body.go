@@ -30,7 +30,7 @@ func (x *exchange) open(resp *Response, req *Request) error {
 	b := &body{x: x, encoding: encoding}
 	b.wire = wire{
 		src: r.Body, guard: &x.guard, client: x.client, length: r.ContentLength,
-		left: x.client.cap(x.client.Timeouts.body()),
+		left: x.client.Timeouts.body(),
 	}
 	resp.Body = b
 	return nil
@@ -166,7 +166,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	now, step, limit := time.Now(), "idle", w.client.Timeouts.idle()
 	wait := limit
 	if w.left < wait {
-		step, limit, wait = "body", w.client.cap(w.client.Timeouts.body()), w.left
+		step, limit, wait = "body", w.client.Timeouts.body(), w.left
 	}
 	w.guard.arm(now, step, limit, wait)
 	n, err := w.src.Read(p)

@@ -59,7 +59,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 func (x *exchange) send(r *http.Request) error {
 	c := x.client
 	c.logRequest(x, r.Method)
-	limit := c.cap(c.Timeouts.headers())
+	limit := c.Timeouts.headers()
 	x.guard.arm(x.started, "headers", limit, limit)
 	resp, err := c.roundTripper().RoundTrip(r)
 	x.guard.disarm()
@@ -149,12 +149,4 @@ func headerSize(h http.Header) int64 {
 		}
 	}
 	return n
-}
-
-// cap limits a timeout to that of the caller's own http.Client.
-func (c *Client) cap(d time.Duration) time.Duration {
-	if c.HTTP != nil && c.HTTP.Timeout > 0 {
-		return min(d, c.HTTP.Timeout)
-	}
-	return d
 }

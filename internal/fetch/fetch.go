@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,12 +33,13 @@ const fallbackAgent = "feedhistory"
 // share one; Clients with different settings are polite together if they have the
 // same Shared. Do not change its fields after the first use.
 type Client struct {
-	// HTTP supplies the Transport for requests; nil, or a nil Transport, means the
-	// built-in one. Its Timeout limits the wait for an answer and the reading of the
-	// body. Its Jar and CheckRedirect are not used. The Transport is responsible for
-	// the addresses that it dials, for proxies and for TLS: AllowPrivate,
+	// Transport makes the requests; nil means the built-in one. Another one is
+	// responsible for the addresses it dials, for proxies and for TLS: AllowPrivate,
 	// Timeouts.Connect and Timeouts.TLS apply only to the built-in one.
-	HTTP *http.Client
+	Transport http.RoundTripper
+
+	// Wrap, if not nil, returns the transport to use around the other one.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	// UserAgent is sent with every request; "" means "feedhistory".
 	UserAgent string
@@ -69,7 +71,9 @@ type Client struct {
 	// Nil means that this Client shares nothing.
 	Shared *Shared
 
-	own Shared
+	own     Shared
+	once    sync.Once
+	wrapped http.RoundTripper
 
 	// Hooks for the tests; otherwise nil.
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
@@ -169,7 +173,7 @@ func (c *Client) try(ctx context.Context, req *Request) (*Response, error) {
 
 // CloseIdle closes the connections that are kept but not in use.
 func (c *Client) CloseIdle() {
-	if t, ok := c.roundTripper().(interface{ CloseIdleConnections() }); ok {
+	if t, ok := c.inner().(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }

@@ -26,7 +26,7 @@ type Limits struct {
 	URL    int   // URL is the length of a URL, given or redirected to, in bytes; the default is 8 KiB.
 }
 
-func (l Limits) bytes() int64  { return or(l.Bytes, 16<<20) }
+func (l Limits) bytes() int64  { return min(or(l.Bytes, 16<<20), 1<<60) } // so that no sum overflows
 func (l Limits) ratio() int64  { return int64(or(l.Ratio, 200)) }
 func (l Limits) header() int64 { return or(l.Header, 64<<10) }
 func (l Limits) url() int      { return or(l.URL, 8<<10) }

@@ -26,7 +26,7 @@ type Retry struct {
 	MaxWait time.Duration
 }
 
-func (r Retry) tries() int             { return cmp.Or(r.Tries, 3) }
+func (r Retry) tries() int             { return or(r.Tries, 3) }
 func (r Retry) maxWait() time.Duration { return max(cmp.Or(r.MaxWait, 30*time.Second), 0) }
 
 // next returns how long to wait after the given try has failed, and whether to try again.
@@ -47,7 +47,10 @@ func (r Retry) next(try int, err error) (time.Duration, bool) {
 // backoff returns a wait that doubles with each try. It is up to a half shorter at random,
 // so that clients that failed together do not come back together.
 func (r Retry) backoff(try int) time.Duration {
-	wait := min(cmp.Or(r.Base, time.Second)<<min(try-1, 16), r.maxWait())
+	wait := min(or(r.Base, time.Second), r.maxWait())
+	for range min(try-1, 16) {
+		wait = min(2*min(wait, r.maxWait()), r.maxWait())
+	}
 	if wait <= 1 {
 		return max(wait, 0)
 	}

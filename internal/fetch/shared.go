@@ -32,10 +32,20 @@ func (c *Client) shared() *Shared {
 	return &c.own
 }
 
-// roundTripper returns the transport for requests: the caller's, or the built-in one.
+// roundTripper returns the transport for requests.
 func (c *Client) roundTripper() http.RoundTripper {
-	if c.HTTP != nil && c.HTTP.Transport != nil {
-		return c.HTTP.Transport
+	c.once.Do(func() {
+		if c.wrapped = c.inner(); c.Wrap != nil {
+			c.wrapped = c.Wrap(c.wrapped)
+		}
+	})
+	return c.wrapped
+}
+
+// inner returns the caller's transport, or the built-in one.
+func (c *Client) inner() http.RoundTripper {
+	if c.Transport != nil {
+		return c.Transport
 	}
 	key := transportKey{c.AllowPrivate, c.Timeouts.connect(), c.Timeouts.tls(), c.perHost(), c.Limits.header()}
 	s := c.shared()

@@ -7,7 +7,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -190,10 +189,8 @@ func TestCertificate(t *testing.T) {
 
 // TestCallersTransport checks the rules that do not depend on the transport.
 func TestCallersTransport(t *testing.T) {
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
 	var seen []*http.Request
-	c := &Client{Retry: Retry{Tries: 1}, HTTP: &http.Client{Jar: jar, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	c := &Client{Retry: Retry{Tries: 1}, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r)
 		resp := &http.Response{StatusCode: 200, Header: make(http.Header), Request: r}
 		switch r.URL.Path {
@@ -212,7 +209,7 @@ func TestCallersTransport(t *testing.T) {
 			return nil, errors.New("no")
 		}
 		return resp, nil
-	})}}
+	})}
 	for path, want := range map[string]string{
 		"/": "ok 200", "/body": "ok 200", "/none": "ok 200",
 		"/short": "read: truncated", "/headers": "do: limit headers", "/error": "do: network",
@@ -228,22 +225,4 @@ func TestCallersTransport(t *testing.T) {
 		assert.NotContains(t, r.Header, "Referer")
 	}
 	c.CloseIdle() // a transport that keeps no connections has nothing to close
-}
-
-// TestCallersTimeout checks that the caller's timeout applies to the headers and to the body.
-func TestCallersTimeout(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		c := w.client()
-		c.HTTP = &http.Client{Timeout: 3 * time.Second}
-		for want, serve := range map[string]func(net.Conn){
-			"do: timeout headers": late(time.Hour, ""),
-			"read: timeout body":  drip(head+"\r\n", block, time.Second),
-		} {
-			w.serve("a", serve)
-			start := time.Now()
-			got, _ := outcome(c, Request{URL: "http://a/"})
-			assert.Equal(t, want, got)
-			assert.Equal(t, 3*time.Second, time.Since(start))
-		}
-	})
 }

@@ -26,7 +26,7 @@ type Page struct {
 
 // Open requests a page by GET or HEAD. Close the page.
 func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*Page, error) {
-	resp, err := f.Do(ctx, method, address, "multipart/*, */*;q=0.1")
+	resp, err := f.Do(ctx, feedhistory.Request{URL: address, Method: method, Accept: "multipart/*, */*;q=0.1"})
 	if err != nil {
 		return nil, err
 	}

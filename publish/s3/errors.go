@@ -18,6 +18,9 @@ var (
 	// If-Match, so that two publishers could destroy each other's work. Nothing
 	// has been published.
 	ErrConditions = errors.New("the store does not honour conditional writes (If-None-Match, If-Match)")
+	// ErrAltered says that the store does not return a document as it was put: in
+	// another encoding, with another type, or with other bytes.
+	ErrAltered = errors.New("the store does not return the document as it was put")
 	// ErrCredentials says that there are no credentials, or that the store
 	// refuses them, or that they do not permit the operation.
 	ErrCredentials = errors.New("the store refuses the credentials, or they do not permit this")

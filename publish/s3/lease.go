@@ -21,6 +21,7 @@ type lease struct {
 	lose   context.CancelCauseFunc
 	beats  sync.WaitGroup
 	resign chan struct{} // closed by unlock
+	ahead  time.Duration // how far our clock is ahead of the store's, at most; zero if it is behind
 
 	mu        sync.Mutex // held while changing the record
 	record    record
@@ -106,6 +107,9 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	l := &lease{o: o, record: next, etag: etag, confirmed: begun, tags: map[string]string{}, resign: make(chan struct{})}
+	if !there.now.IsZero() {
+		l.ahead = max(0, time.Since(there.now)) // the store answered some time ago, in whole seconds
+	}
 	l.ctx, l.lose = context.WithCancelCause(context.Background())
 	return l, nil
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -38,9 +40,14 @@ type Output struct {
 	// and their repetitions. Zero means 2 minutes.
 	Timeout time.Duration
 
-	mu     sync.Mutex
-	held   *lease // nil if this Output does not hold the lock
-	probed bool   // the store is known to honour conditions
+	// HTTP sends the requests that delete objects, which Client cannot sign for a
+	// limited time. Nil means http.DefaultClient.
+	HTTP *http.Client
+
+	mu       sync.Mutex
+	held     *lease      // nil if this Output does not hold the lock
+	probed   bool        // the store is known to honour conditions
+	verified atomic.Bool // a document was read back as it was put
 }
 
 // check returns an error for settings that cannot work.

@@ -2,15 +2,19 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
+	urlpkg "net/url"
 	"path"
 	"time"
 
@@ -75,7 +79,12 @@ func (o *Output) head(ctx context.Context, key string) (*object, error) {
 // put stores an object if the existing one still has the given ETag or, if that
 // is "", if none exists. Otherwise the error matches errCondition.
 func (o *Output) put(ctx context.Context, key string, data []byte, was string, how publish.Served) (etag string, err error) {
-	opts := minio.PutObjectOptions{ContentType: how.Type, CacheControl: how.CacheControl}
+	opts := minio.PutObjectOptions{
+		ContentType: how.Type, CacheControl: how.CacheControl,
+		// Otherwise the client signs a plain http request in chunks, and some stores
+		// keep the Content-Encoding of that.
+		DisableContentSha256: true,
+	}
 	if was == "" {
 		opts.SetMatchETagExcept("*")
 	} else {
@@ -119,15 +128,85 @@ func (o *Output) store(ctx context.Context, key string, data []byte, was string,
 	return "", err
 }
 
-// remove deletes an object.
-func (o *Output) remove(ctx context.Context, key string) error {
-	err := o.Client.RemoveObject(ctx, o.Bucket, key, minio.RemoveObjectOptions{})
+// remove deletes an object that still has the given ETag. The store itself refuses the
+// request when the time is over, because its URL is signed for no longer: a process that
+// was frozen just before it sent the request cannot delete what others have put since.
+// The condition is for stores that honour If-Match in DELETE; others ignore it.
+func (o *Output) remove(ctx context.Context, key, etag string, within time.Duration) error {
+	header := http.Header{"If-Match": {`"` + etag + `"`}}
+	u, err := o.Client.PresignHeader(ctx, http.MethodDelete, o.Bucket, key, max(within.Truncate(time.Second), time.Second), nil, header)
 	if err != nil {
-		if err = o.failure("delete", key, err); errors.Is(err, fs.ErrNotExist) {
-			return nil
+		return o.failure("delete", key, err)
+	}
+	for try := range time.Duration(3) {
+		var status int
+		if status, err = o.send(ctx, u.String(), header); err == nil && status < http.StatusInternalServerError {
+			return o.refusal("delete", key, status)
+		}
+		select {
+		case <-time.After((try + 1) * 100 * time.Millisecond):
+		case <-ctx.Done():
 		}
 	}
-	return err
+	return o.failure("delete", key, cmp.Or(err, errors.New("the store fails")))
+}
+
+// send sends a signed DELETE, and returns the status of the response.
+func (o *Output) send(ctx context.Context, url string, header http.Header) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header = header.Clone()
+	resp, err := cmp.Or(o.HTTP, http.DefaultClient).Do(req)
+	if wrapped, ok := errors.AsType[*urlpkg.Error](err); ok {
+		err = wrapped.Err // the URL has a signature
+	}
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// refusal returns the error for a status.
+func (o *Output) refusal(op, key string, status int) error {
+	e := &Error{Op: op, Bucket: o.Bucket, Key: key, Status: status, Err: errors.New("the store refuses the request")}
+	switch {
+	case status < http.StatusMultipleChoices, status == http.StatusNotFound:
+		return nil
+	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
+		e.Err = errCondition
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		e.Err = ErrCredentials
+	}
+	return e
+}
+
+// verify reads a document that was put, and returns an error that says what the store has
+// done to it: readers could not read it either.
+func (o *Output) verify(ctx context.Context, key string, data []byte, how publish.Served) error {
+	body, _, header, err := o.core().GetObject(ctx, o.Bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return o.failure("get", key, err)
+	}
+	got, err := io.ReadAll(body)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return o.failure("get", key, err)
+	}
+	served, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	wanted, _, _ := mime.ParseMediaType(how.Type)
+	what := ""
+	switch coding := header.Get("Content-Encoding"); {
+	case coding != "":
+		what = "it has the Content-Encoding " + coding
+	case served != wanted:
+		what = fmt.Sprintf("its Content-Type is %q, not %q", served, wanted)
+	case !bytes.Equal(got, data):
+		what = fmt.Sprintf("it has %d other bytes instead of %d", len(got), len(data))
+	default:
+		return nil
+	}
+	return &Error{Op: "get", Bucket: o.Bucket, Key: key, Status: http.StatusOK, Err: fmt.Errorf("%w: %s", ErrAltered, what)}
 }
 
 // list returns the keys that begin with a prefix. Directories are keys that end

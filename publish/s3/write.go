@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -87,12 +88,17 @@ func (l *lease) carryOut(ctx context.Context, name string) error {
 
 // put puts a document, and remembers its ETag.
 func (l *lease) put(ctx context.Context, name string, w write) error {
-	key := l.o.key(name)
-	etag, err := l.o.store(ctx, key, w.data, w.was, publish.ServedAs(name, w.data, l.o.MaxAge))
+	key, how := l.o.key(name), publish.ServedAs(name, w.data, l.o.MaxAge)
+	etag, err := l.o.store(ctx, key, w.data, w.was, how)
 	switch {
 	case err == nil:
 		l.know(name, etag)
-		return nil
+		if how.Archive || l.o.verified.Swap(true) {
+			return nil
+		}
+		err := l.o.verify(ctx, key, w.data, how) // once, for the first document that readers request
+		l.o.verified.Store(err == nil)
+		return err
 	case errors.Is(err, errCondition): // changed by the next holder, if there is one
 		if err := l.change(ctx, nil); err != nil {
 			return err
@@ -104,8 +110,9 @@ func (l *lease) put(ctx context.Context, name string, w write) error {
 	return l.failed(err)
 }
 
-// Remove implements publish.Output. Not every store has a conditional DELETE,
-// so Remove renews the lease first.
+// Remove implements publish.Output. Not every store has a conditional DELETE, so Remove
+// renews the lease first, and signs a request that the store accepts only as long as the
+// lease is valid.
 func (o *Output) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
@@ -122,15 +129,23 @@ func (o *Output) Remove(ctx context.Context, name string) error {
 	if err := l.carryOut(ctx, name); err != nil && !errors.Is(err, ErrChanged) {
 		return err
 	}
-	l.forget(name)
 	if err := l.change(ctx, nil); err != nil {
 		return err
 	}
+	etag, err := l.known(ctx, name)
+	if err != nil || etag == "" {
+		return err
+	}
+	l.forget(name)
 	l.mu.Lock()
-	ctx, done := context.WithDeadline(ctx, l.confirmed.Add(l.record.lease))
+	until := l.confirmed.Add(l.record.lease)
 	l.mu.Unlock()
+	ctx, done := context.WithDeadline(ctx, until)
 	defer done()
-	if err := o.remove(ctx, o.key(name)); err != nil {
+	switch err := o.remove(ctx, o.key(name), etag, time.Until(until)-l.ahead); {
+	case errors.Is(err, errCondition):
+		return &Error{Op: "delete", Bucket: o.Bucket, Key: o.key(name), Err: ErrChanged}
+	case err != nil:
 		return l.failed(err)
 	}
 	l.know(name, "")

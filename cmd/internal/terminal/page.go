@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Columns is the width that a Page is made for.
@@ -15,10 +16,12 @@ const Columns = 80
 
 // A Page writes text for people.
 type Page struct {
-	W     io.Writer
-	Width func(string) int // Width returns how many columns text takes; nil means one for each character.
-	Err   error            // Err is the first error of W; nothing is written after it.
+	W   io.Writer
+	Err error // Err is the first error of W; nothing is written after it.
 }
+
+// NewPage returns a page that writes to w.
+func NewPage(w io.Writer) *Page { return &Page{W: w} }
 
 // Line writes one line.
 func (p *Page) Line(text string) {
@@ -30,16 +33,12 @@ func (p *Page) Line(text string) {
 // Para writes text in as many lines as it takes, after a first and a further
 // indent. A word that is too long for a line, such as a URL, stays whole.
 func (p *Page) Para(first, further, text string) {
-	width := p.Width
-	if width == nil {
-		width = utf8.RuneCountInString
-	}
-	line, n := first, width(first)
+	line, n := first, uniseg.StringWidth(first)
 	for i, word := range strings.Fields(Clean(text)) {
-		size := width(word)
+		size := uniseg.StringWidth(word)
 		if i > 0 && n+1+size > Columns {
 			p.Line(line)
-			line, n = further+word, width(further)+size
+			line, n = further+word, uniseg.StringWidth(further)+size
 			continue
 		}
 		if i > 0 {

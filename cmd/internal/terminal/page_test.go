@@ -32,9 +32,9 @@ func TestPage(t *testing.T) {
 		"\n    �[31mend\n  label     value\ntrailing\n", out.String())
 
 	out.Reset()
-	wide := &Page{W: &out, Width: func(text string) int { return 2 * len(text) }}
-	wide.Para("", "", strings.Repeat("word ", 10))
-	require.Equal(t, "word word word word word word word word word\nword\n", out.String())
+	wide := &Page{W: &out}
+	wide.Para("", "", strings.Repeat("文字 ", 17))
+	require.Equal(t, strings.TrimSpace(strings.Repeat("文字 ", 16))+"\n文字\n", out.String())
 }
 
 type fullDisk struct{ writes int }

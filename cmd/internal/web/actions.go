@@ -1,14 +1,12 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/opml"
-	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -52,73 +50,76 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if known != nil && known.URL != address && r.FormValue("all-the-same") == "" {
+	insists := r.FormValue("all-the-same") != ""
+	if known != nil && known.URL != address && !isFresh(known) && !insists {
 		v := &feedsView{Address: address, Known: &feedView{Feed: known, Name: republish.Name(known.URL)}}
 		return s.listFeeds(w, r, http.StatusConflict, v)
 	}
-	if _, err := s.add(r.Context(), address); err != nil {
-		return err
-	}
-	if page := r.FormValue("instead"); page != "" { // the name of the page that links to this feed
-		if err := s.dropPage(r.Context(), page, address); err != nil {
-			return err
-		}
-	}
-	http.Redirect(w, r, "/feeds/"+republish.Name(address), http.StatusSeeOther)
-	return nil
-}
-
-// dropPage removes a page that was added, because one of its feeds was chosen.
-func (s *Server) dropPage(ctx context.Context, name, chosen string) error {
-	page, err := s.published.Feed(ctx, name)
-	if errors.Is(err, mirror.ErrNotFound) || err == nil && (page.Head != "" || page.URL == chosen) {
-		return nil
-	}
+	address, message, err = s.adder.addTried(r.Context(), typed, address, insists)
 	if err != nil {
 		return err
 	}
-	s.polls.Forget(page.URL)
-	return s.replace(ctx, page.URL, chosen)
-}
-
-func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.Outline) error {
-	outcome := "none"
-	for _, o := range outlines {
-		address, wrong := feedAddress(o.URL)
-		if wrong != "" {
-			continue
-		}
-		if known, err := s.feeds.like(r.Context(), address); err != nil {
+	if message != "" {
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message, Insist: address})
+	}
+	if known != nil && known.URL != address && isFresh(known) { // it was mistyped, perhaps
+		if err := s.adder.replace(r.Context(), known.URL, address); err != nil {
 			return err
-		} else if known != nil {
-			continue
-		}
-		added, err := s.add(r.Context(), address)
-		if err != nil {
-			return err
-		}
-		if added {
-			outcome = "opml"
 		}
 	}
-	http.Redirect(w, r, "/?said="+outcome, http.StatusSeeOther)
+	if page := r.FormValue("instead"); page != "" { // the name of the page that links to this feed
+		if err := s.adder.dropPage(r.Context(), page, address); err != nil {
+			return err
+		}
+	}
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(address)), http.StatusSeeOther)
 	return nil
 }
 
-// add adds a feed to the store; it is due at once.
-func (s *Server) add(ctx context.Context, address string) (added bool, err error) {
-	if err := s.feeds.add(ctx, address); err != nil {
-		return false, err
+// addAll adds the feeds of an OPML file, and says how many it added.
+func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []opml.Outline) error {
+	added, here := 0, 0
+	var unreadable []string
+	for _, o := range outlines {
+		address, wrong := feedAddress(o.URL)
+		if wrong != "" {
+			unreadable = append(unreadable, o.URL)
+			continue
+		}
+		known, err := s.feeds.like(r.Context(), address)
+		if err != nil {
+			return err
+		}
+		isNew := false
+		if known == nil {
+			if isNew, err = s.adder.add(r.Context(), address); err != nil {
+				return err
+			}
+		}
+		if isNew {
+			added++
+		} else {
+			here++
+		}
 	}
-	feed := mirror.NewFeed(address)
-	switch err := s.store.Commit(ctx, &mirror.Change{Feed: feed}); {
-	case errors.Is(err, mirror.ErrConflict):
-		return false, nil // it is there already
-	case err != nil:
-		return false, err
+	key := s.adder.remember(outcome(added, here, unreadable))
+	http.Redirect(w, r, s.at("/?outcome="+key), http.StatusSeeOther)
+	return nil
+}
+
+// mostNamed is the maximum number of addresses that a message names.
+const mostNamed = 5
+
+// outcome says what became of the feeds of a file.
+func outcome(added, here int, unreadable []string) string {
+	text := count(added) + " added, " + count(here) + " here already"
+	if n := len(unreadable); n > 0 {
+		text += ", " + count(n) + " cannot be read: " + strings.Join(unreadable[:min(n, mostNamed)], ", ")
+		if n > mostNamed {
+			text += " …"
+		}
 	}
-	s.polls.Hurry(feed)
-	return true, nil
+	return text + ". The server reads each feed as its turn comes."
 }
 
 // feedAddress returns the URL that somebody has typed, or what is wrong with
@@ -155,7 +156,7 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.polls.Hurry(feed)
-	http.Redirect(w, r, "/feeds/"+r.PathValue("id"), http.StatusSeeOther)
+	http.Redirect(w, r, s.at("/feeds/"+r.PathValue("id")), http.StatusSeeOther)
 	return nil
 }
 
@@ -180,7 +181,7 @@ func (s *Server) removeFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.feeds.forget(feed.URL)
-	s.documents.drop(feed.URL)
-	http.Redirect(w, r, "/?said=removed", http.StatusSeeOther)
+	s.drawings.documents.drop(feed.URL)
+	http.Redirect(w, r, s.at("/?said=removed"), http.StatusSeeOther)
 	return nil
 }

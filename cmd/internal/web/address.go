@@ -24,15 +24,15 @@ func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	feed, err := s.published.Feed(r.Context(), asked)
 	if err != nil {
 		if other := s.feeds.successor(asked); other != "" && errors.Is(err, mirror.ErrNotFound) && r.Method != http.MethodPost {
-			return nil, &movedError{"/feeds/" + other + "?said=leads", false}
+			return nil, &movedError{s.at("/feeds/" + other + "?said=leads"), false}
 		}
 		return nil, err
 	}
 	name := republish.Name(feed.URL)
-	if asked == name {
+	if asked == name && !strings.HasSuffix(r.URL.Path, "/") {
 		return feed, nil
 	}
 	u := *r.URL
-	u.Path, u.RawPath = "/feeds/"+name+strings.TrimPrefix(u.Path, "/feeds/"+asked), ""
+	u.Path, u.RawPath = s.at("/feeds/"+name+strings.TrimSuffix(strings.TrimPrefix(u.Path, "/feeds/"+asked), "/")), ""
 	return nil, &movedError{u.RequestURI(), true}
 }

@@ -20,7 +20,7 @@ func TestDeliver(t *testing.T) {
 	w.write(2003, 2010)
 	page := w.add("/blog/feed.atom")
 	for _, path := range []string{"/", "/entries", page, page + "?q=fog", page + "/remove", page + "/complete.atom", page + "/index.atom",
-		assets.path("style.css"), assets.path("app.js"), w.add("/tides.atom") + "/complete.atom"} {
+		"/" + assets.path("style.css"), "/" + assets.path("app.js"), w.add("/tides.atom") + "/complete.atom"} {
 		ask := func(method string, header ...string) *httptest.ResponseRecorder {
 			r := httptestRequest(t.Context(), method, path, nil)
 			for i := 0; i < len(header); i += 2 {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"html/template"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -135,11 +136,11 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 		query.Feed = feed.URL
 	}
 	if !v.River && (v.Search != "" || v.Gone) && v.Wrong == "" {
-		if err := s.countHits(r.Context(), v, query); err != nil {
+		if err := countHits(r.Context(), s.store, v, query); err != nil {
 			return nil, err
 		}
 	}
-	for record, err := range s.store.Entries(r.Context(), query) {
+	for record, err := range portions(r.Context(), s.store, query) {
 		if errors.Is(err, errors.ErrUnsupported) {
 			v.Wrong = "There is no word to search for. Type one or more words; their order and case do not matter."
 			break
@@ -164,9 +165,37 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	return v, nil
 }
 
+// portion is the number of entries to read at once: each may be large, and of
+// most a list shows only the beginning.
+const portion = 10
+
+// portions yields the entries of a query with a Limit, some at a time. A search
+// costs more than its entries, so it is made only once.
+func portions(ctx context.Context, store mirror.Store, q mirror.Query) iter.Seq2[*mirror.Record, error] {
+	if q.Search != "" {
+		return store.Entries(ctx, q)
+	}
+	return func(yield func(*mirror.Record, error) bool) {
+		for left := q.Limit; left > 0; left -= portion {
+			q.Limit = min(left, portion)
+			n := 0
+			for record, err := range store.Entries(ctx, q) {
+				if !yield(record, err) || err != nil {
+					return
+				}
+				n++
+				q.Beyond = record.Place()
+			}
+			if n < q.Limit {
+				return
+			}
+		}
+	}
+}
+
 // countHits counts the entries of a feed's list by month.
-func (s *Server) countHits(ctx context.Context, v *entriesView, q mirror.Query) (err error) {
-	v.hits, err = mirror.Months(ctx, s.store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
+func countHits(ctx context.Context, store mirror.Store, v *entriesView, q mirror.Query) (err error) {
+	v.hits, err = mirror.Months(ctx, store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, Gone: q.Gone})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // the list reports it
 	}

@@ -124,10 +124,10 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 		p.Versions[i].Changes = difference(p.Versions[i].plain, after.plain)
 		after = &p.Versions[i]
 	}
-	if p.Older, p.Newer, err = s.neighbours(ctx, record); err != nil {
+	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record); err != nil {
 		return err
 	}
-	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
+	if p.Strip, err = s.feeds.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
 	p.HasImages = strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")

@@ -59,6 +59,7 @@ type feedsView struct {
 	Address string    // the address that was typed
 	Wrong   string    // what is wrong with it
 	Known   *feedView // the feed that it probably leads to; nil for none
+	Insist  string    // the address to add although it is wrong; "" for none
 }
 
 // Many reports whether there are so many feeds that the page needs a search.
@@ -77,15 +78,16 @@ func (v *feedsView) refresh() bool {
 // said are the messages after an action.
 var said = map[string]string{
 	"removed": "The feed has been removed, with everything that belonged to it.",
-	"opml":    "The feeds of the OPML file have been added. The server reads each of them as its turn comes.",
 	"leads":   "The address that you added leads to this feed.",
-	"none":    "All feeds of the OPML file were here already.",
 }
 
 // showFeeds shows the list of feeds.
 func (s *Server) showFeeds(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := &feedsView{listing: listingOf(q), After: q.Get("after"), Said: said[q.Get("said")]}
+	if message, ok := s.adder.outcomes.get(q.Get("outcome")); ok {
+		v.Said = message
+	}
 	return s.listFeeds(w, r, http.StatusOK, v)
 }
 

@@ -2,13 +2,14 @@ package web
 
 import (
 	"bufio"
-	"github.com/feedhistory/feedhistory/republish"
 	"net/http"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/feedhistory/feedhistory/republish"
 
 	"github.com/stretchr/testify/require"
 )
@@ -116,7 +117,7 @@ func TestMethods(t *testing.T) {
 	page := w.add("/tides.atom")
 	for path, allow := range map[string]string{
 		"/": "GET, HEAD", page: "GET, HEAD", page + "/index.atom": "GET, HEAD", page + "/complete.atom": "GET, HEAD", page + "/remove": "GET, HEAD, POST",
-		page + "/poll": "POST", "/feeds": "POST", "/token": "GET, HEAD, POST", assets.path("style.css"): "GET, HEAD",
+		page + "/poll": "POST", "/feeds": "POST", "/token": "GET, HEAD, POST", "/" + assets.path("style.css"): "GET, HEAD",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, "PROPFIND"} {
 			if strings.Contains(allow, method) {

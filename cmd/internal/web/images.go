@@ -24,13 +24,13 @@ func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request) error {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	cookie := &http.Cookie{
-		Name: imagesCookie, Value: "shown", Path: "/feeds/" + r.PathValue("id"), MaxAge: 400 * 24 * 60 * 60,
+		Name: imagesCookie, Value: "shown", Path: s.at("/feeds/" + r.PathValue("id")), MaxAge: 400 * 24 * 60 * 60,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.base(), "https:"),
 	}
 	if r.FormValue("show") != "always" {
 		cookie.MaxAge = -1
 	}
 	http.SetCookie(w, cookie)
-	http.Redirect(w, r, ownPath(r.FormValue("next")), http.StatusSeeOther)
+	http.Redirect(w, r, s.ownPath(r.FormValue("next")), http.StatusSeeOther)
 	return nil
 }

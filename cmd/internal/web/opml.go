@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"time"
@@ -10,30 +11,50 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// exportOPML answers with all feeds as OPML: the feeds themselves or, with
-// ?mirrored, the feeds that this server publishes.
+// exportOPML answers with all feeds as OPML: the feeds themselves; with
+// ?mirrored, the feeds this server publishes; or with ?feed=complete, their
+// documents for readers that follow no archives.
 func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
-	mirrored := r.URL.Query().Has("mirrored")
-	w.Header().Set("Content-Type", "text/x-opml; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="feeds.opml"`)
-	list, err := opml.NewWriter(w, time.Now())
-	for feed, failed := range s.store.Feeds(r.Context(), mirror.FeedQuery{}) {
-		if err = cmp.Or(err, failed); err != nil {
-			break
+	document, q := "", r.URL.Query()
+	switch {
+	case q.Get("feed") == "complete":
+		document = "/complete.atom"
+	case q.Has("feed"):
+		return &problem{http.StatusBadRequest, "This address is not valid: feed=" + q.Get("feed"), "There is feed=complete."}
+	case q.Has("mirrored"):
+		document = "/index.atom"
+	}
+	var outlines []opml.Outline
+	changed := time.Unix(0, 0)
+	for feed, err := range s.store.Feeds(r.Context(), mirror.FeedQuery{}) {
+		if err != nil {
+			return err
 		}
 		o := opml.Outline{Text: republish.Title(feed), URL: cmp.Or(feed.Address, feed.URL), Site: republish.Site(feed)}
-		if mirrored {
-			var name string
-			if name, err = s.published.Name(r.Context(), feed.URL); err != nil {
-				break
+		if document != "" {
+			name, err := s.published.Name(r.Context(), feed.URL)
+			if err != nil {
+				return err
 			}
-			o.URL = s.base() + "feeds/" + name + "/index.atom"
+			o.URL = s.base() + "feeds/" + name + document
 		}
-		err = list.Add(o)
+		if feed.Changed.After(changed) {
+			changed = feed.Changed
+		}
+		outlines = append(outlines, o)
+	}
+	var b bytes.Buffer
+	list, err := opml.NewWriter(&b, changed) // a time that changes only with the feeds
+	for _, o := range outlines {
+		err = cmp.Or(err, list.Add(o))
 	}
 	if err = cmp.Or(err, list.Close()); err != nil {
-		s.Logger.ErrorContext(r.Context(), "a list of feeds was cut short", "err", err)
-		panic(http.ErrAbortHandler)
+		return err
 	}
+	h := w.Header()
+	h.Set("Content-Type", "text/x-opml; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="feeds.opml"`)
+	h.Set("Cache-Control", "no-cache")
+	deliver(w, r, http.StatusOK, b.Bytes())
 	return nil
 }

@@ -204,7 +204,7 @@ func newYearChart(years map[int]int64, now int) yearChart {
 		}
 		c.Bars = append(c.Bars, bar{
 			X: hundredth(x + width*.1), Width: hundredth(width * .8), Y: c.Base - h.of(n), Height: h.of(n),
-			Query: fmt.Sprintf("/entries?month=%04d-01&span=12", year), Says: strconv.Itoa(year) + ": " + plural(n, "entry", "entries"),
+			Query: fmt.Sprintf("?month=%04d-01&span=12", year), Says: strconv.Itoa(year) + ": " + plural(n, "entry", "entries"),
 		})
 	}
 	return c

@@ -21,7 +21,7 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 		Poll: func(ctx context.Context, before *mirror.Feed) (*mirror.Changes, error) {
 			changes, err := m.Update(ctx, before.URL)
 			if err == nil && ctx.Err() == nil {
-				s.polled(ctx, before, changes.Failure)
+				s.adder.polled(ctx, before, changes.Failure)
 			}
 			return changes, err
 		},

@@ -12,7 +12,7 @@ import (
 // isOpen reports whether a request is for what everybody may read on any server:
 // the form for the token, and the files that its page loads.
 func isOpen(r *http.Request) bool {
-	return r.URL.Path == "/token" || strings.HasPrefix(r.URL.Path, "/static/")
+	return r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
 }
 
 // refuse asks for the token: it sends feed readers a challenge for a password (RFC
@@ -23,9 +23,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
 	if slices.Contains([]string{".atom", ".rss", ".opml"}, path.Ext(r.URL.Path)) {
 		h.Add("WWW-Authenticate", `Basic realm="Feed history", charset="UTF-8"`)
 	}
-	next := "/"
+	next := s.root
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		next = ownPath(r.URL.RequestURI())
+		next = s.ownPath(s.at(r.URL.RequestURI()))
 	}
 	if err := s.render(w, r, http.StatusUnauthorized, "token", "Token needed", tokenView{Next: next, Private: true}); err != nil {
 		s.fail(w, r, err)

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var asks atomic.Int32
+
 // ask returns what the server answers to a request that shows something.
 func (w *world) ask(path string, show func(*http.Request)) (status int, body string, header http.Header) {
 	r := httptestRequest(w.t.Context(), http.MethodGet, path, nil)
+	asks.Add(1)
+	r.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", asks.Load()/250%250, asks.Load()%250) // nobody guesses too often
 	if show != nil {
 		show(r)
 	}
@@ -83,7 +89,7 @@ func TestPrivate(t *testing.T) {
 	_, body, _ := w.ask(feed+"/subscribe", bearer("open sesame"))
 	require.Contains(t, body, "the server's token as the password")
 	require.NotContains(t, body, "feedly.com")
-	status, _, header = w.ask(assets.path("style.css"), nil)
+	status, _, header = w.ask("/"+assets.path("style.css"), nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, header.Get("Cache-Control"), "public")
 	status, _, _ = w.ask("/token", nil)
@@ -108,7 +114,7 @@ func TestPrivateWithoutToken(t *testing.T) {
 	w := newWorld(t, func(s *Server) { s.Private = true })
 	for _, show := range []func(*http.Request){
 		nil, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, func(r *http.Request) { r.SetBasicAuth("", "") },
-		func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: w.proof("")}) },
+		func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: w.Server.gate.proof("")}) },
 	} {
 		status, _, _ := w.ask("/", show)
 		require.Equal(t, http.StatusUnauthorized, status)

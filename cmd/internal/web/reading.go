@@ -26,12 +26,12 @@ type neighbour struct{ ID, Title, Lang string }
 
 // neighbours returns the next older and the next newer entry of a feed; nil if
 // there is none.
-func (s *Server) neighbours(ctx context.Context, r *mirror.Record) (older, newer *neighbour, err error) {
+func (d *directory) neighbours(ctx context.Context, r *mirror.Record) (older, newer *neighbour, err error) {
 	for _, n := range []struct {
 		to     **neighbour
 		oldest bool
 	}{{&older, false}, {&newer, true}} {
-		for other, err := range s.store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Place(), Oldest: n.oldest, Limit: 1}) {
+		for other, err := range d.store.Entries(ctx, mirror.Query{Feed: r.Feed, Beyond: r.Place(), Oldest: n.oldest, Limit: 1}) {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -78,7 +78,7 @@ func (s *Server) showRandom(w http.ResponseWriter, r *http.Request) error {
 		id = record.ID
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, "/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, s.at("/feeds/"+republish.Name(feed.URL)+"/entry?"+url.Values{"id": {id}}.Encode()), http.StatusSeeOther)
 	return nil
 }
 

@@ -100,8 +100,17 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 //go:embed templates/*.html
 var templateFiles embed.FS
 
+// newTemplates returns the templates of a server whose path is root.
+func newTemplates(root string) *template.Template {
+	return template.Must(templates.Clone()).Funcs(template.FuncMap{
+		"asset": func(name string) string { return root + assets.path(name) },
+		"root":  func() string { return root },
+	})
+}
+
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"asset":   func(name string) string { return assets.path(name) },
+	"asset":   func(string) string { return "" }, // see newTemplates
+	"root":    func() string { return "" },
 	"count":   count,
 	"day":     day,
 	"month":   func(t time.Time) string { return t.UTC().Format("January 2006") },
@@ -125,6 +134,7 @@ type layout struct {
 	Path    string
 	Token   bool // whether there is a token
 	May     bool // whether the visitor may change anything
+	Out     bool // whether the visitor can log out
 	Refresh bool // whether the page must be loaded again soon if there is no script
 	View    any
 
@@ -134,7 +144,7 @@ type layout struct {
 // render answers with a page, either all of it or nothing.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	l := layout{
-		Title: title, Page: name, Path: r.URL.RequestURI(), Token: s.Token != "", May: s.mayChange(r), View: view,
+		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: s.gate.mayChange(r), Out: s.gate.hasCookie(r), View: view,
 	}
 	if refresher, ok := view.(interface{ refresh() bool }); ok {
 		l.Refresh = refresher.refresh()
@@ -143,10 +153,10 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 		l.Alternates = offers.alternates()
 	}
 	var body, all bytes.Buffer
-	if err := templates.ExecuteTemplate(&body, name+".html", l); err != nil {
+	if err := s.templates.ExecuteTemplate(&body, name+".html", l); err != nil {
 		return err
 	}
-	err := templates.ExecuteTemplate(&all, "layout.html", struct {
+	err := s.templates.ExecuteTemplate(&all, "layout.html", struct {
 		layout
 		Body template.HTML // written by a template
 	}{l, template.HTML(body.String())})

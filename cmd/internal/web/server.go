@@ -5,11 +5,11 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/republish"
@@ -24,9 +24,9 @@ type Server struct {
 	// settings, which leaves private feeds alone unless Private is set.
 	Mirror *mirror.Mirror
 
-	// Base is the server's own URL, the root of a host: the server cannot be
-	// below a path, because its pages link to the root. The published documents
-	// contain it, and their URIs do not change; with a different Base, the
+	// Base is the server's own URL, which may have a path; requests may contain
+	// that path or, behind a proxy, leave it out. The published documents
+	// contain Base, and their URLs do not change; with a different Base, the
 	// server publishes everything again. "" means http://127.0.0.1:8005/.
 	Base string
 
@@ -61,16 +61,18 @@ type Server struct {
 
 	once      sync.Once
 	mux       *http.ServeMux
+	root      string // the path of Base, with a final slash
+	templates *template.Template
 	origin    *http.CrossOriginProtection
+	gate      *gatekeeper
+	adder     *adder
 	store     mirror.Store // what may be shown of Store
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
 	streams   watchers
-	timelines cache[string, template.HTML]
-	documents cache[string, knownDocuments]
+	drawings  drawings
 	items     cache[itemKey, entryItem]
-	found     cache[string, feedhistory.Links] // the feeds of pages that were added, by the URLs of the pages
 }
 
 func (s *Server) setUp() {
@@ -85,9 +87,15 @@ func (s *Server) setUp() {
 	if m == nil {
 		m = &mirror.Mirror{Store: s.store}
 	}
+	s.root = "/"
+	if u, err := url.Parse(s.base()); err == nil {
+		s.root = u.Path
+	}
+	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), root: s.root, now: s.now}
 	s.polls = s.newPoller(m)
-	s.feeds = &directory{store: s.store}
+	s.feeds = &directory{store: s.store, root: s.root}
 	s.feeds.newest.half, s.feeds.years.half = keptSmall, keptSmall
 	s.published = &republish.Handler{
 		Store: s.Store, Base: s.base(), Output: s.Output, Private: s.Private, PrivateOutput: s.PrivateOutput,
@@ -95,13 +103,16 @@ func (s *Server) setUp() {
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
 	s.feeds.published = s.published
-	s.timelines.half, s.documents.half = mostTimelines, mostTimelines
+	s.drawings.store, s.drawings.templates = s.store, s.templates
+	s.drawings.timelines.half, s.drawings.documents.half = mostTimelines, mostTimelines
+	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, replaced: s.drawings.documents.drop}
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
 		"GET /{$}":                  s.showFeeds,
 		"GET /entries":              s.showRiver,
 		"GET /overview":             s.showOverview,
 		"GET /feeds/{id}":           s.showFeed,
+		"GET /feeds/{id}/{$}":       s.showFeed,
 		"GET /feeds/{id}/entry":     s.showEntry,
 		"GET /feeds/{id}/random":    s.showRandom,
 		"GET /feeds/{id}/day":       s.showDay,
@@ -112,6 +123,7 @@ func (s *Server) setUp() {
 		"GET /static/{name}":        s.serveStatic,
 		"GET /token":                s.askToken,
 		"POST /token":               s.takeToken,
+		"POST /token/forget":        s.forgetToken,
 		"POST /feeds":               s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":     s.change(s.pollNow),
 		"POST /feeds/{id}/remove":   s.change(s.removeFeed),
@@ -158,6 +170,7 @@ func policyWith(play, images bool) string {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(s.setUp)
+	r = republish.Below(s.root, s.mux, r)
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -179,7 +192,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case !s.Private || isOpen(r):
 		s.mux.ServeHTTP(w, r)
-	case s.hasToken(r):
+	case s.gate.tires(r):
+		s.fail(w, r, errTooManyGuesses)
+	case s.gate.hasToken(r):
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)

@@ -70,7 +70,7 @@ func TestEmpty(t *testing.T) {
 	}
 	status, _, _ := w.get("/feeds/0123456789ab/index/1-0123456789abcdef.atom")
 	require.Equal(t, http.StatusNotFound, status)
-	status, _, header := w.get(assets.path("style.css"))
+	status, _, header := w.get("/" + assets.path("style.css"))
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, header.Get("Cache-Control"), "immutable")
 	require.Equal(t, "text/css; charset=utf-8", header.Get("Content-Type"))
@@ -195,7 +195,25 @@ func TestAdd(t *testing.T) {
 	require.Contains(t, w.page(odd+"/entry?id=urn:sale:1", http.StatusOK), `href="https://shop.example/50%25off#a%25"`)
 
 	// A page that is not a feed says so, and what to do.
-	failed := w.add("/page.html")
+	status, body, _ = w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL("/page.html")}})
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Contains(t, body, "There is no feed at this address")
+	require.Contains(t, body, "Add this address anyway")
+	requireSound(t, body)
+	_, err := w.Store.Feed(t.Context(), w.feedURL("/page.html"))
+	require.ErrorIs(t, err, mirror.ErrNotFound)
+	status, body, _ = w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL("/nothing")}})
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Contains(t, body, "the answer was 404")
+	status, body, header = w.do(http.MethodPost, "/feeds", url.Values{"url": {strings.TrimPrefix(w.feedURL("/odd.atom"), "http://")}})
+	require.Equal(t, http.StatusSeeOther, status, body)
+	require.Equal(t, "/feeds/"+republish.Name(w.feedURL("/odd.atom")), header.Get("Location"), "http, because https fails")
+
+	// Somebody who insists can add it.
+	status, _, header = w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL("/page.html")}, "all-the-same": {"1"}})
+	require.Equal(t, http.StatusSeeOther, status)
+	failed := header.Get("Location")
+	w.settle(w.feedURL("/page.html"), 0)
 	body = w.page(failed, http.StatusOK)
 	require.Contains(t, body, "The last poll failed.")
 	require.Contains(t, body, "If the address is wrong")
@@ -216,8 +234,8 @@ func TestAddOPML(t *testing.T) {
 		file, want string
 		status     int
 	}{
-		{file, "The feeds of the OPML file have been added", http.StatusSeeOther},
-		{file, "were here already", http.StatusSeeOther},
+		{file, "2 added, 0 here already, 1 cannot be read: javascript:x.", http.StatusSeeOther},
+		{file, "0 added, 2 here already, 1 cannot be read", http.StatusSeeOther},
 		{"<html></html>", "not OPML: its root element is html", http.StatusUnprocessableEntity},
 		{"<opml><outline", "This OPML file cannot be read", http.StatusUnprocessableEntity},
 		{"<opml>" + strings.Repeat(" ", mostUpload), "larger than 8 MiB", http.StatusUnprocessableEntity},
@@ -295,7 +313,7 @@ func TestToken(t *testing.T) {
 		require.NotContains(t, header.Get("Set-Cookie"), "sesame")
 	}
 	w.add("/news.rss")
-	require.NotContains(t, w.page("/", http.StatusOK), "/token")
+	require.NotContains(t, w.page("/", http.StatusOK), "/token?")
 
 	for bearer, want := range map[string]int{"open sesame": http.StatusSeeOther, "open barley": http.StatusUnauthorized} {
 		r := httptestRequest(t.Context(), http.MethodPost, "/feeds/"+republish.Name(w.feedURL("/news.rss"))+"/poll", nil)

@@ -48,8 +48,8 @@ func loadAssets() assetSet {
 	return set
 }
 
-// path returns the path of a file's URL.
-func (set assetSet) path(name string) string { return "/static/" + set[name].name }
+// path returns the path of a file below the server's.
+func (set assetSet) path(name string) string { return "static/" + set[name].name }
 
 // serveStatic answers with a static file, which never changes under its name.
 func (s *Server) serveStatic(w http.ResponseWriter, r *http.Request) error {

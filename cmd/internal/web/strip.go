@@ -29,8 +29,8 @@ const mostPlaced = 500
 
 // stripOf returns the strip of an entry; nil if there is nothing to show around
 // it.
-func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
-	f, err := s.feeds.figuresOf(ctx, feed)
+func (d *directory) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Record) (*strip, error) {
+	f, err := d.figuresOf(ctx, feed)
 	if err != nil || r.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Recor
 	p := &strip{
 		At:   tenth(100 * scale.x(r.Time()) / lineWidth),
 		From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
-		List: "/feeds/" + republish.Name(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
+		List: d.root + "feeds/" + republish.Name(r.Feed) + "?month=" + monthOf(r.Time()).Format("2006-01") + "#entries", Says: r.Time().UTC().Format("January 2006"),
 	}
 	bins := scale.bins(f.months)
 	h := newHeights(bins)
@@ -51,7 +51,7 @@ func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Recor
 		}
 	}
 	p.Path = path.String()
-	n, all, err := s.placeOf(ctx, r, f)
+	n, all, err := d.placeOf(ctx, r, f)
 	if n > 0 {
 		p.Says = "Entry " + count(n) + " of " + count(all) + ", " + p.Says
 	}
@@ -61,7 +61,7 @@ func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, r *mirror.Recor
 // placeOf returns the number of an entry among all entries of the feed, the
 // oldest being 1. It returns zero if the entry is not one of them, or if too
 // many are in the same month.
-func (s *Server) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, all int64, err error) {
+func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, all int64, err error) {
 	month := monthOf(r.Time())
 	for _, m := range f.months {
 		if all += m.Entries; m.Start.Before(month) {
@@ -74,7 +74,7 @@ func (s *Server) placeOf(ctx context.Context, r *mirror.Record, f figures) (n, a
 		return 0, 0, nil
 	}
 	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Oldest: true}
-	for other, err := range s.store.Entries(ctx, query) {
+	for other, err := range d.store.Entries(ctx, query) {
 		if err != nil {
 			return 0, 0, err
 		}

@@ -188,7 +188,7 @@ func (w *world) do(method, path string, form url.Values) (status int, body strin
 // add adds a feed of the site through the form, waits until it was polled, and
 // returns the path of its page.
 func (w *world) add(path string) string {
-	status, body, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL(path)}})
+	status, body, header := w.do(http.MethodPost, "/feeds", url.Values{"url": {w.feedURL(path)}, "all-the-same": {"1"}})
 	require.Equal(w.t, http.StatusSeeOther, status, body)
 	w.settle(w.feedURL(path), 0)
 	return header.Get("Location")

@@ -229,7 +229,7 @@ function offerPlace(part) {
     const [id, title] = JSON.parse(localStorage.getItem("read " + part.dataset.resume)) ?? [];
     if (!id) return;
     const link = part.querySelector("a");
-    link.href = "/feeds/" + part.dataset.resume + "/entry?id=" + encodeURIComponent(id);
+    link.href = part.dataset.entry + "?id=" + encodeURIComponent(id);
     link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
     part.hidden = false;
   } catch {

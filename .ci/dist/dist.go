@@ -1,0 +1,214 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A dist makes the files of a release.
+type dist struct {
+	root    string    // the checkout, with the version set
+	out     string    // where the files go
+	work    string    // a temporary folder
+	version string    // vX.Y.Z
+	when    time.Time // of every file
+}
+
+// A target is a platform as Go names it.
+type target struct{ os, arch, arm string }
+
+var allTargets = []target{
+	{"linux", "amd64", ""}, {"linux", "arm64", ""}, {"linux", "arm", "7"}, {"linux", "386", ""},
+	{"darwin", "amd64", ""}, {"darwin", "arm64", ""}, {"windows", "amd64", ""}, {"freebsd", "amd64", ""},
+}
+
+// parseTargets reads a list such as linux/amd64,linux/arm/7. An empty one is all.
+func parseTargets(list string) ([]target, error) {
+	if list == "" {
+		return allTargets, nil
+	}
+	var targets []target
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(allTargets, func(t target) bool { return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.arm, "/") == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no release is made for %q", name)
+		}
+		targets = append(targets, allTargets[i])
+	}
+	return targets, nil
+}
+
+func (t target) String() string {
+	if t.arm != "" {
+		return t.os + "-" + t.arch + "v" + t.arm
+	}
+	return t.os + "-" + t.arch
+}
+
+func (t target) exe(command string) string {
+	if t.os == "windows" {
+		return command + ".exe"
+	}
+	return command
+}
+
+// commands are the commands of module cmd. Each has archives and packages of its own.
+var commands = []string{"feedhistory", "feedfleet"}
+
+// A build is one platform's commands, with the files that go with each.
+type build struct {
+	target
+	files map[string]map[string]string // command -> name in its archive -> path
+}
+
+func (d *dist) make(targets []target) error {
+	if err := os.RemoveAll(d.out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.out, 0o755); err != nil {
+		return err
+	}
+	docs, err := d.documents(targets)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		b, err := d.build(t, docs)
+		if err != nil {
+			return err
+		}
+		for _, command := range commands {
+			if err := d.archive(b, command); err != nil {
+				return err
+			}
+			if t.os != "linux" {
+				continue
+			}
+			if err := d.packages(b, command); err != nil {
+				return err
+			}
+		}
+		if t.os == "linux" && t.arm == "" && t.arch != "386" {
+			if err := d.image(b); err != nil {
+				return err
+			}
+		}
+	}
+	for _, step := range []func() error{d.parts, d.formula, d.sums} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build compiles the commands for a platform. The bytes depend on the source and the
+// Go version only.
+func (d *dist) build(t target, docs map[string]string) (*build, error) {
+	b := &build{target: t, files: map[string]map[string]string{}}
+	for _, command := range commands {
+		b.files[command] = map[string]string{"LICENSE": docs["LICENSE"], "NOTICES": docs["NOTICES"]}
+		if command == "feedhistory" {
+			b.files[command] = maps.Clone(docs)
+		}
+		path := filepath.Join(d.work, t.String(), t.exe(command))
+		_, err := d.goCommand(t, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", path, "./"+command)
+		if err != nil {
+			return nil, err
+		}
+		b.files[command][t.exe(command)] = path
+	}
+	return b, nil
+}
+
+// goCommand runs the go command in module cmd for a platform.
+func (d *dist) goCommand(t target, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	work, err := filepath.Abs(filepath.Join(d.root, "go.work"))
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir = filepath.Join(d.root, "cmd")
+	cmd.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOARM="+t.arm)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s for %s: %w", strings.Join(args, " "), t, err)
+	}
+	return out, nil
+}
+
+// documents makes the manual page, the completions and the notices, and returns them
+// with the licence and the command's page.
+func (d *dist) documents(targets []target) (map[string]string, error) {
+	dir := filepath.Join(d.work, "documents")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	own := filepath.Join(d.work, "feedhistory")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./feedhistory")
+	build.Dir = filepath.Join(d.root, "cmd")
+	work, err := filepath.Abs(filepath.Join(d.root, "go.work"))
+	if err != nil {
+		return nil, err
+	}
+	build.Env = append(os.Environ(), "GOWORK="+work)
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	files := map[string]string{
+		"LICENSE": filepath.Join(d.root, "LICENSE"), "README.md": filepath.Join(d.root, "cmd/feedhistory/README.md"),
+	}
+	write := func(name string, text []byte) error {
+		files[name] = filepath.Join(dir, filepath.Base(name))
+		return os.WriteFile(files[name], text, 0o644)
+	}
+	for name, args := range map[string][]string{
+		"feedhistory.1": {"man"}, "completions/feedhistory.bash": {"completion", "bash"},
+		"completions/_feedhistory": {"completion", "zsh"}, "completions/feedhistory.fish": {"completion", "fish"},
+	} {
+		cmd := exec.Command(own, args...)
+		cmd.Env = []string{"HOME=/", "FEEDHISTORY_CONFIG="} // no path of this computer in the page
+		text, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("feedhistory %s: %w", strings.Join(args, " "), err)
+		}
+		if err := write(name, text); err != nil {
+			return nil, err
+		}
+	}
+	notices, err := d.notices(targets)
+	if err != nil {
+		return nil, err
+	}
+	return files, write("NOTICES", notices)
+}
+
+// sums writes the checksums of all files.
+func (d *dist) sums() error {
+	var b strings.Builder
+	err := filepath.WalkDir(d.out, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(d.out, path)
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(text), filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.out, "SHA256SUMS"), []byte(b.String()), 0o644)
+}

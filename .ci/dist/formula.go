@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// formula writes a Homebrew formula for the archives that were made.
+func (d *dist) formula() error {
+	type archive struct{ System, CPU, URL, Sum string }
+	var archives []archive
+	for _, t := range []struct{ target, system, cpu string }{
+		{"darwin-arm64", "macos", "arm"}, {"darwin-amd64", "macos", "intel"}, {"linux-arm64", "linux", "arm"}, {"linux-amd64", "linux", "intel"},
+	} {
+		name := fmt.Sprintf("feedhistory-%s-%s.tar.gz", d.version, t.target)
+		text, err := os.ReadFile(filepath.Join(d.out, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		archives = append(archives, archive{t.system, t.cpu,
+			"https://github.com/feedhistory/feedhistory/releases/download/" + d.version + "/" + name, fmt.Sprintf("%x", sha256.Sum256(text))})
+	}
+	var b bytes.Buffer
+	err := formulaTemplate.Execute(&b, map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives})
+	if err != nil {
+		return err
+	}
+	return d.create("feedhistory.rb", func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+}
+
+var formulaTemplate = template.Must(template.New("").Parse(`class Feedhistory < Formula
+  desc "Reads, mirrors and publishes the whole history of web feeds"
+  homepage "https://github.com/feedhistory/feedhistory"
+  version "{{.Version}}"
+  license "MIT"
+{{range .Archives}}
+  on_{{.System}} do
+    on_{{.CPU}} do
+      url "{{.URL}}"
+      sha256 "{{.Sum}}"
+    end
+  end
+{{end}}
+  def install
+    bin.install "feedhistory"
+    man1.install "feedhistory.1"
+    bash_completion.install "completions/feedhistory.bash" => "feedhistory"
+    zsh_completion.install "completions/_feedhistory"
+    fish_completion.install "completions/feedhistory.fish"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/feedhistory --version")
+  end
+end
+`))

@@ -1,0 +1,71 @@
+// Command dist makes a release of all modules, which move in lockstep. It sets their
+// version everywhere, writes the checksums of each module into the go.sum of those
+// that require it, and puts into dist/ whatever people download: archives, packages
+// for Debian and Fedora, a container image, a Homebrew formula, a list of the parts
+// and the checksums. `.ci/release` runs it.
+//
+// What remains is to commit and to push the tags it prints: a workflow then makes the
+// same files again and publishes them. Nothing in dist is checked in, so nothing there
+// is ever stale.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/feedhistory/feedhistory/.ci/modules"
+)
+
+func main() {
+	log.SetFlags(0)
+	snapshot := flag.Bool("snapshot", false, "leave this checkout as it is, and work on a copy")
+	only := flag.String("targets", "", "the platforms, such as linux/amd64,linux/arm/7; all if empty")
+	out := flag.String("out", "../dist", "the folder for the files")
+	flag.Parse()
+	if flag.NArg() != 1 || !semver.IsValid(flag.Arg(0)) {
+		log.Fatal("usage: .ci/release [-snapshot] [-targets LIST] [-out DIR] vX.Y.Z")
+	}
+	if err := run("..", flag.Arg(0), *out, *only, *snapshot); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(root, version, out, only string, snapshot bool) error {
+	work, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	when, err := commitTime(root)
+	if err != nil {
+		return err
+	}
+	if snapshot {
+		copied := filepath.Join(work, "checkout")
+		if err := copyCheckout(root, copied); err != nil {
+			return err
+		}
+		root = copied
+	}
+	if err := prepare(root, version, filepath.Join(work, "cache")); err != nil {
+		return err
+	}
+	targets, err := parseTargets(only)
+	if err != nil {
+		return err
+	}
+	d := &dist{root: root, out: out, version: version, when: when, work: work}
+	if err := d.make(targets); err != nil {
+		return err
+	}
+	for _, m := range modules.All {
+		fmt.Println("git tag " + strings.TrimPrefix(m+"/"+version, "/"))
+	}
+	return nil
+}

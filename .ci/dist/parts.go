@@ -1,0 +1,81 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/feedhistory/feedhistory/.ci/modules"
+)
+
+// parts lists the modules whose code is in the commands, in CycloneDX. It reads them
+// from the commands themselves, so the list is of what people run.
+func (d *dist) parts() error {
+	for _, command := range commands {
+		builds, err := filepath.Glob(filepath.Join(d.work, "*-*", command+"*"))
+		if err != nil || len(builds) == 0 {
+			return fmt.Errorf("no build of %s to list the parts of: %w", command, err)
+		}
+		bom, err := d.bom(command, builds)
+		if err != nil {
+			return err
+		}
+		err = d.create(fmt.Sprintf("%s-%s.cdx.json", command, d.version), func(w io.Writer) error {
+			return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bom merges the parts of a command's builds for all platforms.
+func (d *dist) bom(command string, builds []string) (*cyclonedx.BOM, error) {
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{
+		Timestamp: d.when.Format(time.RFC3339),
+		Component: &cyclonedx.Component{
+			Type: cyclonedx.ComponentTypeApplication, Name: command, Version: d.version, BOMRef: command,
+			PackageURL: "pkg:golang/" + modules.Path + "/cmd@" + d.version + "#" + command,
+		},
+	}
+	var components []cyclonedx.Component
+	var refs []string
+	seen := map[string]bool{}
+	add := func(path, version, sum string) {
+		purl := "pkg:golang/" + path + "@" + version
+		if seen[purl] {
+			return
+		}
+		seen[purl] = true
+		refs = append(refs, purl)
+		c := cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl, BOMRef: purl}
+		if sum != "" {
+			c.Properties = &[]cyclonedx.Property{{Name: "go:h1", Value: sum}}
+		}
+		components = append(components, c)
+	}
+	for _, build := range builds {
+		info, err := buildinfo.ReadFile(build)
+		if err != nil {
+			return nil, err
+		}
+		add("std", strings.TrimPrefix(info.GoVersion, "go"), "")
+		for _, m := range info.Deps {
+			version := m.Version
+			if strings.HasPrefix(m.Path, modules.Path) {
+				version = d.version // of this checkout
+			}
+			add(m.Path, version, m.Sum)
+		}
+	}
+	bom.Components = &components
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: command, Dependencies: &refs}}
+	return bom, nil
+}

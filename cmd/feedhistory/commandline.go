@@ -1,0 +1,57 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+)
+
+// A commandLine has the verbs and their flags.
+type commandLine struct {
+	command.Globals
+
+	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
+	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
+	Check   checkCommand   `cmd:"" help:"Report what is wrong with a feed's history."`
+	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
+	Harvest harvestCommand `cmd:"" help:"Print what changed in a collection since the last harvest."`
+	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
+	Serve   serveCommand   `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
+	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep everything that they publish."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, and say which of them lack something."`
+	Entries entriesCommand `cmd:"" help:"Show the entries that the mirror has."`
+	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
+	Export  exportCommand  `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
+	Import  importCommand  `cmd:"" help:"Import what export --raw or fetch --raw wrote."`
+	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
+	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
+	Erase   eraseCommand   `cmd:"" help:"Remove entries for good, from a mirror and from what is published."`
+
+	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that completes verbs and flags in a shell."`
+	Help       helpCommand       `cmd:"" help:"Show how to use a verb."`
+	Ver        versionCommand    `cmd:"" name:"version" help:"Print the version."`
+	Man        manCommand        `cmd:"" hidden:""`
+
+	Conformance conformanceCommand `cmd:"" help:"Test readers and publishers, in any language, against RFC 5005."`
+}
+
+// The verbs help and version do the same as the flags --help and --version; see asFlags.
+type (
+	helpCommand struct {
+		Verb []string `arg:"" optional:"" name:"VERB" help:"The verb (default: list all verbs)."`
+	}
+	versionCommand struct{}
+)
+
+// asFlags replaces the verbs help and version with the flags.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) > 0 && args[0] == "version":
+		return append(slices.Clone(args[1:]), "--version")
+	}
+	return args
+}

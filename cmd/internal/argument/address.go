@@ -1,0 +1,161 @@
+// Package argument reads the arguments and values of flags that people type: addresses, the
+// names of files, sizes and times.
+package argument
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+)
+
+// WithoutUser removes the user and the password from a URL, for messages. From text that
+// is not a URL but may contain a password, it removes everything that may be one.
+func WithoutUser(arg string) string {
+	u, err := feedhistory.ParseURL(arg)
+	switch {
+	case err == nil && u.User != nil:
+		u.User = nil
+		return u.String()
+	case err == nil && u.Opaque == "":
+		return arg
+	}
+	scheme, rest := "", arg
+	if i := strings.Index(arg, "://"); i >= 0 {
+		scheme, rest = arg[:i+3], arg[i+3:]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 || !strings.Contains(rest[:at], ":") && (scheme == "" || strings.ContainsAny(rest[:at], "/?#")) {
+		return arg
+	}
+	return scheme + "…" + rest[at:]
+}
+
+// SiteName returns the part of an address that all addresses of a site share: the name
+// that the site's owner has registered or, if there is none, the host.
+func SiteName(address string) string {
+	host := feedhistory.HostOf(address)
+	u, err := feedhistory.ParseURL(address)
+	if err != nil {
+		return host
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return host
+	}
+	site, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+	if err != nil {
+		return host
+	}
+	return site
+}
+
+// IsURL reports whether an argument is a URL rather than a file's name.
+func IsURL(arg string) bool {
+	scheme, _, ok := strings.Cut(arg, "://")
+	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// WebAddress returns the URL that people mean by example.org/feed or
+// feed://example.org/; it returns other text unchanged. If there is no scheme, it is
+// https, or http for this machine itself.
+func WebAddress(arg string) string {
+	address := strings.TrimSpace(arg)
+	isFeed := len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
+	if isFeed {
+		address = strings.TrimPrefix(address[len("feed:"):], "//")
+	}
+	switch {
+	case IsURL(address) && isFeed:
+		return address
+	case IsURL(address):
+		return arg
+	case isFeed || isHost(address):
+		scheme := "https://"
+		if host := hostOf(address); host == "localhost" || isLoopback(host) {
+			scheme = "http://"
+		}
+		return scheme + address
+	}
+	return arg
+}
+
+// isHost reports whether text begins with a host: a name below a public suffix, localhost,
+// or an IP address.
+func isHost(text string) bool {
+	host := hostOf(text)
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return true
+	}
+	suffix, official := publicsuffix.PublicSuffix(host)
+	return official && suffix != host && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " @\\")
+}
+
+// hostOf returns the host that text begins with, in lower case.
+func hostOf(text string) string {
+	host, _, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
+			host = host[:i]
+		}
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// SourceAddress returns the URL that people mean by an argument that may also be the name
+// of a file. It returns the argument itself, as a file's name, if the file exists or the
+// name has no slash, unless the argument begins with feed:.
+func SourceAddress(arg string) string {
+	if address := WebAddress(arg); address != arg {
+		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "/") || strings.HasPrefix(strings.ToLower(arg), "feed:") {
+			return address
+		}
+	}
+	return arg
+}
+
+// CheckURL refuses URLs from which no feed can be fetched. The message does not contain a
+// password.
+func CheckURL(arg string) error {
+	arg = WebAddress(arg)
+	shown := WithoutUser(arg)
+	u, err := feedhistory.ParseURL(arg)
+	var why *url.Error
+	switch {
+	case !IsURL(arg):
+		return exit.UsageError(shown + " is not a URL: a URL begins with https:// or http://")
+	case err != nil && shown != arg:
+		return exit.UsageError(shown + " is not a URL")
+	case errors.As(err, &why):
+		return exit.UsageError(arg + " is not a URL: " + why.Err.Error())
+	case err != nil:
+		return exit.UsageError(arg + " is not a URL: " + err.Error())
+	case u.Scheme != "http" && u.Scheme != "https":
+		return exit.UsageError(fmt.Sprintf("%s: unsupported scheme %q: use https or http", shown, u.Scheme))
+	case u.Hostname() == "":
+		return exit.UsageError(shown + " is not a URL: it has no host")
+	case u.User != nil:
+		return exit.UsageError(shown + ": a user or password in the URL; take it out of the URL")
+	}
+	return nil
+}
+
+// FeedName returns the URL by which the store names a feed.
+func FeedName(arg string) string {
+	arg, _, _ = strings.Cut(strings.TrimSpace(arg), "#")
+	return WebAddress(arg)
+}

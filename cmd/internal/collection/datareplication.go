@@ -1,0 +1,283 @@
+package collection
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+)
+
+// A replicationState is where the next harvest by datareplication begins.
+type replicationState struct {
+	harvested
+	datareplication.Cursor
+}
+
+// A replicationRun is one harvest of entities.
+type replicationRun struct {
+	*Source
+	*command.World
+	*datareplication.Harvest
+	out      *bufio.Writer
+	noted    datareplication.Cursor // the cursor that the state has
+	count    int                    // the number of entities so far
+	entities []Entity               // with --format json
+}
+
+// HarvestReplication harvests entities. Unlike the other protocols, it can continue after
+// any entity, so it also records a state when a harvest ends early.
+func (c *Source) HarvestReplication(w *command.World) error {
+	var from replicationState
+	if err := c.readState(&from); err != nil {
+		return err
+	}
+	r := &replicationRun{
+		Source: c, World: w, Harvest: c.replicationClient(w).Harvest(w.Ctx, from.Cursor),
+		out: bufio.NewWriterSize(w.Stdout, 64<<10), noted: from.Cursor, entities: []Entity{},
+	}
+	broken, err := r.print()
+	switch {
+	case err != nil:
+		return err
+	case broken != nil && r.count == 0:
+		return c.replicationFailure(broken)
+	}
+	if c.inOne() {
+		err = terminal.WriteJSON(r.out, r.json(broken))
+	}
+	if err = errors.Join(err, r.note()); err != nil {
+		return err
+	}
+	r.report(broken)
+	if broken != nil {
+		return exit.StatusError(exit.Partial)
+	}
+	return nil
+}
+
+// replicationClient returns the Client that the flags ask for.
+func (c *Source) replicationClient(w *command.World) *datareplication.Client {
+	return &datareplication.Client{
+		HTTP: w.Client(w.Stderr), URL: c.URL, Header: c.Authorize(), Snapshot: c.Snapshot, Lenient: c.Lenient,
+		Limits: datareplication.Limits{Requests: c.MaxRequests, Entity: int64(c.MaxEntity)},
+	}
+}
+
+// print prints the entities. It records the cursor after each page, when everything
+// before the cursor has been printed. broken says why the harvest ended early; err is an
+// error of the output or of the state.
+func (r *replicationRun) print() (broken, err error) {
+	last := ""
+	for e, broken := range r.Entities() {
+		if broken != nil {
+			return broken, nil
+		}
+		if r.inOne() {
+			r.entities = append(r.entities, entityJSON(e))
+		} else if err = r.line(e, e.Page != last && r.count > 0); err != nil {
+			return nil, err
+		}
+		last = e.Page
+		r.count++
+	}
+	return nil, nil
+}
+
+func (r *replicationRun) line(e *datareplication.Entity, turned bool) error {
+	err := terminal.WriteJSON(r.out, entityJSON(e))
+	if turned {
+		err = errors.Join(err, r.note())
+	}
+	return err
+}
+
+// note records the cursor, after everything before it has been printed.
+func (r *replicationRun) note() error {
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	if r.Cursor() == r.noted {
+		return nil
+	}
+	r.noted = r.Cursor()
+	return r.writeState(replicationState{r.harvested(), r.noted})
+}
+
+// A jsonReplication is a whole harvest in JSON, a jsonEntity one entity.
+type (
+	jsonReplication struct {
+		URL      string                 `json:"url"`
+		Protocol string                 `json:"protocol"`
+		Requests int                    `json:"requests"`
+		Whole    bool                   `json:"whole"`
+		Cursor   datareplication.Cursor `json:"cursor"` // where the next harvest begins
+		Entities []Entity               `json:"entities"`
+		Error    string                 `json:"error,omitempty"`
+	}
+	Entity struct {
+		ID        string `json:"id,omitempty"`
+		Time      string `json:"time,omitempty"`
+		Operation string `json:"operation,omitempty"`
+		Type      string `json:"type,omitempty"`
+		Body      string `json:"body,omitempty"`
+		Base64    []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
+	}
+)
+
+func (r *replicationRun) json(broken error) jsonReplication {
+	j := jsonReplication{
+		URL: r.URL, Protocol: r.Protocol, Requests: r.Requests(), Whole: broken == nil,
+		Cursor: r.Cursor(), Entities: r.entities,
+	}
+	if broken != nil {
+		name, what := replicationDetail(broken, r.URL)
+		j.Error = name + ": " + what
+	}
+	return j
+}
+
+func entityJSON(e *datareplication.Entity) Entity {
+	j := Entity{ID: e.ContentID, Time: schema.Time(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
+	if utf8.Valid(e.Body) {
+		j.Body = string(e.Body)
+	} else {
+		j.Base64 = e.Body
+	}
+	return j
+}
+
+// report says what a harvest brought and, if it ended early, why.
+func (r *replicationRun) report(broken error) {
+	p, missing := terminal.NewPage(r.Asides()), terminal.NewPage(r.Stderr)
+	p.Para("", "", terminal.Count(r.count, "entity", "entities")+" ("+terminal.Count(r.Requests(), "request", "requests")+")")
+	if broken == nil {
+		p.Para("", "", "This is everything until now.")
+	} else {
+		p.Para("", "", "The harvest ended early:")
+		name, what := replicationDetail(broken, r.URL)
+		missing.Para("  - ", "    ", name+": "+what)
+		if todo := cmp.Or(ReplicationAdvice(broken), explain.Remedy(broken)); todo != "" {
+			missing.Para("    ", "    ", "what to do: "+todo)
+		}
+	}
+	if cursor := r.Cursor(); !cursor.IsZero() {
+		p.Para("", "", "The next harvest begins after "+cursor.String()+".")
+	}
+}
+
+// replicationFailure says in one line why there is no harvest, and what to do.
+func (c *Source) replicationFailure(err error) error {
+	name, what := replicationDetail(err, c.URL)
+	todo := ReplicationAdvice(err)
+	switch {
+	case name == argument.WithoutUser(c.URL) && todo == "":
+		return explain.Failure(c.URL, err)
+	case todo == "":
+		todo = explain.Remedy(err)
+	}
+	if todo != "" {
+		what += "; " + todo
+	}
+	return errors.New(name + ": " + what)
+}
+
+// replicationDetail returns the URL of the page that an error is about, and what is wrong.
+func replicationDetail(err error, url string) (name, what string) {
+	if page, ok := errors.AsType[*datareplication.PageError](err); ok {
+		if what = explain.Detail(page.Err); page.From != "" {
+			what += ", linked from " + argument.WithoutUser(page.From)
+		}
+		return argument.WithoutUser(page.URL), what
+	}
+	return argument.WithoutUser(cmp.Or(pageOf(err), url)), explain.Detail(err)
+}
+
+// pageOf returns the URL of the page that an error of the protocol is about; "" for
+// other errors.
+func pageOf(err error) string {
+	var link *datareplication.LinkError
+	var loop *datareplication.LoopError
+	var stamp *datareplication.StampError
+	var malformed *datareplication.MalformedError
+	var reach *datareplication.ReachError
+	var cut *datareplication.CutShortError
+	var limit *datareplication.BudgetError
+	var none *datareplication.NotFoundError
+	switch {
+	case errors.As(err, &none):
+		return none.URL
+	case errors.As(err, &link):
+		return link.URL
+	case errors.As(err, &loop):
+		return loop.URL
+	case errors.As(err, &stamp):
+		return stamp.URL
+	case errors.As(err, &malformed):
+		return malformed.URL
+	case errors.As(err, &reach):
+		return reach.URL
+	case errors.As(err, &cut):
+		return cut.URL
+	case errors.As(err, &limit):
+		return limit.URL
+	}
+	return ""
+}
+
+// ReplicationAdvice says what to do about an error of the protocol; "" for other
+// errors.
+func ReplicationAdvice(err error) string {
+	var limit *datareplication.BudgetError
+	var page *datareplication.PageError
+	switch {
+	case errors.As(err, &page):
+		return pageAdvice(page)
+	case errors.As(err, new(*datareplication.ReachError)):
+		return "begin again without the state, preferably with --snapshot"
+	case errors.As(err, new(*datareplication.NotFoundError)):
+		return "remove content_id from the state: then the harvest continues by time"
+	case errors.As(err, new(*datareplication.CutShortError)):
+		return "harvest again, to continue from there"
+	case errors.As(err, &limit) && limit.Limit == "requests":
+		return "raise --max-requests"
+	case errors.As(err, &limit):
+		return "raise --max-entity"
+	case errors.Is(err, datareplication.ErrNoID), errors.Is(err, datareplication.ErrRepeatedID), errors.Is(err, datareplication.ErrOperation):
+		return "tell the server's operator, or use --lenient to accept it"
+	case breaksRules(err):
+		return "tell the server's operator"
+	}
+	return ""
+}
+
+// pageAdvice says what to do about a page that cannot be retrieved.
+func pageAdvice(page *datareplication.PageError) string {
+	status, ok := errors.AsType[*feedhistory.StatusError](page.Err)
+	missing := ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone)
+	switch {
+	case missing && page.Snapshot && page.From == "":
+		return "check the address in --snapshot"
+	case missing && page.Snapshot:
+		return "harvest again, which begins with the current snapshot, and discard what came from this one"
+	case missing:
+		return "try again later, or tell the server's operator that a link to it leads nowhere"
+	}
+	return explain.Remedy(page.Err)
+}
+
+// breaksRules reports whether an error says that the feed breaks the rules of the
+// protocol.
+func breaksRules(err error) bool {
+	return errors.As(err, new(*datareplication.LinkError)) || errors.As(err, new(*datareplication.LoopError)) ||
+		errors.As(err, new(*datareplication.StampError)) || errors.As(err, new(*datareplication.MalformedError))
+}

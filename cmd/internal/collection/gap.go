@@ -1,0 +1,37 @@
+package collection
+
+import (
+	"errors"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+)
+
+// showHarvestGap shows a gap of a harvest.
+func showHarvestGap(p *terminal.Page, g *feedhistory.Gap) {
+	p.Para("  - ", "    ", argument.WithoutUser(g.URL))
+	p.Para("    ", "    ", g.Reason.String()+": "+explain.Detail(g.Err))
+	p.Para("    ", "    ", "what to do: "+HarvestAdvice(g))
+}
+
+// HarvestAdvice says what to do about a gap.
+func HarvestAdvice(g *feedhistory.Gap) string {
+	var loss *modifiedrange.PossibleLossError
+	var limit *modifiedrange.BudgetError
+	switch {
+	case errors.As(g, &loss) && loss.Stuck:
+		return "tell the server's operator that it sends the same items for every end of the range"
+	case errors.As(g, &loss):
+		return "tell the server's operator that it separates items modified at the same time"
+	case errors.As(g, new(*modifiedrange.IgnoredError)):
+		return "use fetch, or tell the server's operator; try --dialect if you know which one it understands"
+	case errors.As(g, new(*modifiedrange.StampError)):
+		return "tell the server's operator that an item has no time of modification"
+	case errors.As(g, &limit) && limit.Limit == "requests", g.Reason == feedhistory.ReasonBudget && limit == nil:
+		return "raise --max-requests"
+	}
+	return explain.Advice(g)
+}

@@ -1,0 +1,219 @@
+package collection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/outputs"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/harvest/atompmh"
+	"github.com/feedhistory/feedhistory/harvest/datareplication"
+	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// A Production is what to publish for harvests, and how.
+type Production struct {
+	Protocol  string        `required:"" enum:"atom-pmh,datareplication,modified-range" placeholder:"PROTOCOL" help:"The protocol: atom-pmh, datareplication or modified-range."`
+	Out       string        `placeholder:"DIR" help:"Directory in which to publish; produce creates it if necessary. Not with modified-range."`
+	Listen    string        `placeholder:"ADDRESS" help:"Serve the result at this address until interrupted; port 0 means any free port."`
+	Base      string        `placeholder:"URL" help:"URL where the result is served (default: the URL of --listen)."`
+	Title     string        `help:"With atom-pmh and modified-range: the feed's title."`
+	Deletions string        `default:"entry" enum:"entry,absence" placeholder:"WAY" help:"With atom-pmh: announce deletions by an entry (the default), or by the absence of records from one complete document."`
+	Settle    time.Duration `placeholder:"TIME" help:"With atom-pmh: how long after its stamp a change may become visible."`
+	Size      int           `placeholder:"N" help:"Number of entries in an archive, or of items in an answer (default: 100)."`
+	PageSize  argument.Size `default:"1MB" placeholder:"SIZE" help:"With datareplication: size of a page (default: ${default})."`
+	Snapshot  bool          `help:"With datareplication: the lines are all resources; publish a snapshot of them, from which new harvesters begin."`
+}
+
+// Produce publishes the lines. It returns a handler that serves the result; an error with
+// the exit status if something cannot be published yet; and any other error.
+func (c *Production) Produce(w *command.World, log *slog.Logger) (http.Handler, error, error) {
+	switch c.Protocol {
+	case AtomPMH:
+		return c.producePMH(w, log)
+	case DataReplication:
+		handler, err := c.produceReplication(w, log)
+		return handler, nil, err
+	default:
+		handler, err := c.produceRange(w, log)
+		return handler, nil, err
+	}
+}
+
+// producePMH publishes metadata records.
+func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
+	var items []atompmh.Item
+	for line, err := range schema.Lines[Change](w.Stdin) {
+		if err != nil {
+			return nil, nil, err
+		}
+		item, err := itemOf(line)
+		if err != nil {
+			return nil, nil, err
+		}
+		items = append(items, item)
+	}
+	if len(items) == 0 && c.Deletions == "absence" {
+		return nil, nil, errors.New("the input has no record: publishing none would delete all")
+	}
+	p := &atompmh.Producer{
+		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Split: feedhistory.Split{Size: c.Size},
+		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
+			return func(yield func(atompmh.Item, error) bool) {
+				for _, item := range items {
+					if !item.Modified.Before(since) && !yield(item, nil) {
+						return
+					}
+				}
+			}
+		},
+	}
+	if c.Deletions == "absence" {
+		p.Deletions = atompmh.ByAbsence
+	}
+	if c.Title != "" {
+		p.Head = &feedhistory.Document{Title: c.Title}
+	}
+	err = p.Update(w.Ctx)
+	if only := onlyFuture(err); only != "" {
+		w.Say(only)
+		waiting, err = exit.StatusError(exit.Partial), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	w.Tell("the feed: " + p.URL())
+	return &publish.Handler{FS: outputs.Root(c.Out), Logger: log}, waiting, nil
+}
+
+// onlyFuture says which records have a time in the future; "" if something else is wrong,
+// too.
+func onlyFuture(err error) string {
+	if !errors.Is(err, atompmh.ErrFuture) || errors.Is(err, atompmh.ErrLate) || errors.Is(err, atompmh.ErrSameTime) || errors.Is(err, atompmh.ErrRecord) {
+		return ""
+	}
+	return "not published yet: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// itemOf returns the record that a line describes as harvest prints it.
+func itemOf(line Change) (item atompmh.Item, err error) {
+	item = atompmh.Item{ID: line.ID, Title: line.Title, Deleted: line.Kind == atompmh.Deleted.String()}
+	if line.Kind != "" && line.Kind != atompmh.Record.String() && !item.Deleted {
+		return item, fmt.Errorf("the record %q is of the kind %q: neither record nor deleted", line.ID, line.Kind)
+	}
+	if item.Modified, err = time.Parse(time.RFC3339, line.Time); err != nil {
+		return item, fmt.Errorf("the record %q: time is not a time such as 2003-12-13T18:30:02Z: %q", line.ID, line.Time)
+	}
+	for _, r := range line.Representations {
+		item.Representations = append(item.Representations, atompmh.Representation(r))
+	}
+	return item, nil
+}
+
+// A jsonResource is an entity as harvest prints it, with further header fields.
+type jsonResource struct {
+	Entity
+	Header map[string]string `json:"header"`
+}
+
+func (j jsonResource) entity() datareplication.Entity {
+	e := datareplication.Entity{
+		ContentID: j.ID, Operation: datareplication.Operation(strings.ToUpper(j.Operation)), Type: j.Type, Body: j.Base64,
+	}
+	if j.Base64 == nil {
+		e.Body = []byte(j.Body)
+	}
+	for name, value := range j.Header {
+		if e.Header == nil {
+			e.Header = textproto.MIMEHeader{}
+		}
+		e.Header.Set(name, value)
+	}
+	return e
+}
+
+// produceReplication appends entities, or makes a snapshot.
+func (c *Production) produceReplication(w *command.World, log *slog.Logger) (http.Handler, error) {
+	p := &datareplication.Producer{Output: publish.Dir{Path: c.Out}, PageSize: int64(c.PageSize)}
+	lines := schema.Lines[jsonResource](w.Stdin)
+	var err error
+	if c.Snapshot {
+		err = p.Snapshot(w.Ctx, func(yield func(datareplication.Entity, error) bool) {
+			for line, err := range lines {
+				if !yield(line.entity(), err) {
+					return
+				}
+			}
+		})
+	} else {
+		var all []datareplication.Entity
+		for line, err := range lines {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, line.entity())
+		}
+		err = p.Append(w.Ctx, all...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Base != "" {
+		w.Tell("the feed: " + c.Base)
+	}
+	if created, err := p.LastSnapshot(); err == nil && !created.IsZero() && c.Base != "" {
+		w.Tell("the snapshot: " + strings.TrimSuffix(c.Base, "/") + "/snapshot")
+	}
+	return &datareplication.Handler{FS: publish.Dir{Path: c.Out}, Base: c.Base, Logger: log}, nil
+}
+
+// produceRange returns a handler that serves the lines as a collection in memory.
+func (c *Production) produceRange(w *command.World, log *slog.Logger) (http.Handler, error) {
+	var items []modifiedrange.Item
+	for record, err := range publish.JSONEntries(w.Stdin) {
+		if err != nil {
+			return nil, err
+		}
+		item := modifiedrange.Item{Modified: record.Deleted.When, Deleted: record.ID}
+		if !record.Deleted.Deleted {
+			e, err := record.Entry()
+			if err != nil {
+				return nil, fmt.Errorf("the entry %q: %w", record.ID, err)
+			}
+			item = modifiedrange.Item{Modified: e.Updated, Entry: e}
+		} else if item.Modified.IsZero() {
+			return nil, fmt.Errorf("the deletion of %q has no time", record.ID)
+		}
+		items = append(items, item)
+	}
+	slices.SortStableFunc(items, func(a, b modifiedrange.Item) int { return b.Modified.Compare(a.Modified) })
+	w.Tell("the collection: " + c.Base)
+	return &modifiedrange.Handler{
+		Limit: c.Size, Head: &feedhistory.Document{ID: c.Base, Title: cmp.Or(c.Title, c.Base)}, Logger: log,
+		Query: func(_ context.Context, start, end time.Time, limit int) (found []modifiedrange.Item, err error) {
+			within := modifiedrange.Range{Start: start, End: end}
+			for _, item := range items {
+				if within.Contains(item.Modified) {
+					if found = append(found, item); len(found) == limit {
+						break
+					}
+				}
+			}
+			return found, nil
+		},
+	}, nil
+}

@@ -1,0 +1,113 @@
+// Package command has what a verb of feedhistory runs with: the context, the standard
+// streams, the flags that many verbs share, and how it opens what its arguments name.
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/cmd/internal/network"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+)
+
+// interrupted returns the exit status of a verb that an interrupt ended early. The status
+// depends on whether the verb had printed anything.
+func (w *World) interrupted() int {
+	if out, ok := w.Stdout.(*terminal.StdoutWriter); ok && out.Written.Load() {
+		return exit.Partial
+	}
+	return exit.Interrupted
+}
+
+// isInterrupt reports whether an interrupt caused an error.
+func (w *World) isInterrupt(err error) bool {
+	return w.Ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, exit.ErrInterrupted))
+}
+
+// Globals are the flags that every verb has.
+type Globals struct {
+	Quiet   bool             `short:"q" help:"On standard error, print only errors and what is missing."`
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// A World is what a verb runs with: the flags that several verbs have, the context, and
+// the standard streams.
+type World struct {
+	*Globals
+	*network.Flags // the verb's; zero if it makes no requests
+	*logins.Login  // the verb's; nil if it has none
+	Ctx            context.Context
+	Stdin          io.Reader
+	Stdout         io.Writer
+	terminal.Voice
+}
+
+// Status reports an error, if there is one, and returns the exit status.
+func (w *World) Status(err error, call *kong.Context) int {
+	var status exit.StatusError
+	var usage exit.UsageError
+	switch {
+	case err == nil:
+		return exit.OK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		return w.Misused(err, call)
+	}
+	if w.isInterrupt(err) && !errors.Is(err, exit.ErrInterrupted) { // another package describes it in its own words
+		err = exit.ErrInterrupted
+	}
+	w.Say(err.Error())
+	if _, ok := errors.AsType[exit.InterruptedError](err); ok || w.isInterrupt(err) {
+		return w.interrupted()
+	}
+	return exit.Failed
+}
+
+// Misused says what is wrong with the command line, and where to read more, and returns
+// the exit status.
+func (w *World) Misused(err error, call *kong.Context) int {
+	w.Say(err.Error())
+	verb := "feedhistory"
+	var parse *kong.ParseError
+	if call == nil && errors.As(err, &parse) {
+		call = parse.Context
+	}
+	if call != nil && call.Selected() != nil {
+		verb = call.Selected().FullPath()
+	}
+	w.Say("see " + verb + " --help")
+	return exit.Usage
+}
+
+// NewBar returns a bar if standard error is a terminal and neither --verbose nor --quiet is
+// given; else nil. With a negative length, the bar shows only that time passes.
+func (w *World) NewBar(length int, description string) *progressbar.ProgressBar {
+	if w.Verbose || w.Quiet || !terminal.IsTerminal(w.Stderr) {
+		return nil
+	}
+	bar := progressbar.NewOptions(length,
+		progressbar.OptionSetWriter(w.Stderr), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetDescription(description), progressbar.OptionSetElapsedTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	_ = bar.RenderBlank() // the first document may take some time
+	return bar
+}
+
+// Authorized returns a client for the addresses, with the credentials that the flags
+// give.
+func (w *World) Authorized(addresses ...string) (*feedhistory.Client, error) {
+	client := w.Client(w.Stderr)
+	if w.Login == nil {
+		return client, nil
+	}
+	return w.Authorize(client, addresses)
+}

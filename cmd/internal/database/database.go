@@ -1,0 +1,333 @@
+// Package database opens the database of the mirrored feeds, with the credentials that are
+// kept beside it, and says in plain words what is wrong with it.
+package database
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/postgres"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// Location is the flag of the verbs that work on mirrored feeds.
+type Location struct {
+	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
+
+	reading bool // the verb only reads
+}
+
+// DefaultDB returns the name of the default database, in the system's directory for the
+// user's data; "" if there is no such directory.
+func DefaultDB() string {
+	dir := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = dataDir()
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "feedhistory", "feeds.db")
+}
+
+func dataDir() string {
+	var dir string
+	var err error
+	switch runtime.GOOS {
+	case "windows":
+		dir, err = os.UserCacheDir() // %LocalAppData%, whose files do not roam
+	case "darwin", "ios":
+		dir, err = os.UserConfigDir() // Application Support
+	default:
+		dir, err = os.UserHomeDir()
+		dir = filepath.Join(dir, ".local", "share")
+	}
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// Place returns the name of the database for messages: a URL is without its password.
+func (d *Location) Place() string {
+	if !d.IsPostgres() {
+		return d.DB
+	}
+	return postgres.Name(d.DB)
+}
+
+func (d *Location) IsPostgres() bool { return postgres.IsURL(d.DB) }
+
+// Create opens the database. It creates one that does not exist.
+func (d *Location) Create(w *command.World) (*Store, error) {
+	if err := d.locate(); err != nil {
+		return nil, err
+	}
+	if !d.IsPostgres() {
+		if err := os.MkdirAll(filepath.Dir(d.DB), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return d.Connect(w.Ctx)
+}
+
+// Open opens a database that must exist.
+func (d *Location) Open(w *command.World) (*Store, error) {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	return d.Connect(w.Ctx)
+}
+
+// find fills in the default place of the database, and returns an error if it does not
+// exist.
+func (d *Location) find() error {
+	if err := d.locate(); err != nil || d.IsPostgres() {
+		return err
+	}
+	if _, err := os.Stat(d.DB); errors.Is(err, fs.ErrNotExist) {
+		return errors.New(d.DB + ": there is no such database yet: feedhistory sync URL creates it")
+	}
+	return nil
+}
+
+// Read opens a database, which must exist, for reading. It writes to the database only to
+// bring the schema of an earlier version up to date.
+func (d *Location) Read(w *command.World) (store *Store, err error) {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	if d.IsPostgres() {
+		store, err = d.Reader(w.Ctx, d.DB)
+	} else {
+		store, err = d.readFile(w.Ctx)
+	}
+	if errors.Is(err, sqlstore.ErrOutdated) {
+		if store, err = d.Connect(w.Ctx); err != nil {
+			err = fmt.Errorf("%w; an earlier version of feedhistory made it, and it must be brought up to date before it can be read", err)
+		}
+		return store, err
+	}
+	d.reading = true
+	return store, d.Failure(err)
+}
+
+// readFile opens a file for reading. It opens the file twice. The first time, SQLite
+// creates no other file, because this one may belong to another program. The second
+// time, SQLite may create the shared memory of the log, which it removes later, so that
+// other processes can write meanwhile. If this fails, as in a read-only directory,
+// readFile returns the store that it opened the first time.
+func (d *Location) readFile(ctx context.Context) (*Store, error) {
+	info, err := os.Stat(d.DB)
+	if err == nil && info.IsDir() {
+		err = ErrDirectory
+	}
+	if err != nil {
+		return nil, err
+	}
+	alone := !hasLog(d.DB)
+	first, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, alone))
+	if err != nil {
+		return nil, err
+	}
+	second, err := d.Reader(ctx, sqlstore.SQLiteDSN(d.DB)+"&_pragma=query_only(ON)")
+	if err == nil {
+		return second, first.Db.Close()
+	}
+	if alone {
+		first.File, first.Info = d.DB, info
+	}
+	return first, nil
+}
+
+var ErrDirectory = errors.New("a directory")
+
+// hasLog reports whether a file has a write-ahead log that is not empty.
+func hasLog(file string) bool {
+	info, err := os.Stat(file + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+func (d *Location) Reader(ctx context.Context, source string) (*Store, error) {
+	driver, dialect := d.driver()
+	return d.openStore(ctx, driver, source, dialect, sqlstore.OpenReader)
+}
+
+func (d *Location) driver() (string, sqlstore.Dialect) {
+	if d.IsPostgres() {
+		return "pgx", sqlstore.PostgreSQL
+	}
+	return "sqlite", sqlstore.SQLite
+}
+
+func (d *Location) openStore(
+	ctx context.Context, driver, source string, dialect sqlstore.Dialect,
+	open func(context.Context, *sql.DB, sqlstore.Dialect) (*sqlstore.Store, error),
+) (*Store, error) {
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return nil, err
+	}
+	if !d.IsPostgres() {
+		db.SetMaxOpenConns(4) // each connection has its own cache
+	}
+	store, err := open(ctx, db, dialect)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Store{Store: store, Db: db}, nil
+}
+
+// locate fills in the default place of the database.
+func (d *Location) locate() error {
+	if d.DB = cmp.Or(d.DB, DefaultDB()); d.DB == "" {
+		return exit.UsageError("--db: this system has no directory for a user's data, so say where the database is")
+	}
+	if argument.IsURL(d.DB) && !d.IsPostgres() {
+		return exit.UsageError("--db: a file, or a postgres:// URL")
+	}
+	return nil
+}
+
+// Connect opens the database for reading and writing. It reads a file first, so that it
+// does not change a file of another program.
+func (d *Location) Connect(ctx context.Context) (*Store, error) {
+	driver, dialect := d.driver()
+	source := d.DB
+	if !d.IsPostgres() {
+		source = sqlstore.SQLiteDSN(d.DB)
+		if err := d.checkFile(ctx); err != nil {
+			return nil, d.Failure(err)
+		}
+	}
+	keys, err := d.Keyring()
+	if err != nil {
+		return nil, err
+	}
+	store, err := d.openStore(ctx, driver, source, dialect, sqlstore.Open)
+	if err != nil {
+		return nil, d.Failure(err)
+	}
+	store.Keys = keys
+	return store, nil
+}
+
+// checkFile refuses a file of another program, and a directory.
+func (d *Location) checkFile(ctx context.Context) error {
+	switch info, err := os.Stat(d.DB); {
+	case err != nil || info.Size() == 0:
+		return nil
+	case info.IsDir():
+		return ErrDirectory
+	}
+	store, err := d.Reader(ctx, sqlstore.SQLiteReaderDSN(d.DB, !hasLog(d.DB)))
+	switch {
+	case err == nil:
+		return store.Db.Close()
+	case errors.Is(err, sqlstore.ErrForeign): // a program's own tables may be beside ours, but this is a mistake
+		return err
+	case errors.Is(err, sqlstore.ErrNone), errors.Is(err, sqlstore.ErrOutdated):
+		return nil
+	}
+	return err
+}
+
+// A UnknownError says that a feed is not in the database.
+type UnknownError struct{ feed, db string }
+
+// Error names the feed and the database.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
+}
+
+func IsUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownError](err)
+	return ok
+}
+
+// Unknown turns an error of looking up the feed that an argument names into a message,
+// which may be that the database does not have the feed.
+func (d *Location) Unknown(arg string, err error) error {
+	if errors.Is(err, mirror.ErrNotFound) {
+		return &UnknownError{argument.WithoutUser(arg), d.Place()}
+	}
+	return d.Failure(err)
+}
+
+// Failure turns an error of the database into a message, and the end of the context into
+// errInterrupted. It returns other errors unchanged.
+func (d *Location) Failure(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && d.reading && e.Code()&0xff == sqlite3.SQLITE_READONLY {
+		return errors.New(d.Place() + ": the file cannot be read, because its log (-wal) has to be merged first, which needs " +
+			"permission to write; copy both files to a directory of your own")
+	}
+	if what := storeProblem(err); what != "" {
+		return errors.New(d.Place() + ": " + what)
+	}
+	if errors.Is(err, context.Canceled) {
+		return exit.ErrInterrupted
+	}
+	return err
+}
+
+// storeProblem says what is wrong with a database, and what to do; "" if a database did
+// not cause the error.
+func storeProblem(err error) string {
+	switch {
+	case errors.Is(err, sqlstore.ErrForeign):
+		return "this is another program's database; it was not changed"
+	case errors.Is(err, ErrDirectory):
+		return "the file cannot be opened: it is a directory"
+	case errors.Is(err, sqlstore.ErrNone):
+		return "there is no mirror in it yet: feedhistory sync URL creates one"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return sqliteProblem(e)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return postgres.Problem(e.Code, e.Message)
+	}
+	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		return postgres.Malformed(e)
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return postgres.Unreachable(err)
+	}
+	return ""
+}
+
+func sqliteProblem(e *sqlite.Error) string {
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full; nothing that was stored is lost: make room, and run the command again"
+	case sqlite3.SQLITE_NOTADB:
+		return "this file is not a database"
+	case sqlite3.SQLITE_CORRUPT:
+		return "the file is damaged; sqlite3's .recover may help: " + e.Error()
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return "the file cannot be opened; does it, or its directory, belong to another user?"
+	case sqlite3.SQLITE_READONLY:
+		return "the file cannot be written to; does it, or its directory, belong to another user?"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "another process holds the database; try again later"
+	case sqlite3.SQLITE_IOERR:
+		return "the disk has failed: " + e.Error()
+	}
+	return e.Error()
+}

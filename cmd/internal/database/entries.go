@@ -1,0 +1,71 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// EntriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
+// As in the store, the newest entries come first.
+func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
+	var lists []iter.Seq2[*mirror.Record, error]
+	for _, feed := range feeds {
+		q.Feed = feed
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 0 {
+		lists = append(lists, store.Entries(ctx, q))
+	}
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	return func(yield func(*mirror.Record, error) bool) {
+		var heads []head
+		for _, list := range lists {
+			next, stop := iter.Pull2(list)
+			defer stop()
+			heads = append(heads, head{next: next})
+			heads[len(heads)-1].advance()
+		}
+		for n := 0; q.Limit == 0 || n < q.Limit; n++ {
+			first := firstHead(heads)
+			if first == nil || !yield(first.record, first.err) || first.err != nil {
+				return
+			}
+			first.advance()
+		}
+	}
+}
+
+// A head is the first element of what remains of a list; at the end of the list, record
+// and err are nil.
+type head struct {
+	next   func() (*mirror.Record, error, bool)
+	record *mirror.Record
+	err    error
+}
+
+func (h *head) advance() { h.record, h.err, _ = h.next() }
+
+// firstHead returns the head whose entry comes first, or the head of a list that has
+// failed; nil if all lists have ended.
+func firstHead(heads []head) (first *head) {
+	for i := range heads {
+		switch h := &heads[i]; {
+		case h.err != nil:
+			return h
+		case h.record != nil && (first == nil || isBefore(h.record, first.record)):
+			first = h
+		}
+	}
+	return first
+}
+
+// isBefore reports whether an entry precedes another in a list that begins with the
+// newest.
+func isBefore(a, b *mirror.Record) bool {
+	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
+}

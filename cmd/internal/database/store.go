@@ -1,0 +1,57 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/logins"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// A Store is a store with its open database.
+type Store struct {
+	*sqlstore.Store
+	Db   *sql.DB
+	Keys *logins.Keyring // the private feeds; nil if the store is only read
+	File string          // a file that was opened on the assumption that nobody writes to it; "" if none was
+	Info os.FileInfo     // about that file, when it was opened
+}
+
+// Commit implements mirror.Store. It marks private feeds in the database, so that history
+// servers on other machines, which do not have the credentials, do not show these feeds.
+func (s *Store) Commit(ctx context.Context, c *mirror.Change) error {
+	if s.Keys != nil {
+		private, err := s.Keys.Private()
+		if err != nil {
+			return err
+		}
+		c.Feed.Private = c.Feed.Private || private[c.Feed.URL] != nil
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// Remove implements mirror.Store. It also removes the feed's credentials.
+func (s *Store) Remove(ctx context.Context, url string) error {
+	err := s.Store.Remove(ctx, url)
+	if err == nil && s.Keys != nil {
+		err = s.Keys.Replace(url, "")
+	}
+	return err
+}
+
+// Close closes the database. It returns an error if another process wrote to a file that
+// was opened on the assumption that nobody writes to it.
+func (s *Store) Close() error {
+	err := s.Db.Close()
+	if s.File == "" {
+		return err
+	}
+	info, failed := os.Stat(s.File)
+	if failed == nil && (!info.ModTime().Equal(s.Info.ModTime()) || info.Size() != s.Info.Size()) || hasLog(s.File) {
+		failed = errors.New(s.File + ": another process wrote to it meanwhile, so the output may be wrong; run the command again")
+	}
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,217 @@
+// Package network has the flags for requests, and makes the clients that they ask for:
+// proxies, certificate authorities, and the guard against private addresses.
+package network
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+)
+
+// Flags are the flags of the verbs that make requests.
+type Flags struct {
+	AllowPrivate     bool          `help:"Allow requests to loopback and private addresses."`
+	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
+	Pace             time.Duration `default:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
+	MaxDocumentBytes argument.Size `default:"16MiB" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
+	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
+	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
+	Verbose          bool          `short:"v" help:"Log each request on standard error."`
+
+	transport *http.Transport // nil means the library's transport
+	proxies   []*url.URL      // the proxies that the flag or the environment names
+}
+
+// Network returns f: a verb that has this method makes requests.
+func (f *Flags) Network() *Flags { return f }
+
+// Prepare reads the files and the environment that the flags name, and refuses values
+// that no client can use.
+func (f *Flags) Prepare() error {
+	switch {
+	case f.Pace < 0:
+		return exit.UsageError("--pace: a time cannot be negative")
+	case f.MaxDocumentBytes < 1:
+		return exit.UsageError("--max-document-bytes: at least 1")
+	}
+	proxy, err := f.proxyFunc()
+	if err != nil {
+		return err
+	}
+	roots, err := f.roots()
+	if err != nil || proxy == nil && roots == nil {
+		return err
+	}
+	f.transport = f.newTransport(proxy, roots)
+	return nil
+}
+
+// A proxyFunc returns the proxy for a request to a URL; nil means no proxy.
+type proxyFunc func(*url.URL) (*url.URL, error)
+
+// proxyFunc returns a function that uses the proxy that the flag names, else those that
+// the environment names; nil if there is no proxy.
+func (f *Flags) proxyFunc() (proxyFunc, error) {
+	switch f.Proxy {
+	case "none":
+		return nil, nil
+	case "":
+		config := httpproxy.FromEnvironment()
+		for name, proxy := range map[string]string{"HTTPS_PROXY": config.HTTPSProxy, "HTTP_PROXY": config.HTTPProxy} {
+			if proxy == "" {
+				continue
+			}
+			if !argument.IsURL(proxy) {
+				proxy = "http://" + proxy // as other programs do
+			}
+			if _, err := f.addProxy(name, proxy); err != nil {
+				return nil, err
+			}
+		}
+		if len(f.proxies) == 0 {
+			return nil, nil
+		}
+		return config.ProxyFunc(), nil
+	}
+	u, err := f.addProxy("--proxy", f.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+// addProxy parses the URL of a proxy and adds it to the proxies. Errors call it name.
+func (f *Flags) addProxy(name, proxy string) (*url.URL, error) {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, exit.UsageError(name + ": the URL of a proxy begins with http://, https:// or socks5://") // the message does not quote the URL: it may have a password
+	}
+	f.proxies = append(f.proxies, u)
+	return u, nil
+}
+
+// roots returns the certificate authorities to trust; nil means the system's.
+func (f *Flags) roots() (*x509.CertPool, error) {
+	if f.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.CAFile)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, exit.UsageError("--ca-file: " + f.CAFile + ": " + path.Err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, exit.UsageError("--ca-file: " + f.CAFile + ": there is no certificate in it")
+	}
+	return roots, nil
+}
+
+// newTransport returns a transport like the library's. Without --allow-private, it refuses
+// private addresses. A proxy resolves host names itself, so with a proxy the transport
+// refuses only localhost and private addresses that are written as numbers; the proxy has
+// to refuse the others.
+func (f *Flags) newTransport(proxy proxyFunc, roots *x509.CertPool) *http.Transport {
+	guarded := feedhistory.Dialer()
+	guarded.Timeout = 5 * time.Second
+	free := &net.Dialer{Timeout: guarded.Timeout}
+	t := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots}, TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if f.AllowPrivate || f.IsProxy(address) { // a proxy may be on this machine
+			return free.DialContext(ctx, network, address)
+		}
+		return guarded.DialContext(ctx, network, address)
+	}
+	if proxy != nil {
+		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &ProxyRefusal{answer.StatusCode}
+		}
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if !f.AllowPrivate {
+				if err := guard(guarded, r.URL); err != nil {
+					return nil, err
+				}
+			}
+			return proxy(r.URL)
+		}
+	}
+	return t
+}
+
+// IsProxy reports whether an address to dial is the address of a proxy.
+func (f *Flags) IsProxy(address string) bool {
+	return slices.ContainsFunc(f.proxies, func(proxy *url.URL) bool {
+		port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme], "1080")
+		return address == net.JoinHostPort(proxy.Hostname(), port)
+	})
+}
+
+// guard refuses a private address that is written as a number, and localhost.
+func guard(dialer *net.Dialer, u *url.URL) error {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	if net.ParseIP(host) == nil {
+		return nil
+	}
+	network := "tcp4"
+	if strings.Contains(host, ":") {
+		network = "tcp6"
+	}
+	return dialer.Control(network, net.JoinHostPort(host, "443"), nil)
+}
+
+// Client returns the Client that the flags ask for.
+func (f *Flags) Client(stderr io.Writer) *feedhistory.Client {
+	c := &feedhistory.Client{
+		UserAgent: f.UserAgent,
+		Pace:      f.Pace,
+		Policy:    feedhistory.Policy{AllowPrivate: f.AllowPrivate},
+		Limits:    feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
+	}
+	if f.transport != nil {
+		c.Transport = f.transport
+	}
+	if f.Verbose {
+		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		message := "requests go through a proxy"
+		if f.Proxy == "" { // the environment may exclude addresses from the proxy
+			message = "the environment names a proxy"
+		}
+		for _, proxy := range f.proxies {
+			c.Logger.Info(message, "proxy", argument.WithoutUser(proxy.String()))
+		}
+	}
+	return c
+}

@@ -1,0 +1,125 @@
+// Package provenance finds out from lines of JSON which feeds their entries come from, and
+// how much of these feeds is there.
+package provenance
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Provenance is what lines of JSON say about the feeds from which their entries come.
+// With --raw, fetch and export print lines with the verdict and the gaps.
+type Provenance struct {
+	Feeds map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
+	rest  []byte                  // the part of the current line that has been written
+}
+
+var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap)"`)
+
+// Write implements io.Writer. It looks for lines about feeds in the text, which another
+// reader reads at the same time.
+func (p *Provenance) Write(text []byte) (int, error) {
+	n := len(text)
+	for {
+		line, rest, ok := bytes.Cut(text, []byte("\n"))
+		p.rest = append(p.rest, line...)
+		if !ok {
+			return n, nil
+		}
+		p.line()
+		text = rest
+	}
+}
+
+// line reads the complete line in rest, if it is about a feed.
+func (p *Provenance) line() {
+	defer func() { p.rest = p.rest[:0] }()
+	if !aboutFeed.Match(p.rest) {
+		return
+	}
+	var l struct {
+		Type  string `json:"type"`
+		Feed  string `json:"feed"`
+		State *struct {
+			mirror.Feed
+			Verdict *feedhistory.Verdict `json:"verdict"` // nil if the line does not say it
+		} `json:"state"`
+		Gap     *mirror.Gap     `json:"gap"`
+		Pending *mirror.Pending `json:"pending"`
+	}
+	if json.Unmarshal(p.rest, &l) != nil || l.Feed == "" {
+		return // nothing else reads the line either
+	}
+	switch f := p.Feed(l.Feed); {
+	case l.Type == "feed" && l.State != nil && l.State.Verdict != nil:
+		state := l.State.Feed
+		state.URL, state.Verdict = l.Feed, *l.State.Verdict
+		p.Feeds[l.Feed] = &state
+	case l.Type != "gap" || f == nil:
+	case l.Gap != nil:
+		f.Gaps = append(f.Gaps, *l.Gap)
+	case l.Pending != nil:
+		f.Pending = append(f.Pending, *l.Pending)
+	}
+}
+
+// Feed returns the feed with a URL; nil if no line has its verdict. It records that the
+// lines mention the feed.
+func (p *Provenance) Feed(url string) *mirror.Feed {
+	f, ok := p.Feeds[url]
+	if !ok {
+		if p.Feeds == nil {
+			p.Feeds = map[string]*mirror.Feed{}
+		}
+		p.Feeds[url] = nil
+	}
+	return f
+}
+
+// mostGaps is the maximum number of gaps that readers take from a feed's Coverage.
+const mostGaps = 100
+
+// others returns the URLs of the feeds other than the published one, sorted.
+func (p *Provenance) others(own string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Feeds)), func(url string) bool { return url == own })
+}
+
+// Coverage returns what a feed that is made of the lines must say about the feeds from
+// which they come; nil if these feeds are whole, or if there is no feed other than the
+// published one, own. For a feed without a verdict, it assumes a window.
+func (p *Provenance) Coverage(own string) *feedhistory.Coverage {
+	whole := true
+	c := &feedhistory.Coverage{Verdict: feedhistory.Whole}
+	others := p.others(own)
+	for _, url := range others {
+		verdict := feedhistory.Window
+		if f := p.Feeds[url]; f != nil {
+			verdict = f.Verdict
+			c.Gaps = append(c.Gaps, f.Missing()...)
+		}
+		c.Verdict = feedhistory.Worse(c.Verdict, verdict)
+		whole = whole && verdict == feedhistory.Whole
+	}
+	if whole {
+		return nil
+	}
+	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
+	if len(others) == 1 {
+		if c.Of = others[0]; p.Feeds[c.Of] != nil {
+			c.Kind = p.Feeds[c.Of].Kind
+		}
+	}
+	return c
+}
+
+// IsUnknown reports whether the lines have no verdict on one of the other feeds from which
+// they come.
+func (p *Provenance) IsUnknown(own string) bool {
+	return slices.ContainsFunc(p.others(own), func(url string) bool { return p.Feeds[url] == nil })
+}

@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"cmp"
+	"io"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/argument"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/publish"
+)
+
+// DeletionOf returns the deletion of an entry that is no longer part of its feed, with the
+// time of its tombstone, else the time when the mirror noticed; the zero value for an
+// entry that is part of its feed.
+func DeletionOf(r *mirror.Record) publish.JSONDeletion {
+	t, ok := r.Deletion()
+	if !ok {
+		return publish.JSONDeletion{}
+	}
+	return publish.JSONDeletion{Deleted: true, When: t.When}
+}
+
+// RecordOf returns a mirrored entry as all verbs print it. If the entry is no longer part
+// of its feed, the result also has the deletion.
+func RecordOf(r *mirror.Record) (*publish.JSONEntry, error) {
+	e, err := r.Entry()
+	if err != nil {
+		return nil, err
+	}
+	return LineOfRecord(r, e), nil
+}
+
+// LineOfRecord returns the line for a mirrored entry and its parsed content.
+func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.JSONEntry {
+	record := publish.NewJSONEntry(e)
+	record.Feed, record.Deleted = r.Feed, DeletionOf(r)
+	return record
+}
+
+// PrintRecord prints a mirrored entry.
+func PrintRecord(w io.Writer, r *mirror.Record) error {
+	record, err := RecordOf(r)
+	if err != nil {
+		return err
+	}
+	return terminal.WriteJSON(w, record)
+}
+
+// DeletionRecord returns the line for the deletion of an entry.
+func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.JSONEntry {
+	return &publish.JSONEntry{Feed: feed, EntryJSON: feedhistory.EntryJSON{ID: t.Ref}, Deleted: publish.JSONDeletion{Deleted: true, When: Utc(t.When)}}
+}
+
+func Utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// FeedOf returns the address of a history's feed; "" if it is unknown.
+func FeedOf(h *feedhistory.History) string {
+	if h.Head == nil {
+		return ""
+	}
+	return AddressOf(h.Head)
+}
+
+// AddressOf returns the address of the feed that a document belongs to: the requested
+// address, or the address to which it redirects permanently. A temporary redirect may
+// lead elsewhere the next time.
+func AddressOf(doc *feedhistory.Document) string {
+	return argument.WithoutUser(cmp.Or(doc.Response.Permanent, doc.Response.Requested, doc.URL))
+}

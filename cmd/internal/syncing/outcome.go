@@ -1,0 +1,177 @@
+package syncing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/cmd/internal/explain"
+	"github.com/feedhistory/feedhistory/cmd/internal/schema"
+	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// An Outcome is the result of a poll.
+type Outcome struct {
+	mirror.Polled
+	kind   outcomeKind
+	forget bool      // no poll has ever read the feed, so its address may be wrong
+	until  time.Time // when the host accepts requests again
+	stray  bool      // the address was not that of a feed, and has been removed
+}
+
+type outcomeKind uint8
+
+const (
+	polled      outcomeKind = iota // the poll read the feed
+	failed                         // the subscription document could not be read
+	busy                           // another process is polling the feed
+	interrupted                    // an interrupt ended the poll early
+	broken                         // an error of the store ended the poll
+	removed                        // another process removed the feed before its turn
+	waiting                        // the host asks for no requests, so there was none
+)
+
+func outcomeOf(p mirror.Polled) Outcome {
+	o := Outcome{Polled: p}
+	switch {
+	case errors.Is(p.Err, context.Canceled), errors.Is(p.Err, context.DeadlineExceeded):
+		o.kind = interrupted
+	case errors.Is(p.Err, mirror.ErrNotFound):
+		o.kind = removed
+	case errors.Is(p.Err, mirror.ErrConflict):
+		o.kind = busy
+	case p.Err != nil:
+		o.kind = broken
+	case p.Changes.Failure != nil:
+		o.kind, o.forget = failed, p.Before.Known.URL == ""
+		if wait, ok := errors.AsType[*mirror.WaitError](p.Changes.Failure); ok {
+			o.kind, o.until = waiting, wait.Until
+		}
+	}
+	return o
+}
+
+// Status returns the exit status for a poll. It is not a failure if the publisher has
+// withdrawn a feed that an earlier poll has read.
+func (o *Outcome) Status() int {
+	switch {
+	case o.kind == broken, o.kind == failed && (o.forget || !o.Changes.Gone):
+		return exit.Failed
+	case o.kind != busy && o.Changes.Alias == "" && o.Changes.Verdict == feedhistory.Partial:
+		return exit.Partial
+	}
+	return exit.OK
+}
+
+// changesText says how many entries have changed, and how.
+func changesText(added, changed, deleted int) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{added, "new"}, {changed, "changed"}, {deleted, "deleted"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing new"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Text returns the outcome of a poll as one line.
+func (o *Outcome) Text(c *mirror.Changes) string {
+	changes := changesText(c.Added, c.Changed, c.Deleted)
+	result := fmt.Sprintf("%s: %s · %s", o.URL, changes, c.Verdict)
+	if !c.AsOf.IsZero() {
+		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
+	}
+	switch o.kind {
+	case polled:
+		if c.Alias != "" {
+			return o.URL + ": the feed has become " + c.Alias + ", which sync polls instead; the entries of the old one are kept"
+		}
+		if c.More {
+			result += " · the budget is spent; the next sync continues there"
+		}
+		return result
+	case interrupted:
+		if c.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
+			return result + " · interrupted"
+		}
+		return result + " · interrupted; the next sync continues there"
+	case waiting:
+		return fmt.Sprintf("%s: its host asks for no requests until %s", o.URL, terminal.Time(o.until))
+	case busy:
+		return o.URL + ": another process is polling it"
+	case broken:
+		return o.URL + ": " + o.Err.Error()
+	}
+	text := explain.Failure(o.URL, o.Changes.Failure).Error()
+	if c.Added > 0 {
+		text += " (what could be read: " + changes + ")"
+	}
+	if o.forget && !o.stray && isWrongAddress(o.Changes.Failure) {
+		text += "; feedhistory rm removes it"
+	}
+	return text
+}
+
+// isWrongAddress reports whether an error means that the address may be wrong.
+func isWrongAddress(err error) bool {
+	status, _ := errors.AsType[*feedhistory.StatusError](err)
+	parse, _ := errors.AsType[*feedhistory.ParseError](err)
+	dns, _ := errors.AsType[*net.DNSError](err)
+	return status != nil && (status.Status == http.StatusNotFound || status.Gone) ||
+		parse != nil && parse.Reason == feedhistory.ReasonNotFeed || dns != nil && dns.IsNotFound
+}
+
+// gapsShown is the maximum number of gaps that sync shows of a feed; list shows all.
+const gapsShown = 3
+
+// A jsonSync is the outcome of a poll in JSON.
+type jsonSync struct {
+	URL       string       `json:"url"`
+	Kind      string       `json:"kind"`
+	Verdict   string       `json:"verdict"`
+	AsOf      string       `json:"as_of,omitempty"`
+	Added     int          `json:"added"`
+	Changed   int          `json:"changed"`
+	Deleted   int          `json:"deleted"`
+	Documents int          `json:"documents"`
+	Altered   int          `json:"altered,omitempty"` // archive documents that changed, although they must not
+	Gaps      []schema.Gap `json:"gaps"`
+	NextPoll  string       `json:"next_poll,omitempty"`
+	Moved     string       `json:"moved,omitempty"`
+	Alias     string       `json:"alias,omitempty"` // the mirrored feed that it has become
+	Wait      string       `json:"wait,omitempty"`  // the feed's host asks for no requests until then, so there was none
+	Gone      bool         `json:"gone,omitempty"`
+	Busy      bool         `json:"busy,omitempty"` // another process is polling the feed
+	Error     string       `json:"error,omitempty"`
+}
+
+func (o *Outcome) Json(c *mirror.Changes) jsonSync {
+	j := jsonSync{
+		URL: c.URL, Kind: c.Kind.String(), Verdict: c.Verdict.String(), AsOf: schema.Second(c.AsOf),
+		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
+		Gaps: schema.Each(c.Gaps, schema.NewGap), NextPoll: schema.Second(c.Next),
+		Moved: c.Moved, Alias: c.Alias, Wait: schema.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,
+	}
+	switch o.kind {
+	case failed:
+		j.Error = explain.Detail(o.Changes.Failure)
+	case broken:
+		j.Error = o.Err.Error()
+	case interrupted:
+		j.Error = "interrupted"
+	}
+	return j
+}

@@ -1,0 +1,96 @@
+// Package syncing polls the feeds of a mirror for the verb sync, and reports on the polls.
+package syncing
+
+import (
+	"context"
+	"errors"
+
+	"github.com/feedhistory/feedhistory/backfill"
+	"github.com/feedhistory/feedhistory/cmd/internal/exit"
+	"github.com/feedhistory/feedhistory/mirror"
+)
+
+// A Sync is a sync in progress.
+type Sync struct {
+	Poller   *mirror.Poller
+	Backfill *backfill.Backfill // nil without --backfill and --backfill-archive
+	Report   *Report
+	Strays   strays
+	Every    bool // do not end; poll each feed when it is due
+}
+
+// Run polls the queued feeds. With every, it polls each feed when it is due, until the
+// context ends. It returns an error of the store or of the output.
+func (s *Sync) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.Poller.Polled = func(p mirror.Polled) {
+		if err := s.end(ctx, outcomeOf(p)); err != nil {
+			cancel(&exit.OutputError{Err: err})
+		}
+	}
+	var err error
+	if s.Every {
+		s.Poller.Run(ctx)
+	} else {
+		err = s.Poller.Drain(ctx)
+	}
+	if output, ok := errors.AsType[*exit.OutputError](context.Cause(ctx)); ok {
+		return output.Err
+	}
+	return err
+}
+
+// Subscribe adds all given feeds to the store before the first poll, so that an interrupt
+// loses none of them.
+func (s *Sync) Subscribe(ctx context.Context, given []string) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, url := range given {
+		isNew, err := Subscribe(ctx, s.Poller.Mirror.Store, url)
+		if err != nil {
+			return err
+		}
+		if isNew && s.Strays.Named[url] {
+			s.Strays.add(url, true)
+		}
+	}
+	return nil
+}
+
+// end reports the outcome of a poll, and replaces or removes an address that is not that of
+// a feed. It returns an error of the output, of the store or of the keyring.
+func (s *Sync) end(ctx context.Context, o Outcome) error {
+	feeds, stray := s.Strays.of(o.URL)
+	if o.stray = stray; !stray {
+		return errors.Join(s.Report.tell(o), s.pass(&o))
+	}
+	if err := s.forget(ctx, o.URL, feeds); err != nil || len(feeds) > 0 {
+		return err
+	}
+	return s.Report.tell(o)
+}
+
+// Poll polls a feed, and recovers entries to which it does not link.
+func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Changes, error) {
+	changes, err := s.Poller.Mirror.Update(ctx, before.URL)
+	if err == nil && changes.Failure != nil && before.Known.URL == "" {
+		s.Strays.look(ctx, s.Poller.Mirror, before.URL, changes.Failure)
+	}
+	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
+		return changes, err
+	}
+	b := s.Backfill
+	if own := ownClient(s.Poller.Mirror, changes.URL); own != nil {
+		b = &backfill.Backfill{HTTP: own, Methods: b.Methods}
+	}
+	more, err := b.Keep(ctx, s.Poller.Mirror, changes.URL)
+	if more == nil {
+		return changes, err
+	}
+	more.Added += changes.Added
+	more.Changed += changes.Changed
+	more.Deleted += changes.Deleted
+	more.Documents += changes.Documents
+	more.Moved = changes.Moved
+	return more, err
+}

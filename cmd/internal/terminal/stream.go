@@ -1,0 +1,98 @@
+package terminal
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/term"
+)
+
+// A StdinReader reads standard input until the context ends, so that one interrupt is
+// enough to end a command that waits for input.
+type StdinReader struct {
+	Ctx   context.Context
+	In    io.Reader
+	Waits func() // called before the first read from a terminal
+
+	once   sync.Once
+	chunks chan chunk
+	rest   []byte
+	err    error
+}
+
+type chunk struct {
+	data []byte
+	err  error
+}
+
+// Read implements io.Reader. After the context has ended, it returns the context's error.
+func (r *StdinReader) Read(p []byte) (int, error) {
+	r.once.Do(r.begin)
+	if len(r.rest) == 0 && r.err == nil {
+		select {
+		case c := <-r.chunks:
+			r.rest, r.err = c.data, c.err
+		case <-r.Ctx.Done():
+			r.err = r.Ctx.Err()
+		}
+	}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// begin starts a goroutine that reads. A read that waits for input cannot be interrupted,
+// so the goroutine may last until the process ends.
+func (r *StdinReader) begin() {
+	if f, ok := r.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		r.Waits()
+	}
+	r.chunks = make(chan chunk)
+	go func() {
+		for {
+			data := make([]byte, 64<<10)
+			n, err := r.In.Read(data)
+			select {
+			case r.chunks <- chunk{data[:n], err}:
+			case <-r.Ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// A StdoutWriter writes to standard output, and records whether anything was written.
+type StdoutWriter struct {
+	io.Writer
+	Written atomic.Bool
+	Failed  atomic.Pointer[error] // the error of the last write that failed; nil if none did
+}
+
+// Write implements io.Writer.
+func (w *StdoutWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		w.Written.Store(true)
+	}
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.Failed.Store(&err)
+	}
+	return n, err
+}
+
+func IsTerminal(w io.Writer) bool {
+	if out, ok := w.(*StdoutWriter); ok {
+		w = out.Writer
+	}
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,104 @@
+package mirror
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// Archives should not change (5005#9), but do: entries are backdated into them,
+// older archives are added behind the oldest. So from time to time a poll
+// requests one of them again: every second time the oldest, otherwise the one
+// that has not been read for longest.
+
+// recheck returns the time between two such requests; a negative one means none.
+func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
+
+// chooseRecheck decides which known archive the poll requests again.
+func (p *poll) chooseRecheck() error {
+	f, every := p.feed, p.m.recheck()
+	if every < 0 || p.m.Revalidate || f.Kind != feedhistory.Archived || len(f.Pending) > 0 || f.Looked.IsZero() ||
+		p.now.Before(f.Looked.Add(every)) && !f.Looked.After(p.now.Add(clockError)) {
+		return nil
+	}
+	chain, err := p.documents.current()
+	if err != nil || len(chain) == 0 {
+		return err
+	}
+	oldest := chain[len(chain)-1]
+	latest, stalest := oldest, oldest
+	for _, at := range chain {
+		if at.read.After(latest.read) {
+			latest = at
+		}
+		if at.read.Before(stalest.read) {
+			stalest = at
+		}
+	}
+	if p.recheck = oldest.url; latest == oldest {
+		p.recheck = stalest.url
+	}
+	f.Looked = p.now
+	return nil
+}
+
+// reread notes that an archive was requested again and has not changed.
+func (p *poll) reread(url string) {
+	d := p.documents.get(url)
+	if d == nil || url != p.recheck && !p.m.Revalidate {
+		return
+	}
+	d = d.clone()
+	d.Read, d.Last = p.now, p.feed.Polls
+	p.commits.hold()
+	p.commits.held.Documents = append(p.commits.held.Documents, d)
+}
+
+// noteChecked records since when each archive of the chain has been read.
+func (p *poll) noteChecked() error {
+	f := p.feed
+	if f.Kind != feedhistory.Archived {
+		f.Looked, f.Checked = time.Time{}, time.Time{}
+		return nil
+	}
+	if f.Looked.IsZero() || p.m.Revalidate && !p.cut {
+		f.Looked = p.now
+	}
+	if !p.chain.changed && p.recheck == "" && !p.m.Revalidate && !f.Checked.IsZero() {
+		return nil
+	}
+	chain, err := p.documents.current()
+	if err != nil {
+		return err
+	}
+	f.Checked = time.Time{}
+	for _, at := range chain {
+		if f.Checked.IsZero() || at.read.Before(f.Checked) {
+			f.Checked = at.read
+		}
+	}
+	return nil
+}
+
+// current returns the processed archives of the chain that begins at the
+// subscription document, newest first.
+func (ds *documents) current() (chain []step, err error) {
+	steps, err := ds.steps()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for url := ds.feed.Known.Older; url != ""; {
+		at, ok := steps[url]
+		if !ok || seen[at.url] {
+			break
+		}
+		seen[at.url] = true
+		older := at.older
+		at.url = url // which may have changed since the document was read
+		chain = append(chain, at)
+		url = older
+	}
+	return chain, nil
+}
