@@ -18,6 +18,7 @@ type run struct {
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
 	bytes  int64
+	items  int // the number of items that have come
 
 	dialects []Dialect // the possible dialects, the one in use first
 	begun    bool      // a document was yielded
@@ -29,7 +30,6 @@ type run struct {
 	ids    map[string]int      // the IDs of the entries that have come, with the number of the request
 	newest time.Time           // the newest stamp so far
 	oldest time.Time           // the oldest stamp of the last answer
-	lossy  bool                // whether a loss was yielded
 
 	progress
 }
@@ -75,6 +75,7 @@ func (r *run) run() {
 		a, err := r.ask()
 		if err == nil && !r.left {
 			r.span, err = r.next(a)
+			r.forget()
 		}
 		if err == nil && r.span.IsEmpty() && len(r.lost) > 0 && !r.heeded {
 			r.span = r.after(nothing)
@@ -111,7 +112,31 @@ func (r *run) tell() {
 // restart begins with everything since the last sync (modified-range#8).
 func (r *run) restart() {
 	r.progress = progress{span: Range{Start: r.from.Since}, asked: map[question]bool{}}
+	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
+		r.span.End, r.heeded, r.closed, r.distrust = rest.End, true, rest.Closed, rest.Distrust
+		r.Sync.next = State{Since: rest.Next}
+	}
 	r.Sync.dialect = r.dialects[0]
+}
+
+// forget notes what is still to be asked for, and drops the items that cannot come
+// again, because they are clearly after the end of the range: a server that heeds
+// ranges does not send them. So the size of a run does not depend on that of the
+// collection.
+func (r *run) forget() {
+	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
+		return
+	}
+	if !r.span.IsEmpty() {
+		r.rest = Rest{End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed, Distrust: r.distrust}
+	}
+	past := r.span.End.Add(clearly)
+	for item := range r.seen {
+		if item.at.After(past) {
+			delete(r.seen, item)
+			delete(r.ids, item.id)
+		}
+	}
 }
 
 // turn switches to the next dialect if the error says that the present one is
