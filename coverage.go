@@ -2,6 +2,7 @@ package feedhistory
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -16,6 +17,9 @@ func (r *documentReader) coverage() {
 		c.Of = iri.Redact(of)
 	}
 	_ = c.Kind.UnmarshalText([]byte(attr("kind")))
+	if at, err := time.Parse(time.RFC3339, attr("as-of")); err == nil {
+		c.AsOf = at.UTC()
+	}
 	verdict := attr("verdict")
 	err := c.Verdict.UnmarshalText([]byte(verdict))
 	if err != nil {

@@ -185,6 +185,10 @@ type Coverage struct {
 	Kind    Kind    // the republished feed's kind
 	Verdict Verdict // how much of it there is; the verdict on a History that begins with this document is no better
 	Gaps    []*Gap  // the first hundred gaps that the document declares
+
+	// AsOf is when the Verdict was proved, for a feed whose documents cannot prove it
+	// at each poll; zero for any other.
+	AsOf time.Time
 }
 
 // mostDeclared is the maximum number of gaps of a Coverage.
@@ -241,6 +245,9 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 	}
 	joined := *c
 	joined.Verdict, joined.Gaps = Worse(c.Verdict, other.Verdict), slices.Clone(c.Gaps)
+	if joined.AsOf = c.AsOf; c.AsOf.IsZero() || !other.AsOf.IsZero() && other.AsOf.Before(c.AsOf) {
+		joined.AsOf = other.AsOf
+	}
 	for _, g := range other.Gaps {
 		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
 			joined.Gaps = append(joined.Gaps, g)
@@ -261,6 +268,9 @@ func (w *xmlWriter) coverage(c *Coverage) {
 	}
 	xmlscan.WriteAttr(&w.b, "kind", c.Kind.String())
 	xmlscan.WriteAttr(&w.b, "verdict", c.Verdict.String())
+	if !c.AsOf.IsZero() {
+		xmlscan.WriteAttr(&w.b, "as-of", c.AsOf.UTC().Format(time.RFC3339))
+	}
 	w.b.WriteByte('>')
 	for _, g := range c.Gaps {
 		w.b.WriteString("<m:gap")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // declaredGap is the Gap.From of gaps that the feed itself declares.
@@ -35,6 +36,14 @@ func (f *Feed) declare() {
 		g := newGap(gap)
 		g.From = declaredGap
 		f.Gaps = append(f.Gaps, g)
+	}
+}
+
+// Coverage returns how much of the feed the mirror has, for documents that
+// republish it. The URLs have no userinfo.
+func (f *Feed) Coverage() *feedhistory.Coverage {
+	return &feedhistory.Coverage{
+		Of: iri.Redact(f.URL), Kind: f.Kind, Verdict: f.Verdict, Gaps: f.Missing(), AsOf: f.WholeAsOf(),
 	}
 }
 

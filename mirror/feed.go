@@ -132,13 +132,20 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Known.URL)
 }
 
-// WholeAsOf returns when the feed was last Whole, if a server's count is the
-// proof, which polls do not repeat; else the zero time.
+// WholeAsOf returns when the feed was last Whole, if polls do not repeat the
+// proof: a server's count, or the word of a feed that republishes this one. It
+// is otherwise the zero time.
 func (f *Feed) WholeAsOf() time.Time {
-	if f.Verdict != feedhistory.Whole || f.Kind != feedhistory.Plain {
+	if f.Verdict != feedhistory.Whole {
 		return time.Time{}
 	}
-	return f.AsOf
+	if f.Kind == feedhistory.Plain {
+		return f.AsOf
+	}
+	if head := f.declared(); head != nil {
+		return head.Coverage.AsOf
+	}
+	return time.Time{}
 }
 
 // Missing returns the gaps of the mirror: the pending documents that could not

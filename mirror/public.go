@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,9 @@ import (
 
 // Public returns a view of a Store for programs that show feeds to everybody. The
 // view has neither the feeds whose Private is set nor their entries, and refuses
-// to store them: Commit returns an error that matches ErrConflict. It also leaves
-// out a feed whose state cannot be read.
+// to store them: Commit returns an error that matches ErrConflict. If the state of
+// a feed cannot be read, the feed may be private: the view then has an error in
+// the place of what belongs to it.
 //
 // The view is an Indexer and a Calendar. If the Store is not an Indexer, Index
 // does nothing; if it is not a Calendar, Months reads the entries.
@@ -25,21 +27,23 @@ type publicStore struct{ Store }
 
 // version returns the present version of a feed that is not private. Call it after
 // reading from the feed, never before: the next commit may make the feed private.
-func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool) {
+func (s publicStore) version(ctx context.Context, feed string) (version int64, isPublic bool, err error) {
 	f, err := s.Store.Feed(ctx, feed)
-	if errors.Is(err, ErrNotFound) {
-		return 0, true
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return 0, true, nil
+	case err != nil:
+		return 0, false, err
+	case f.Private:
+		return 0, false, nil
 	}
-	if err != nil || f.Private {
-		return 0, false
-	}
-	return f.Version, true
+	return f.Version, true, nil
 }
 
-// hides reports whether a feed is private, or may be.
-func (s publicStore) hides(ctx context.Context, feed string) bool {
-	_, isPublic := s.version(ctx, feed)
-	return !isPublic
+// shows reports whether a feed is not private.
+func (s publicStore) shows(ctx context.Context, feed string) (bool, error) {
+	_, isPublic, err := s.version(ctx, feed)
+	return isPublic, err
 }
 
 // Feed implements Store.
@@ -55,35 +59,41 @@ func (s publicStore) Feed(ctx context.Context, url string) (*Feed, error) {
 func (s publicStore) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	limit := q.Limit
 	q.Limit = 0 // the number of hidden feeds is not known
-	return visible(s.Store.Feeds(ctx, q), limit, func(f *Feed) bool { return !f.Private })
+	return visible(s.Store.Feeds(ctx, q), limit, func(f *Feed) (bool, error) { return !f.Private, nil })
 }
 
 // Records implements Store.
 func (s publicStore) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
 	records, err := s.Store.Records(ctx, feed, ids)
-	if err == nil && s.hides(ctx, feed) {
-		return map[string]*Record{}, nil
+	if err != nil {
+		return nil, err
 	}
-	return records, err
+	if shows, err := s.shows(ctx, feed); !shows {
+		return map[string]*Record{}, err
+	}
+	return records, nil
 }
 
 // Document implements Store.
 func (s publicStore) Document(ctx context.Context, feed, url string) (*Document, error) {
 	d, err := s.Store.Document(ctx, feed, url)
-	if err == nil && s.hides(ctx, feed) {
-		return nil, fmt.Errorf("%s: %w", url, ErrNotFound)
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	if shows, err := s.shows(ctx, feed); !shows {
+		return nil, cmp.Or(err, fmt.Errorf("%s: %w", url, ErrNotFound))
+	}
+	return d, nil
 }
 
 // Documents implements Store.
 func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*Document, error] {
-	return visible(s.Store.Documents(ctx, feed), 0, func(*Document) bool { return !s.hides(ctx, feed) })
+	return visible(s.Store.Documents(ctx, feed), 0, func(*Document) (bool, error) { return s.shows(ctx, feed) })
 }
 
 // Versions implements Store.
 func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
-	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Version) bool { return !s.hides(ctx, feed) })
+	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Version) (bool, error) { return s.shows(ctx, feed) })
 }
 
 // Entries implements Store.
@@ -99,13 +109,16 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 	entries := s.Store.Entries(ctx, q)
 	return func(yield func(*Record, error) bool) {
 		known := map[string]visibility{} // of one range: a feed may become private before the next
-		visible(entries, limit, func(r *Record) bool {
+		visible(entries, limit, func(r *Record) (bool, error) {
 			f, ok := known[r.Feed]
 			if !ok || f.isPublic && r.Change > f.version { // it was committed since
-				f.version, f.isPublic = s.version(ctx, r.Feed)
+				var err error
+				if f.version, f.isPublic, err = s.version(ctx, r.Feed); err != nil {
+					return false, err
+				}
 				known[r.Feed] = f
 			}
-			return f.isPublic
+			return f.isPublic, nil
 		})(yield)
 	}
 }
@@ -113,10 +126,13 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 // Months implements Calendar.
 func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
 	months, err := Months(ctx, s.Store, q)
-	if err == nil && s.hides(ctx, q.Feed) {
-		return nil, nil
+	if err != nil {
+		return nil, err
 	}
-	return months, err
+	if shows, err := s.shows(ctx, q.Feed); !shows {
+		return nil, err
+	}
+	return months, nil
 }
 
 // Index implements Indexer.
@@ -148,12 +164,18 @@ func (s publicStore) Remove(ctx context.Context, url string) error {
 }
 
 // visible yields what may be seen of a sequence, up to a limit; zero means all.
-func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) bool) iter.Seq2[T, error] {
+func visible[T any](of iter.Seq2[T, error], limit int, isVisible func(T) (bool, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		n := 0
 		for value, err := range of {
-			if err == nil && !isVisible(value) {
-				continue
+			if err == nil {
+				var isShown bool
+				if isShown, err = isVisible(value); err != nil {
+					var none T
+					value = none
+				} else if !isShown {
+					continue
+				}
 			}
 			if !yield(value, err) || err != nil {
 				return

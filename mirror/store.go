@@ -23,6 +23,11 @@ var (
 // store over the same data. None of them ever sees part of a Change. When its
 // context ends, a call returns the context's error.
 //
+// A Store leaves nothing out because it cannot read it: a state, a record or a
+// document that is damaged is an error, in a sequence too, with the name of the
+// feed, entry or document. A Content is not examined: that of a damaged entry is
+// returned as it is, and Record.Entry says what is wrong.
+//
 // A sequence may be ranged over several times, and begins again each time.
 // During a range, the same goroutine may call other methods, Commit included. A
 // store may read a sequence in portions: the rest of it may then show some

@@ -44,7 +44,8 @@ func (l loss) gaps(feed *mirror.Feed) []*feedhistory.Gap {
 
 // coverageOf returns how much of a feed the mirror has, apart from a loss.
 func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
-	c := &feedhistory.Coverage{Of: addressOf(feed), Kind: feed.Kind, Verdict: feed.Verdict, Gaps: gapsOf(feed)}
+	c := feed.Coverage()
+	c.Of, c.Gaps = addressOf(feed), gapsOf(feed)
 	if len(lost.ids) > 0 {
 		c.Verdict, c.Gaps = feedhistory.Worse(c.Verdict, feedhistory.Partial), slices.Concat(c.Gaps, lost.gaps(feed))
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -37,6 +36,8 @@ type entriesCommand struct {
 	Enclosures bool `xor:"json" help:"Print a line for each file that comes with an entry, such as a podcast's episode: URL, type, length, duration and episode, with tabs between them."`
 
 	terminal.PagerFlags
+
+	damaged readableEntries
 }
 
 // Help returns the text of --help that precedes the flags.
@@ -83,7 +84,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = exit.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
-	return terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close()))
+	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
 }
 
 // feeds returns the names of the feeds that the arguments ask for, each once. The mirror
@@ -111,7 +112,8 @@ func (c *entriesCommand) show(p *terminal.Page, records iter.Seq2[*mirror.Record
 		n++
 		e, err := r.Entry()
 		if err != nil {
-			return fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+			c.damaged.note(r, err)
+			continue
 		}
 		if err := c.add(p, r, e, several); err != nil {
 			return err

@@ -72,29 +72,34 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
+	readable := &readableEntries{Store: store}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
 	switch c.Format {
 	case "opml":
 		err = exportOPML(out, feeds)
 	case "greader":
-		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Status: c.Status, Starred: c.Starred}).GoogleReader(w.Ctx, out, feeds)
 	case "nextcloud":
-		err = (&handover.Export{Store: store, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
+		err = (&handover.Export{Store: readable, Status: c.Status, Starred: c.Starred}).NextcloudNews(w.Ctx, out, feeds)
 	case "json":
-		err = exportObject(w.Ctx, out, store, feeds)
+		err = exportObject(w.Ctx, out, readable, feeds)
 	case "atom":
-		err = exportFeed(w.Ctx, out, store, feeds, feedhistory.Atom)
+		err = exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
 	case "rss":
-		err = exportFeed(w.Ctx, out, store, feeds, feedhistory.RSS)
+		err = exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
 	case "csv":
-		err = schema.PrintTable(out, c.records(w.Ctx, store))
+		err = schema.PrintTable(out, c.records(w.Ctx, readable))
 	default:
-		err = c.exportLines(w.Ctx, out, store, feeds)
+		if c.Raw { // with the damaged entries as they are
+			err = c.exportRaw(w.Ctx, out, store, feeds)
+		} else {
+			err = c.exportLines(w.Ctx, out, readable)
+		}
 	}
 	if err := cmp.Or(c.Failure(err), out.Flush()); err != nil || c.Raw || c.Format == "opml" {
 		return err
 	}
-	return c.lacking(w, feeds)
+	return cmp.Or(c.lacking(w, feeds), readable.say(w))
 }
 
 // lacking says which of the feeds are known to lack something, and returns the exit
@@ -160,10 +165,7 @@ func exportOPML(w io.Writer, feeds iter.Seq2[*mirror.Feed, error]) error {
 }
 
 // exportLines writes the entries as lines.
-func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
-	if c.Raw {
-		return c.exportRaw(ctx, out, store, feeds)
-	}
+func (c *exportCommand) exportLines(ctx context.Context, out io.Writer, store mirror.Store) error {
 	for record, err := range c.records(ctx, store) {
 		if err == nil {
 			err = terminal.WriteJSON(out, record)
@@ -213,8 +215,11 @@ func exportRecord(r *mirror.Record) (*publish.JSONEntry, error) {
 
 // exportObject writes the first of the feeds as one JSON object, which it builds in
 // memory.
-func exportObject(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error]) error {
+func exportObject(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error]) error {
 	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,11 @@ import (
 
 // exportFeed writes the first of the feeds as the document that History.Document would
 // return, in Atom or RSS. It never has more than one entry in memory.
-func exportFeed(ctx context.Context, w io.Writer, store mirror.Store, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
+func exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {
+		if err == nil {
+			f, err = store.declare(ctx, f)
+		}
 		if err != nil {
 			return err
 		}
@@ -56,7 +59,9 @@ func exportHead(ctx context.Context, store mirror.Store, f *mirror.Feed) (*feedh
 		return nil, err
 	}
 	doc := history.Document()
-	doc.Complete = f.Verdict == feedhistory.Whole
+	if doc.Complete = f.Verdict == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
+		doc.Coverage = f.Coverage()
+	}
 	if doc.Updated.IsZero() {
 		doc.Updated = f.Changed.UTC()
 	}
