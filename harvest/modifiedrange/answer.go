@@ -67,7 +67,7 @@ func (r *run) ask() (*answer, error) {
 		return nil, err
 	}
 	r.requests++
-	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields})
+	resp, err := r.http.Do(r.ctx, feedhistory.Request{URL: url, Header: fields, Partial: true})
 	if err != nil {
 		return nil, r.damaged(nil, nil, err)
 	}
@@ -117,7 +117,7 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 			return &StampError{URL: r.c.URL, ID: e.ID, Clause: clauseStamp}
 		}
 	}
-	if !r.begun && r.Sync.next.Since.IsZero() {
+	if r.Sync.next.Since.IsZero() { // the first answer
 		r.Sync.next = r.following(doc, header)
 	}
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {

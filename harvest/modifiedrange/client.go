@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -58,11 +59,10 @@ type State struct {
 
 // A Rest is the part of a range that a sync has not asked for yet.
 type Rest struct {
-	End      time.Time `json:"end,omitzero"`       // everything modified at this time or later has come
-	Next     time.Time `json:"next,omitzero"`      // the Since after the Rest has come
-	Dialect  Dialect   `json:"dialect,omitempty"`  // the dialect that the server understands
-	Closed   bool      `json:"closed,omitempty"`   // the server takes the end to be part of a range
-	Distrust bool      `json:"distrust,omitempty"` // the server answers 200 with a part
+	End     time.Time `json:"end,omitzero"`      // everything modified at this time or later has come
+	Next    time.Time `json:"next,omitzero"`     // the Since after the Rest has come
+	Dialect Dialect   `json:"dialect,omitempty"` // the dialect that the server understands
+	Closed  bool      `json:"closed,omitempty"`  // the server takes the end to be part of a range
 }
 
 // Sync returns the sync of what was modified since the given state. It makes no
@@ -79,7 +79,7 @@ type Sync struct {
 	from State
 
 	next     State
-	rest     Rest // what is still to be asked for
+	at       State // where to continue, if the sync is cut short
 	whole    bool
 	lossy    bool // a loss was yielded
 	dialect  Dialect
@@ -87,7 +87,8 @@ type Sync struct {
 }
 
 // Documents yields the server's answers, most recently modified items first,
-// and no item twice. Their entries and deletions are changes: what is not in
+// and no item twice. From a State with a Rest, it yields that first, and then the
+// items modified since, some of which may come a second time. Their entries and deletions are changes: what is not in
 // them has not changed.
 //
 // An error on the first document is yielded as it is, as is the context's.
@@ -98,13 +99,16 @@ type Sync struct {
 // of a walk. Ranging again starts the sync again.
 func (s *Sync) Documents() iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, rest: s.from.Rest}
+		*s = Sync{c: s.c, ctx: s.ctx, from: s.from, at: s.from}
 		client, done := plain.Or(s.c.HTTP)
 		defer done()
 		r := &run{
 			Sync: s, ctx: fetch.WithFields(s.ctx, s.c.URL, s.c.Header), http: client, yield: yield, limits: s.c.Limits.withDefaults(),
 			dialects: s.c.Dialect.candidates(),
-			seen:     map[stamped]Dialect{}, ids: map[string]int{},
+			seen:     map[stamped]Dialect{}, ids: map[string]int{}, from: s.from,
+		}
+		if i := slices.Index(r.dialects, s.from.Rest.Dialect); i >= 0 {
+			r.dialects = r.dialects[i:]
 		}
 		r.run()
 	}
@@ -120,7 +124,7 @@ func (s *Sync) State() (next State, whole bool) {
 	case s.lossy: // the whole range must be asked for again
 		return State{Since: s.from.Since}, false
 	}
-	return State{Since: s.from.Since, Rest: s.rest}, false
+	return s.at, false
 }
 
 // Dialect returns the dialect of the last request.

@@ -17,6 +17,7 @@ type run struct {
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Document, error) bool
 	limits Limits
+	from   State // that of the Sync; after its Rest, the one that follows
 	bytes  int64
 	items  int // the number of items that have come
 
@@ -75,7 +76,7 @@ func (r *run) run() {
 		a, err := r.ask()
 		if err == nil && !r.left {
 			r.span, err = r.next(a)
-			r.forget()
+			r.forget(a)
 		}
 		if err == nil && r.span.IsEmpty() && len(r.lost) > 0 && !r.heeded {
 			r.span = r.after(nothing)
@@ -86,6 +87,13 @@ func (r *run) run() {
 		switch {
 		case r.left:
 			return
+		case err == nil && r.span.IsEmpty() && !r.from.Rest.End.IsZero():
+			r.tell()
+			r.from = State{Since: r.from.Rest.Next}
+			r.at, r.Sync.next = r.from, State{}
+			clear(r.seen)
+			clear(r.ids)
+			r.restart()
 		case err == nil && r.span.IsEmpty():
 			r.tell()
 			r.whole = !r.lossy && !r.left
@@ -113,7 +121,7 @@ func (r *run) tell() {
 func (r *run) restart() {
 	r.progress = progress{span: Range{Start: r.from.Since}, asked: map[question]bool{}}
 	if rest := r.from.Rest; !rest.End.IsZero() && rest.Dialect == r.dialects[0] {
-		r.span.End, r.heeded, r.closed, r.distrust = rest.End, true, rest.Closed, rest.Distrust
+		r.span.End, r.heeded, r.closed = rest.End, true, rest.Closed
 		r.Sync.next = State{Since: rest.Next}
 	}
 	r.Sync.dialect = r.dialects[0]
@@ -122,13 +130,19 @@ func (r *run) restart() {
 // forget notes what is still to be asked for, and drops the items that cannot come
 // again, because they are clearly after the end of the range: a server that heeds
 // ranges does not send them. So the size of a run does not depend on that of the
-// collection.
-func (r *run) forget() {
+// collection. From a server that answers 200 with a part, nothing can be concluded
+// from one answer; after an interruption the sync begins again.
+func (r *run) forget(a *answer) {
+	if a == nil || r.distrust || a.status == http.StatusOK && a.covered == nil {
+		return
+	}
 	if !r.heeded || r.doubt || !r.tie.IsZero() || !r.claimed.IsZero() || r.span.End.IsZero() || len(r.lost) > 0 {
 		return
 	}
 	if !r.span.IsEmpty() {
-		r.rest = Rest{End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed, Distrust: r.distrust}
+		r.at = State{Since: r.from.Since, Rest: Rest{
+			End: r.span.End, Next: r.Sync.next.Since, Dialect: r.dialects[0], Closed: r.closed,
+		}}
 	}
 	past := r.span.End.Add(clearly)
 	for item := range r.seen {
