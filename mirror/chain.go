@@ -19,6 +19,7 @@ func (p *poll) checkChain() error {
 		return err
 	}
 	seen := map[string]bool{}
+	var current []step
 	from, lost := f.Known.URL, f.Known.Lost
 	for url := f.Known.Older; url != ""; {
 		d, ok := chain[url]
@@ -32,7 +33,7 @@ func (p *poll) checkChain() error {
 			})
 			return nil
 		}
-		seen[d.url] = true
+		seen[d.url], current = true, append(current, d)
 		from, url, lost = d.url, d.older, d.lost
 	}
 	if lost { // there is something older, and a gap says so
@@ -47,7 +48,7 @@ func (p *poll) checkChain() error {
 			return false
 		}
 		if isMissedWindow(g) {
-			return chain[f.Known.Older].first >= g.Poll // what has left the subscription document since is in archives
+			return p.join.joins(g, current)
 		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
 			return false // the chain does not lead to the document that the feed was subscribed to by

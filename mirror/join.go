@@ -8,56 +8,95 @@ import (
 
 // A join is the proof that nothing lies unread between a subscription document
 // and the entries of earlier polls. A subscription document that shares no entry
-// with them leaves a missed window, which an archive closes if it has an entry
-// of each side. The walk looks for that archive from the newest one on, even in
-// archives that are known: publishers fill them although they should not
-// (5005#9), or link them late (5005#15).
+// with them leaves a missed window, and the walk goes on until an archive joins
+// the two sides: through new archives, and into the newest of the known ones,
+// which publishers fill although they should not (5005#9), or link late (5005#15).
 type join struct {
 	feed   *Feed
-	over   bool // no further archive is to be read for it
-	beyond bool // the walk has left the chain that begins at the subscription document
+	walks  bool   // the walk looks for an archive that joins
+	again  string // the known archive to request again, to which new archives lead
+	over   bool   // no further archive is to be read for it
+	beyond bool   // the walk has left the chain that begins at the subscription document
+	fresh  bool   // the chain has archives that were not known when the window was found
 }
 
 // begin notes that the subscription document shares no entry with earlier ones.
 func (j *join) begin(g Gap) {
 	j.feed.addGap(g)
-	j.feed.Joining = true
+	j.feed.Joining, j.walks = true, true
 }
 
 // covers reports whether the join needs archives that are known.
 func (j *join) covers() bool {
-	return j.feed.Joining && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
+	return j.walks && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
 }
 
-// meet notes an archive of the chain, with the result of its merge. A known one
-// closes a missed window if it has entries of both sides, or of the earlier side
-// and has been filled since. A new one, to which the subscription document links,
-// shows that the publisher archives the entries that leave that document.
-func (j *join) meet(m *mergeResult, isNew bool) {
-	switch {
-	case j.beyond:
-		return
-	case isNew && j.covers():
-		j.close()
-		return
-	case isNew:
-		j.over = true
+// meet notes an archive of the chain, with the result of its merge and the poll that
+// read it first.
+func (j *join) meet(m *mergeResult, first int64) {
+	i := lastMissedWindow(j.feed.Gaps)
+	if i < 0 {
 		return
 	}
-	meets, filled := false, m.filled && j.covers()
-	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool {
-		if !isMissedWindow(g) {
-			return false
+	before, after := false, false
+	for _, r := range m.records {
+		before = before || r.First > 0 && r.Added.Before(j.feed.Gaps[i].Found)
+		after = after || r.First > 0 && !r.Added.Before(j.feed.Gaps[i].Found)
+	}
+	if j.pass(first, before, after || m.filled) {
+		j.over = j.over || before
+	}
+}
+
+// unchanged notes an archive of the chain that has not changed.
+func (j *join) unchanged(first int64) {
+	if j.pass(first, false, false) {
+		j.over = true
+	}
+}
+
+// pass notes an archive. A new one joins if it has entries of the earlier side. A known
+// one joins if new ones lead to it, or if it has entries of the earlier side and has been
+// filled since. It reports whether the archive is a known one that does not join.
+func (j *join) pass(first int64, before, filled bool) bool {
+	i := lastMissedWindow(j.feed.Gaps)
+	if j.beyond || j.over || i < 0 {
+		return false
+	}
+	if isNew := first >= j.feed.Gaps[i].Poll; isNew {
+		j.fresh, j.feed.Joining, j.walks = true, true, true
+		if before {
+			j.close()
 		}
-		before, after := false, false
-		for _, r := range m.records {
-			before = before || r.First > 0 && r.Added.Before(g.Found)
-			after = after || r.First > 0 && !r.Added.Before(g.Found)
-		}
-		meets = meets || before
-		return before && (after || filled)
-	})
-	j.over = j.over || meets
+		return false
+	}
+	if j.fresh || before && filled {
+		j.close()
+		return false
+	}
+	return true
+}
+
+// bottom notes that the chain ends: all archives there are have been read.
+func (j *join) bottom() {
+	if j.covers() && j.fresh {
+		j.close()
+	}
+}
+
+// joins reports whether the archives of the current chain, newest first, have joined a
+// window since it was found: new ones, down to a known one that was read again. If only
+// that is missing, again is its URL, and the next poll requests it.
+func (j *join) joins(g Gap, chain []step) bool {
+	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
+	if i < 0 {
+		return len(chain) > 0
+	}
+	if chain[i].read.Before(g.Found) {
+		j.again = chain[i].url
+		return false
+	}
+	return i > 0
 }
 
 // reaches notes a subscription document. It closes the missed windows whose
@@ -71,9 +110,6 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 		return isMissedWindow(g) && len(doc.Entries) > 0 && overlaps(doc, before)
 	})
 }
-
-// unchanged notes that an archive has not changed: it has nothing to join with.
-func (j *join) unchanged() { j.over = true }
 
 // close ends the join: everything between the two sides has been read.
 func (j *join) close() {

@@ -132,7 +132,7 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 // poll began may no longer be; then neither it nor its links are wanted.
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
-	if (b.urls[url] || url == p.feed.Search || url == p.recheck) && url != p.chain.linked && url != p.feed.Known.Older {
+	if (b.urls[url] || url == p.feed.Search || url == p.recheck && url != p.join.again) && url != p.chain.linked && url != p.feed.Known.Older {
 		p.join.beyond = true
 	}
 	if p.search.resumes(url) || url == p.recheck {
@@ -148,8 +148,10 @@ func (p *poll) goesOn(url string) bool {
 // unchanged notes that a document has not changed.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
-		p.join.unchanged()
-		p.reread(u.Response.Requested)
+		if d := p.documents.get(u.Response.Requested); d != nil {
+			p.join.unchanged(d.First)
+			p.reread(d)
+		}
 		return
 	}
 	p.chain.read, p.chain.start = true, u.Response.Requested
