@@ -10,11 +10,10 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// Forget removes from an Output what Servers have published of feeds, whatever their
-// Base was, and returns the feeds that it has removed something of. A Server that still
-// has such a feed publishes it again when somebody requests it, without what the Store
-// no longer has. If somebody is publishing, the error matches publish.ErrLocked, and
-// nothing is removed.
+// Forget removes the documents of feeds from an Output, whatever the Base of their
+// Handler, and returns the feeds that had some. A Handler that still has such a feed
+// publishes it again on request, with the entries the Store has by then. If somebody
+// is publishing, the error matches publish.ErrLocked, and nothing is removed.
 func Forget(out publish.Output, feeds ...string) (forgotten []string, err error) {
 	unlock, err := out.Lock()
 	if err != nil {
@@ -51,7 +50,7 @@ func Forget(out publish.Output, feeds ...string) (forgotten []string, err error)
 }
 
 // removeAll removes the files of a directory, and returns how many: first the
-// subscription documents, so that no link ever dangles.
+// subscription documents, so no link ever dangles.
 func removeAll(out publish.Output, dir string) (n int, err error) {
 	var first, files []string
 	err = fs.WalkDir(out, dir, func(file string, d fs.DirEntry, err error) error {

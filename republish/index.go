@@ -26,7 +26,7 @@ type chains struct {
 	size  int    // entries per archive; zero means 100
 	log   *slog.Logger
 
-	out     *divided
+	out     *dividedOutput
 	handler http.Handler          // serves out
 	names   cache[string, string] // the names of directories, by the URLs of feeds
 	locks   locks
@@ -40,9 +40,9 @@ func newChains(h *Handler) *chains {
 	sum := sha256.Sum256([]byte(h.base()))
 	base := hex.EncodeToString(sum[:4]) // URLs are permanent, and contain Base
 	all := &directory{store: h.Store}
-	out := &divided{Output: below{orMemory(h.Output), base}, isPrivate: all.isPrivate}
+	out := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: all.isPrivate}
 	if h.Private {
-		out.private = below{orMemory(h.PrivateOutput), base}
+		out.private = subOutput{orMemory(h.PrivateOutput), base}
 	}
 	c := &chains{
 		store: h.store, busy: h.Busy, feeds: h.base() + "feeds/", size: h.Size, log: h.Logger, out: out,
@@ -164,7 +164,7 @@ func write(b *bytes.Buffer, d *feedhistory.Document, format feedhistory.Format) 
 // being read for the first time, nothing is published, because archives must
 // begin with the oldest entry.
 func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format) error {
-	if done, err := readRecord(below{c.out, name}, format); err == nil && done.Version == feed.Version {
+	if done, err := readRecord(subOutput{c.out, name}, format); err == nil && done.Version == feed.Version {
 		return nil
 	}
 	defer c.locks.lock(name)()
@@ -197,7 +197,7 @@ func (c *chains) update(ctx context.Context, feed *mirror.Feed, name string, for
 }
 
 func (c *chains) isPublished(name string, format feedhistory.Format) bool {
-	_, err := readRecord(below{c.out, name}, format)
+	_, err := readRecord(subOutput{c.out, name}, format)
 	return err == nil
 }
 

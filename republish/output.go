@@ -10,59 +10,59 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A below is a directory of an Output.
-type below struct {
+// A subOutput is a directory of an Output.
+type subOutput struct {
 	publish.Output
 	dir string
 }
 
-func (b below) Open(name string) (fs.File, error) {
+func (b subOutput) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	return b.Output.Open(path.Join(b.dir, name))
 }
 
-func (b below) Put(name string, data []byte) error {
+func (b subOutput) Put(name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
 	return b.Output.Put(path.Join(b.dir, name), data)
 }
 
-func (b below) Remove(name string) error {
+func (b subOutput) Remove(name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
 	return b.Output.Remove(path.Join(b.dir, name))
 }
 
-// A staged is an Output that holds back a subscription document, and the note
-// that a Publisher makes about it, until everything is done.
-type staged struct {
+// A stagedOutput is an Output that holds back a subscription document, and a
+// Publisher's note about it, until everything is done.
+type stagedOutput struct {
 	publish.Output
 	name  string
-	files map[string][]byte // a nil value means that the file does not exist
+	files map[string][]byte // nil stands for a missing file
 	lock  func() (unlock func() error, err error)
 }
 
-func (s *staged) Lock() (unlock func() error, err error) { return s.lock() }
+func (s *stagedOutput) Lock() (unlock func() error, err error) { return s.lock() }
 
-func (s *staged) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
+func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
 
-// hide makes the subscription document seem not to exist, so that the feed
+// hide makes the subscription document seem not to exist, so the feed
 // begins again.
-func (s *staged) hide() { s.files[s.name] = nil }
+func (s *stagedOutput) hide() { s.files[s.name] = nil }
 
 // commit makes the held document visible.
-func (s *staged) commit() error {
+func (s *stagedOutput) commit() error {
 	if data := s.files[s.name]; data != nil {
 		return s.Output.Put(s.name, data)
 	}
 	return nil
 }
 
-func (s *staged) Open(name string) (fs.File, error) {
+func (s *stagedOutput) Open(name string) (fs.File, error) {
 	data, ok := s.files[name]
 	switch {
 	case !ok:
@@ -77,7 +77,7 @@ func (s *staged) Open(name string) (fs.File, error) {
 	return files.Open(name)
 }
 
-func (s *staged) Put(name string, data []byte) error {
+func (s *stagedOutput) Put(name string, data []byte) error {
 	if !s.holds(name) {
 		return s.Output.Put(name, data)
 	}
@@ -85,7 +85,7 @@ func (s *staged) Put(name string, data []byte) error {
 	return nil
 }
 
-func (s *staged) Remove(name string) error {
+func (s *stagedOutput) Remove(name string) error {
 	if !s.holds(name) {
 		return s.Output.Remove(name)
 	}
@@ -93,23 +93,23 @@ func (s *staged) Remove(name string) error {
 	return nil
 }
 
-// A divided is an Output that keeps the directories of private feeds apart.
-type divided struct {
+// A dividedOutput is an Output with the directories of private feeds apart.
+type dividedOutput struct {
 	publish.Output                // of the other feeds
-	private        publish.Output // nil means that private feeds are not published
+	private        publish.Output // nil means private feeds are not published
 	isPrivate      func(name string) (bool, error)
 }
 
-// parts returns the parts that the server has.
-func (d *divided) parts() []publish.Output {
+// parts returns the parts in use.
+func (d *dividedOutput) parts() []publish.Output {
 	if d.private == nil {
 		return []publish.Output{d.Output}
 	}
 	return []publish.Output{d.Output, d.private}
 }
 
-// of returns the part that a file belongs to.
-func (d *divided) of(op, file string) (publish.Output, error) {
+// of returns the part of a file.
+func (d *dividedOutput) of(op, file string) (publish.Output, error) {
 	name, _, _ := strings.Cut(file, "/")
 	private, err := d.isPrivate(name)
 	switch {
@@ -124,7 +124,7 @@ func (d *divided) of(op, file string) (publish.Output, error) {
 }
 
 // Open implements fs.FS.
-func (d *divided) Open(name string) (fs.File, error) {
+func (d *dividedOutput) Open(name string) (fs.File, error) {
 	out, err := d.of("open", name)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (d *divided) Open(name string) (fs.File, error) {
 }
 
 // Put implements publish.Output.
-func (d *divided) Put(name string, data []byte) error {
+func (d *dividedOutput) Put(name string, data []byte) error {
 	out, err := d.of("put", name)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (d *divided) Put(name string, data []byte) error {
 }
 
 // Remove implements publish.Output.
-func (d *divided) Remove(name string) error {
+func (d *dividedOutput) Remove(name string) error {
 	out, err := d.of("remove", name)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (d *divided) Remove(name string) error {
 }
 
 // Lock implements publish.Output.
-func (d *divided) Lock() (unlock func() error, err error) {
+func (d *dividedOutput) Lock() (unlock func() error, err error) {
 	first, err := d.Output.Lock()
 	if err != nil || d.private == nil {
 		return first, err

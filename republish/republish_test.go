@@ -84,7 +84,7 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// If the beginning was cut short, it begins again, with the same names.
-	require.NoError(t, below{w.chains.out, Name(feed)}.Remove(".index.atom.json"))
+	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Remove(".index.atom.json"))
 	w.requireSame(page, feed)
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
@@ -94,7 +94,7 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	noted, err := fs.ReadFile(w.chains.out, Name(feed)+"/.index.atom.json")
 	require.NoError(t, err)
 	_, index, _ = w.get(page + "/index.atom")
-	require.NoError(t, below{w.chains.out, Name(feed)}.Put(".index.atom.json", noted))
+	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Put(".index.atom.json", noted))
 	_, again, _ := w.get(page + "/index.atom")
 	require.Equal(t, index, again)
 
