@@ -50,7 +50,7 @@ var served = publish.Served{Type: "application/octet-stream", CacheControl: "no-
 // Lock implements publish.Output. The lock of a crashed writer becomes free
 // when its lease has expired. Lock then finishes the changes that the writer
 // had recorded.
-func (o *Output) Lock() (unlock func() error, err error) {
+func (o *Output) Lock(ctx context.Context) (unlock func() error, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.check(); err != nil {
@@ -59,7 +59,7 @@ func (o *Output) Lock() (unlock func() error, err error) {
 	if o.held != nil {
 		return nil, publish.ErrLocked
 	}
-	ctx, cancel := o.context(context.Background())
+	ctx, cancel := o.context(ctx)
 	defer cancel()
 	l, err := o.take(ctx)
 	if err != nil {
