@@ -30,7 +30,7 @@ type lease struct {
 	asked     *question // a change whose outcome is unknown; nil if there is none
 
 	tagsMu sync.Mutex
-	tags   map[string]string // by name, the ETag of the document that the holder knows; "" if it does not exist
+	tags   map[string]string // by name, the ETag of the document the holder knows; "" if it does not exist
 }
 
 // A question is a change that was requested.
@@ -114,7 +114,7 @@ func (o *Output) take(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// begin does what must be done before the holder's own work.
+// begin finishes the recorded changes of a crashed holder.
 func (l *lease) begin(ctx context.Context) error {
 	if err := l.probe(ctx); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (l *lease) begin(ctx context.Context) error {
 	return l.change(ctx, nil)
 }
 
-// probe checks once whether the store honours conditions. It writes what is
-// there already, under conditions that are not met.
+// probe checks once that the store honours conditions. It writes the present bytes
+// again, under conditions that are not met.
 func (l *lease) probe(ctx context.Context) error {
 	if l.o.probed {
 		return nil
@@ -250,8 +250,8 @@ func (l *lease) failed(err error) error {
 	return err
 }
 
-// unlock releases the lock. If that fails, the lock becomes free by itself;
-// what was published stays published, so there is no error to report.
+// unlock releases the lock. If that fails, the lock becomes free by itself, and
+// nothing published is lost, so there is no error to report.
 func (l *lease) unlock() error {
 	close(l.resign)
 	l.beats.Wait()

@@ -152,7 +152,7 @@ func (o *Output) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// known returns the ETag of the document that the holder knows or, if it knows
+// known returns the ETag of the document the holder knows or, if it knows
 // none, of the existing one.
 func (l *lease) known(ctx context.Context, name string) (string, error) {
 	l.tagsMu.Lock()
