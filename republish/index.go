@@ -93,11 +93,11 @@ func (l *locks) lock(name string) (unlock func()) {
 
 // share takes the Output's lock against other processes. Within this process,
 // several feeds can be published at the same time.
-func (c *chains) share() (release func() error, err error) {
+func (c *chains) share(ctx context.Context) (release func() error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.users == 0 {
-		if c.unlock, err = c.out.Lock(); err != nil {
+		if c.unlock, err = c.out.Lock(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -113,11 +113,11 @@ func (c *chains) share() (release func() error, err error) {
 }
 
 // remove removes everything published of a feed under a name.
-func (c *chains) remove(feed, name string) error {
+func (c *chains) remove(ctx context.Context, feed, name string) error {
 	defer c.locks.lock(name)()
 	defer c.names.drop(feed)
 	for _, out := range c.out.parts() {
-		if _, err := removeAll(out, name); err != nil {
+		if _, err := removeAll(ctx, out, name); err != nil {
 			return err
 		}
 	}

@@ -180,5 +180,5 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	return h.chains.remove(feed, name)
+	return h.chains.remove(ctx, feed, name)
 }

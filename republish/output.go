@@ -2,6 +2,7 @@ package republish
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -23,18 +24,18 @@ func (b subOutput) Open(name string) (fs.File, error) {
 	return b.Output.Open(path.Join(b.dir, name))
 }
 
-func (b subOutput) Put(name string, data []byte) error {
+func (b subOutput) Put(ctx context.Context, name string, data []byte) error {
 	if !fs.ValidPath(name) || name == "." { // the joined path would be a different file
 		return &fs.PathError{Op: "put", Path: name, Err: fs.ErrInvalid}
 	}
-	return b.Output.Put(path.Join(b.dir, name), data)
+	return b.Output.Put(ctx, path.Join(b.dir, name), data)
 }
 
-func (b subOutput) Remove(name string) error {
+func (b subOutput) Remove(ctx context.Context, name string) error {
 	if !fs.ValidPath(name) || name == "." {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrInvalid}
 	}
-	return b.Output.Remove(path.Join(b.dir, name))
+	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
 
 // A stagedOutput is an Output that holds back a subscription document, and a
@@ -43,10 +44,10 @@ type stagedOutput struct {
 	publish.Output
 	name  string
 	files map[string][]byte // nil stands for a missing file
-	lock  func() (unlock func() error, err error)
+	lock  func(context.Context) (unlock func() error, err error)
 }
 
-func (s *stagedOutput) Lock() (unlock func() error, err error) { return s.lock() }
+func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
 
 func (s *stagedOutput) holds(name string) bool { return name == s.name || name == "."+s.name+".next" }
 
@@ -55,9 +56,9 @@ func (s *stagedOutput) holds(name string) bool { return name == s.name || name =
 func (s *stagedOutput) hide() { s.files[s.name] = nil }
 
 // commit makes the held document visible.
-func (s *stagedOutput) commit() error {
+func (s *stagedOutput) commit(ctx context.Context) error {
 	if data := s.files[s.name]; data != nil {
-		return s.Output.Put(s.name, data)
+		return s.Output.Put(ctx, s.name, data)
 	}
 	return nil
 }
@@ -71,23 +72,23 @@ func (s *stagedOutput) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	files := publish.Memory{}
-	if err := files.Put(name, data); err != nil {
+	if err := files.Put(context.Background(), name, data); err != nil {
 		return nil, err
 	}
 	return files.Open(name)
 }
 
-func (s *stagedOutput) Put(name string, data []byte) error {
+func (s *stagedOutput) Put(ctx context.Context, name string, data []byte) error {
 	if !s.holds(name) {
-		return s.Output.Put(name, data)
+		return s.Output.Put(ctx, name, data)
 	}
 	s.files[name] = bytes.Clone(data)
 	return nil
 }
 
-func (s *stagedOutput) Remove(name string) error {
+func (s *stagedOutput) Remove(ctx context.Context, name string) error {
 	if !s.holds(name) {
-		return s.Output.Remove(name)
+		return s.Output.Remove(ctx, name)
 	}
 	s.files[name] = nil
 	return nil
@@ -133,30 +134,30 @@ func (d *dividedOutput) Open(name string) (fs.File, error) {
 }
 
 // Put implements publish.Output.
-func (d *dividedOutput) Put(name string, data []byte) error {
+func (d *dividedOutput) Put(ctx context.Context, name string, data []byte) error {
 	out, err := d.of("put", name)
 	if err != nil {
 		return err
 	}
-	return out.Put(name, data)
+	return out.Put(ctx, name, data)
 }
 
 // Remove implements publish.Output.
-func (d *dividedOutput) Remove(name string) error {
+func (d *dividedOutput) Remove(ctx context.Context, name string) error {
 	out, err := d.of("remove", name)
 	if err != nil {
 		return err
 	}
-	return out.Remove(name)
+	return out.Remove(ctx, name)
 }
 
 // Lock implements publish.Output.
-func (d *dividedOutput) Lock() (unlock func() error, err error) {
-	first, err := d.Output.Lock()
+func (d *dividedOutput) Lock(ctx context.Context) (unlock func() error, err error) {
+	first, err := d.Output.Lock(ctx)
 	if err != nil || d.private == nil {
 		return first, err
 	}
-	second, err := d.private.Lock()
+	second, err := d.private.Lock(ctx)
 	if err != nil {
 		return nil, errors.Join(err, first())
 	}

@@ -47,10 +47,10 @@ func TestDivided(t *testing.T) {
 func TestDividedUnknown(t *testing.T) {
 	t.Parallel()
 	m := &publish.Memory{}
-	require.NoError(t, m.Put("name/file", nil))
+	require.NoError(t, m.Put(t.Context(), "name/file", nil))
 	d := &dividedOutput{Output: m, private: m, isPrivate: func(string) (bool, error) { return false, io.ErrUnexpectedEOF }}
 	_, err := d.Open("name/file")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.ErrorIs(t, d.Put("name/file", nil), io.ErrUnexpectedEOF)
-	require.ErrorIs(t, d.Remove("name/file"), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Put(t.Context(), "name/file", nil), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, d.Remove(t.Context(), "name/file"), io.ErrUnexpectedEOF)
 }

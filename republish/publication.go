@@ -99,21 +99,21 @@ func (p *publication) update(ctx context.Context) error {
 			done.Loss = "" // the new chain does not have that entry
 		}
 	}
-	if err := p.tell(told, done.Gaps); err != nil {
+	if err := p.tell(ctx, told, done.Gaps); err != nil {
 		return err
 	}
 	next := publicationRecord{Version: p.feed.Version, Newest: newest, Lost: p.lost.ids}
 	for _, e := range told {
 		next.Gaps = append(next.Gaps, e.ID)
 	}
-	if next.Loss, err = p.tellLoss(done.Loss); err != nil {
+	if next.Loss, err = p.tellLoss(ctx, done.Loss); err != nil {
 		return err
 	}
 	head, err := heading(p.feed, p.format, coverageOf(p.feed, p.lost))
 	if err != nil {
 		return err
 	}
-	if err := p.finish(head); err != nil {
+	if err := p.finish(ctx, head); err != nil {
 		return err
 	}
 	next.Shown = p.shown
@@ -121,10 +121,10 @@ func (p *publication) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.out.commit(); err != nil {
+	if err := p.out.commit(ctx); err != nil {
 		return err
 	}
-	return p.out.Output.Put(recordName(p.format), data)
+	return p.out.Output.Put(ctx, recordName(p.format), data)
 }
 
 // extend publishes the changes since the last update. It returns the
@@ -221,7 +221,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		return err
 	}
 	for _, id := range closed {
-		if err := publisher.Delete(id, time.Now().UTC().Truncate(time.Second)); err != nil {
+		if err := publisher.Delete(ctx, id, time.Now().UTC().Truncate(time.Second)); err != nil {
 			return err
 		}
 	}
@@ -293,10 +293,10 @@ func (p *publication) append(ctx context.Context, publisher *publish.Publisher, 
 	for len(entries)+len(deleted) > 0 {
 		var err error
 		if len(deleted) == 0 {
-			err = publisher.Append(entries...)
+			err = publisher.Append(ctx, entries...)
 		}
 		if len(deleted) > 0 || errors.Is(err, publish.ErrStale) || errors.Is(err, publish.ErrSameTime) {
-			_, err = publisher.Update(publish.Update{Entries: entries, Deleted: deleted})
+			_, err = publisher.Update(ctx, publish.Update{Entries: entries, Deleted: deleted})
 		}
 		refused, ok := errors.AsType[*publish.EntryError](err)
 		if !ok || !errors.Is(err, publish.ErrUnpublishable) {
@@ -333,28 +333,28 @@ func (p *publication) compareGaps(told []string) (now []*feedhistory.Entry, clos
 }
 
 // tell publishes the entries not in before.
-func (p *publication) tell(now []*feedhistory.Entry, before []string) error {
+func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before []string) error {
 	fresh := slices.DeleteFunc(slices.Clone(now), func(e *feedhistory.Entry) bool { return slices.Contains(before, e.ID) })
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := p.publisher(p.head).Update(publish.Update{Entries: fresh})
+	_, err := p.publisher(p.head).Update(ctx, publish.Update{Entries: fresh})
 	return err
 }
 
 // tellLoss publishes an entry reporting the unpublishable entries,
 // and deletes the one that reported them before. It returns the id of
 // the entry; "" if nothing is lost.
-func (p *publication) tellLoss(before string) (id string, err error) {
+func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
 	for _, gap := range p.lost.gaps(p.feed) {
 		e := gap.PseudoEntry()
 		if id = e.ID; id != before {
-			_, err = p.publisher(p.head).Update(publish.Update{Entries: []*feedhistory.Entry{e}})
+			_, err = p.publisher(p.head).Update(ctx, publish.Update{Entries: []*feedhistory.Entry{e}})
 		}
 		return id, err
 	}
 	if before != "" {
-		err = p.publisher(p.head).Delete(before, time.Now().UTC().Truncate(time.Second))
+		err = p.publisher(p.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
 	}
 	return "", err
 }

@@ -93,7 +93,7 @@ func (s *replays) state(ctx context.Context, feed *mirror.Feed, name string, r *
 	if err != nil {
 		return nil, err
 	}
-	order, later, err := s.ordered(feed, name, r, places.list)
+	order, later, err := s.ordered(ctx, feed, name, r, places.list)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 	if err != nil {
 		return nil, err
 	}
-	order, later, err := h.replays.ordered(feed, name, r, places.list)
+	order, later, err := h.replays.ordered(ctx, feed, name, r, places.list)
 	if err != nil {
 		return nil, err
 	}

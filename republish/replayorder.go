@@ -82,7 +82,7 @@ func asOf(list []place, start time.Time) (version int64) {
 
 // ordered returns the entries of a replay in its order, and those added to the
 // mirror later.
-func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
+func (s *replays) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
 	asof := r.asof
 	switch {
 	case asof > feed.Version:
@@ -90,7 +90,7 @@ func (s *replays) ordered(feed *mirror.Feed, name string, r *Replay, list []plac
 	case asof == 0:
 		asof = asOf(list, r.start)
 	}
-	frozen, err := s.frozen(name, asof, list)
+	frozen, err := s.frozen(ctx, name, asof, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +149,7 @@ const ordersName = ".orders.json"
 func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 10) + ".json.gz" }
 
 // frozen returns the order of a feed at a version, and stores it.
-func (s *replays) frozen(name string, asof int64, list []place) (f frozenOrder, err error) {
+func (s *replays) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
 	defer s.locks.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
 	if f, ok := s.orders.get(key); ok {
@@ -162,7 +162,7 @@ func (s *replays) frozen(name string, asof int64, list []place) (f frozenOrder, 
 		f, err = readOrder(data)
 	case errors.Is(err, fs.ErrNotExist):
 		f = freeze(list, asof)
-		err = keepOrder(out, asof, f)
+		err = keepOrder(ctx, out, asof, f)
 	}
 	if err == nil {
 		s.orders.put(key, f)
@@ -186,7 +186,7 @@ func readOrder(data []byte) (f frozenOrder, err error) {
 }
 
 // keepOrder stores an order, unless there are too many.
-func keepOrder(out subOutput, asof int64, f frozenOrder) error {
+func keepOrder(ctx context.Context, out subOutput, asof int64, f frozenOrder) error {
 	kept := map[int64]int{} // the number of entries in each order
 	data, err := fs.ReadFile(out, ordersName)
 	if err == nil {
@@ -206,12 +206,12 @@ func keepOrder(out subOutput, asof int64, f frozenOrder) error {
 	if err != nil {
 		return err
 	}
-	if err := out.Put(orderName(asof), zipped(data)); err != nil {
+	if err := out.Put(ctx, orderName(asof), zipped(data)); err != nil {
 		return err
 	}
 	kept[asof] = len(f.IDs)
 	if data, err = json.Marshal(kept); err != nil {
 		return err
 	}
-	return out.Put(ordersName, data)
+	return out.Put(ctx, ordersName, data)
 }
