@@ -72,6 +72,8 @@ type lead struct {
 	Link
 	from *Document
 	mark string // what the link contradicts; "" if it belongs to a contradiction that has been reported
+
+	barren int // how many documents on the way to it have brought nothing new
 }
 
 // noteLeads queues the links by which a document of the current chain goes beyond it.
@@ -81,7 +83,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 		return
 	}
 	for _, link := range l.doc.Further(w.kind) {
-		at := lead{link, l.doc, w.kind.mark()}
+		at := lead{link, l.doc, w.kind.mark(), 0}
 		if at.Rel != at.mark && at.isOptional() && (w.torn || w.partly) { // the documents it should lead to may not have been read
 			continue
 		}
@@ -145,18 +147,33 @@ func (w *walk) examine(at lead) {
 	}
 	if !w.isNew(l.doc) {
 		w.yieldDocument(l)
+		w.beyond(l.doc, at)
 		return
 	}
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != RelCurrent && link.Rel != RelFirst && link.distance() == 0 {
 			link.Href = iri.WithoutFragment(link.Href)
-			w.leads = append(w.leads, lead{link, l.doc, ""})
+			w.leads = append(w.leads, lead{link, l.doc, "", 0})
 		}
 	}
 	w.pending++ // the gap
 	w.yieldDocument(l)
 	w.pending--
 	w.contradiction(at)
+}
+
+// beyond queues the links to older documents of one that brought nothing new, because
+// what is new may come behind it. Their number is that of Budget.Barren.
+func (w *walk) beyond(d *Document, at lead) {
+	if at.barren+1 >= w.budget.Barren {
+		return
+	}
+	for _, link := range d.Links {
+		if (link.Rel == RelPrevArchive || link.Rel == RelNext) && link.distance() == 0 {
+			link.Href = iri.WithoutFragment(link.Href)
+			w.leads = append(w.leads, lead{link, at.from, at.mark, at.barren + 1})
+		}
+	}
 }
 
 // contradiction reports that a link contradicts the marks of its document.

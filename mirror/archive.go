@@ -104,7 +104,11 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 		d.Names = append(d.Names, p.chain.linked)
 	}
 	p.commits.held, p.chain.changed = &m.change, true
-	p.join.meet(m, known == nil)
+	first := p.feed.Polls
+	if known != nil {
+		first = known.First
+	}
+	p.join.meet(m, first, known != nil && known.Digest == d.Digest)
 	if known == nil {
 		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
@@ -193,7 +197,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 		}
 	}
 	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && p.join.covers() {
-		p.join.close() // all archives have been read again
+		p.join.close(func(Gap) bool { return true }) // all archives have been read again
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err

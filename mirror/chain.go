@@ -47,7 +47,7 @@ func (p *poll) checkChain() error {
 			return false
 		}
 		if isMissedWindow(g) {
-			return chain[f.Known.Older].first >= g.Poll // what has left the subscription document since is in archives
+			return false
 		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
 			return false // the chain does not lead to the document that the feed was subscribed to by
@@ -76,7 +76,6 @@ func isLeftover(p Pending) bool {
 type step struct {
 	url, older string
 	lost       bool      // whether its link cannot be used
-	first      int64     // the number of the poll that read it first
 	read       time.Time // when it was last read
 }
 
@@ -87,7 +86,7 @@ func (ds *documents) steps() (map[string]step, error) {
 	add := func(d *Document) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}
+				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.Read}
 			}
 		}
 	}

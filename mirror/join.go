@@ -2,20 +2,22 @@ package mirror
 
 import (
 	"slices"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
 
 // A join is the proof that nothing lies unread between a subscription document
 // and the entries of earlier polls. A subscription document that shares no entry
-// with them leaves a missed window, which an archive closes if it has an entry
-// of each side. The walk looks for that archive from the newest one on, even in
-// archives that are known: publishers fill them although they should not
-// (5005#9), or link them late (5005#15).
+// with them leaves a missed window. To close it, the walk reads the chain from
+// the newest archive on, known ones too, up to one of the earlier side:
+// publishers fill archives although they should not (5005#9), or link them late
+// (5005#15).
 type join struct {
-	feed   *Feed
-	over   bool // no further archive is to be read for it
-	beyond bool // the walk has left the chain that begins at the subscription document
+	feed    *Feed
+	over    bool // no further archive is to be read for it
+	beyond  bool // the walk has left the chain that begins at the subscription document
+	renewed bool // the chain begins with an archive that is newer than the window
 }
 
 // begin notes that the subscription document shares no entry with earlier ones.
@@ -29,39 +31,69 @@ func (j *join) covers() bool {
 	return j.feed.Joining && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
 }
 
-// meet notes an archive of the chain, with the result of its merge. A known one
-// closes a missed window if it has entries of both sides, or of the earlier side
-// and has been filled since. A new one, to which the subscription document links,
-// shows that the publisher archives the entries that leave that document.
-func (j *join) meet(m *mergeResult, isNew bool) {
-	switch {
-	case j.beyond:
-		return
-	case isNew && j.covers():
-		j.close()
-		return
-	case isNew:
-		j.over = true
+// meet notes an archive with the result of its merge, the number of the poll
+// that read it first, and whether it is as it was then. An archive that has
+// entries of the earlier side closes the window if it is new, has been filled
+// since, or has entries of both sides; one that is as before, if a new one leads
+// to it.
+func (j *join) meet(m *mergeResult, first int64, same bool) {
+	i := lastMissedWindow(j.feed.Gaps)
+	if i < 0 {
 		return
 	}
-	meets, filled := false, m.filled && j.covers()
-	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool {
-		if !isMissedWindow(g) {
-			return false
-		}
-		before, after := false, false
-		for _, r := range m.records {
-			before = before || r.First > 0 && r.Added.Before(g.Found)
-			after = after || r.First > 0 && !r.Added.Before(g.Found)
-		}
-		meets = meets || before
-		return before && (after || filled)
-	})
-	j.over = j.over || meets
+	g := j.feed.Gaps[i]
+	isNew := first >= g.Poll
+	if isNew {
+		j.feed.Joining, j.renewed = true, j.renewed || !j.beyond
+	}
+	before, after := m.sides(g.Found)
+	switch {
+	case j.beyond || !before && !same:
+	case same && !isNew:
+		j.unchanged(first)
+	case before && (isNew || after || m.filled || j.renewed):
+		j.close(func(g Gap) bool {
+			before, _ := m.sides(g.Found)
+			return before || first < g.Poll
+		})
+	default:
+		j.over = true
+	}
 }
 
-// reaches notes a subscription document. It closes the missed windows whose
-// earlier side it still reaches back to.
+// sides reports whether the merged document has entries that were stored before
+// a time, and whether it has others.
+func (m *mergeResult) sides(at time.Time) (before, after bool) {
+	for _, r := range m.records {
+		before = before || r.First > 0 && r.Added.Before(at)
+		after = after || r.First > 0 && !r.Added.Before(at)
+	}
+	return before, after
+}
+
+// unchanged notes that an archive, given the poll that read it first, has not
+// changed.
+func (j *join) unchanged(first int64) {
+	i := lastMissedWindow(j.feed.Gaps)
+	switch {
+	case i < 0 || j.beyond:
+	case first >= j.feed.Gaps[i].Poll:
+		j.renewed = true
+	case j.renewed:
+		j.close(func(g Gap) bool { return first < g.Poll })
+	default:
+		j.over = true
+	}
+}
+
+// close ends the join, and closes windows.
+func (j *join) close(closes func(Gap) bool) {
+	j.over = true
+	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool { return isMissedWindow(g) && closes(g) })
+}
+
+// reaches notes a subscription document. It closes the windows whose earlier
+// side it still reaches back to.
 func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool {
 		before := map[string]bool{}
@@ -70,18 +102,6 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 		}
 		return isMissedWindow(g) && len(doc.Entries) > 0 && overlaps(doc, before)
 	})
-}
-
-// unchanged notes that an archive has not changed: it has nothing to join with.
-func (j *join) unchanged() { j.over = true }
-
-// close ends the join: everything between the two sides has been read.
-func (j *join) close() {
-	j.over = true
-	gaps := j.feed.Gaps
-	if i := lastMissedWindow(gaps); i >= 0 {
-		j.feed.Gaps = slices.Delete(gaps, i, i+1)
-	}
 }
 
 // end ends the join with the poll that has completed it. Entries of the earlier

@@ -148,7 +148,10 @@ func (p *poll) goesOn(url string) bool {
 // unchanged notes that a document has not changed.
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
-		p.join.unchanged()
+		if d := p.documents.get(u.Response.Requested); d != nil {
+			p.join.unchanged(d.First)
+		}
+		p.chain.linked = u.Known.Older
 		p.reread(u.Response.Requested)
 		return
 	}
