@@ -18,6 +18,7 @@ type join struct {
 	over    bool // no further archive is to be read for it
 	beyond  bool // the walk has left the chain that begins at the subscription document
 	renewed bool // the chain begins with an archive that is newer than the window
+	empty   bool // the subscription document was empty before, so that no entry has left it
 }
 
 // begin notes that the subscription document shares no entry with earlier ones.
@@ -48,7 +49,7 @@ func (j *join) meet(m *mergeResult, first int64, same bool) {
 	}
 	before, after := m.sides(g.Found)
 	switch {
-	case j.beyond || !before && !same:
+	case j.beyond || !before && (isNew || !same):
 	case same && !isNew:
 		j.unchanged(first)
 	case before && (isNew || after || m.filled || j.renewed):
@@ -79,7 +80,7 @@ func (j *join) unchanged(first int64) {
 	case i < 0 || j.beyond:
 	case first >= j.feed.Gaps[i].Poll:
 		j.renewed = true
-	case j.renewed:
+	case j.renewed, j.empty:
 		j.close(func(g Gap) bool { return first < g.Poll })
 	default:
 		j.over = true

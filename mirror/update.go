@@ -151,7 +151,9 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 		if d := p.documents.get(u.Response.Requested); d != nil {
 			p.join.unchanged(d.First)
 		}
-		p.chain.linked = u.Known.Older
+		if p.chain.linked = u.Known.Older; p.chain.linked == "" && !u.Known.Lost && p.join.covers() {
+			p.join.close(func(Gap) bool { return true }) // all archives are newer than the window
+		}
 		p.reread(u.Response.Requested)
 		return
 	}
