@@ -37,10 +37,11 @@ func newSlowSite(n int, wait, drip time.Duration) *slowSite {
 func (s *slowSite) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	i, _ := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
 	head := strings.Replace(s.head, "urn:uuid:1225", fmt.Sprintf("urn:uuid:%d", i), 1)
+	head = strings.ReplaceAll(head, "http://example.org/", "http://"+req.Host+"/") // its xml:base
 	if i == 1 { // the subscription document
 		head = strings.Replace(head, "<fh:archive/>", "", 1)
 	}
-	if older := "http://example.org/2003/10/index.atom"; i < s.n {
+	if older := "/2003/10/index.atom"; i < s.n {
 		head = strings.Replace(head, older, fmt.Sprintf("/%d", i+1), 1)
 	} else {
 		head = strings.Replace(head, `<link rel="prev-archive" href="`+older+`"/>`, "", 1)
@@ -90,6 +91,60 @@ func BenchmarkWalk(b *testing.B) {
 		run("plain-loop", func(b *testing.B) { plainLoop(b, server.URL+"/1", n) })
 		server.Close()
 	}
+}
+
+// BenchmarkWalkAhead reads 61 documents whose names can be told, or cannot. The metric
+// "of-sequential" is the time as a part of that of a walk that makes one request after
+// another.
+func BenchmarkWalkAhead(b *testing.B) {
+	const n = 61
+	month := func(i int) string { return time.Date(2019, time.Month(6-i), 1, 0, 0, 0, 0, time.UTC).Format("/2006/01/") }
+	for _, test := range []struct {
+		name string
+		path func(i int) string
+	}{
+		{"numbers", func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }},
+		{"pages", func(i int) string { return fmt.Sprintf("/feed?page=%d", i+2) }},
+		{"months", month},
+		{"months with holes", func(i int) string { return month(i + i/10) }},
+		{"random", func(i int) string { return fmt.Sprintf("/%x", (i+7)*(i+7)*2654435761%1000003) }},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			site := chainOf(n, test.path)
+			site.next = test.name == "pages"
+			read := func(noGuess bool) time.Duration {
+				site.asked = make(chan string, 2*n)
+				c := &Client{Transport: site, Policy: Policy{NoGuess: noGuess}}
+				started, documents := time.Now(), 0
+				for _, err := range c.Walk(b.Context(), "http://example.org/feed", nil) {
+					require.NoError(b, err)
+					documents++
+				}
+				require.Equal(b, n, documents)
+				return time.Since(started)
+			}
+			compare(b, read)
+		})
+	}
+	b.Run("wait=20ms,drip=50ms", func(b *testing.B) {
+		server := httptest.NewServer(newSlowSite(n, 20*time.Millisecond, 50*time.Millisecond))
+		defer server.Close()
+		compare(b, func(noGuess bool) time.Duration {
+			started := time.Now()
+			rangeOver(b, server.URL+"/1", map[bool]int{true: 1}[noGuess], n)
+			return time.Since(started)
+		})
+	})
+}
+
+// compare reports the time of a walk as a part of that of one without guesses.
+func compare(b *testing.B, read func(noGuess bool) time.Duration) {
+	var ahead, sequential time.Duration
+	for b.Loop() {
+		ahead += read(false)
+		sequential += read(true)
+	}
+	b.ReportMetric(float64(ahead)/float64(sequential), "of-sequential")
 }
 
 func rangeOver(b *testing.B, url string, perHost, n int) {

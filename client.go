@@ -69,6 +69,7 @@ type Client struct {
 type Policy struct {
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
 	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
+	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see Client.Walk.
 	PerHost      int          // PerHost is the number of requests to one host at a time; zero means 4.
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 }

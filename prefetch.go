@@ -22,10 +22,16 @@ type prefetcher struct {
 	c       *Client
 	running sync.WaitGroup
 	flights []*flight // in the order of the chain
-	most    int       // the maximum number of flights
+	heads   chan arrival
+	most    int // the maximum number of flights
+	guesser guesser
 
-	// next returns the document to load after the one with the given head, if any.
-	next func(head *Document) (url string, ok bool)
+	// named returns the document that a link in the given head names next, and whether
+	// to load it early.
+	named func(head *Document) (url string, early bool)
+
+	// may reports whether a document that no link names yet may be requested.
+	may func(url string) bool
 
 	// known returns what is known of a document.
 	known func(url string) Known
@@ -37,15 +43,21 @@ var errUnended = errors.New("the request did not end")
 
 // A flight is a document on its way.
 type flight struct {
-	url    string
-	cancel context.CancelFunc
-	head   chan *Document // receives the head section, if it arrives before the rest
-	done   chan struct{}  // closed when result is final
-	result *fetchResult
+	url     string
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when result is final
+	result  *fetchResult
+	guessed bool // no link has named it yet
+}
+
+// An arrival is the head section of a document that is still arriving.
+type arrival struct {
+	flight *flight
+	head   *Document
 }
 
 func newPrefetcher(ctx context.Context, c *Client) *prefetcher {
-	p := &prefetcher{c: c, most: 4}
+	p := &prefetcher{c: c, most: 4, heads: make(chan arrival, 16)}
 	if c.Policy.PerHost > 0 {
 		p.most = c.Policy.PerHost
 	}
@@ -59,62 +71,106 @@ func (p *prefetcher) stop() {
 	p.running.Wait()
 }
 
-// load returns the document at url.
+// load returns the document at url, which a link has named.
 func (p *prefetcher) load(url string) *fetchResult {
-	if len(p.flights) == 0 || p.flights[0].url != url {
-		p.drop()
-		p.start(url)
+	p.guesser.learn(url)
+	if p.keep(0, url); len(p.flights) == 0 {
+		p.start(url, false)
 	}
 	first := p.flights[0]
-	for {
-		last := p.flights[len(p.flights)-1]
-		head := last.head
-		if len(p.flights) >= p.most {
-			head = nil
-		}
+	for first.guessed = false; ; {
+		p.guess()
 		select {
-		case h := <-head:
-			p.extend(h)
+		case a := <-p.heads:
+			p.arrive(a)
 			continue
 		default:
 		}
 		select {
-		case h := <-head:
-			p.extend(h)
+		case a := <-p.heads:
+			p.arrive(a)
 		case <-first.done:
 			p.flights = p.flights[1:]
+			if r := first.result; r.err != nil && r.unchanged() == nil || r.doc != nil && r.doc.URL != url {
+				p.guesser.over = true // an error, or a redirect
+			}
 			return first.result
 		}
 	}
 }
 
-// extend starts the flight of the document after the one with the given head.
-func (p *prefetcher) extend(head *Document) {
-	if url, ok := p.next(head); ok {
-		p.start(url)
+// arrive starts the flight of the document that a head names, unless it is on its way.
+func (p *prefetcher) arrive(a arrival) {
+	i := slices.Index(p.flights, a.flight)
+	if i < 0 {
+		return
+	}
+	url, early := p.named(a.head)
+	if i+1 < len(p.flights) {
+		if !p.flights[i+1].guessed {
+			return
+		}
+		if p.keep(i+1, url); i+1 < len(p.flights) {
+			p.flights[i+1].guessed = false
+			return
+		}
+	}
+	guessed := p.flights[i].guessed
+	if early && len(p.flights) < p.most && (!guessed || p.doubtful() < mostWasted-p.guesser.wasted) {
+		p.start(url, guessed)
 	}
 }
 
-// drop cancels all flights, because the chain continues elsewhere.
-func (p *prefetcher) drop() {
+// guess requests the documents that are expected next.
+func (p *prefetcher) guess() {
+	for len(p.flights) < p.most {
+		url, ok := p.guesser.after(p.flights[len(p.flights)-1].url)
+		if !ok || p.doubtful() >= mostWasted-p.guesser.wasted || p.on(url) || !p.may(url) {
+			return
+		}
+		p.start(url, true)
+	}
+}
+
+// doubtful returns the number of flights that no link has named yet.
+func (p *prefetcher) doubtful() (n int) {
 	for _, f := range p.flights {
-		f.cancel()
+		if f.guessed {
+			n++
+		}
 	}
-	p.flights = nil
+	return n
 }
 
-func (p *prefetcher) start(url string) {
+// keep cancels the flights from the i-th on up to that to url: all, if there is none.
+func (p *prefetcher) keep(i int, url string) {
+	wasted := 0
+	for i < len(p.flights) && p.flights[i].url != url {
+		if p.flights[i].cancel(); p.flights[i].guessed {
+			wasted++
+		}
+		p.flights = slices.Delete(p.flights, i, i+1)
+	}
+	p.guesser.miss(wasted)
+}
+
+func (p *prefetcher) start(url string, guessed bool) {
 	known := p.known(url)
 	ctx, cancel := context.WithCancel(p.ctx)
 	f := &flight{
-		url: url, cancel: cancel, head: make(chan *Document, 1), done: make(chan struct{}),
+		url: url, cancel: cancel, done: make(chan struct{}), guessed: guessed,
 		result: &fetchResult{url: url, err: errUnended},
 	}
 	p.flights = append(p.flights, f)
 	p.running.Go(func() {
 		defer cancel()
 		defer close(f.done)
-		f.result = p.c.load(ctx, url, known, func(head *Document) { f.head <- head })
+		f.result = p.c.load(ctx, url, known, func(head *Document) {
+			select {
+			case p.heads <- arrival{f, head}:
+			default: // too many documents were dropped meanwhile; the link is found at the end
+			}
+		})
 	})
 }
 

@@ -116,7 +116,7 @@ func TestAheadMisled(t *testing.T) {
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &feedtest.Line{Serve: c.server(), Seed: 7}
-			client := &Client{Transport: l, Policy: Policy{PerHost: perHost}}
+			client := &Client{Transport: l, Policy: Policy{NoGuess: true, PerHost: perHost}}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
@@ -175,7 +175,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
 		l := &feedtest.Line{Serve: answer}
-		client := &Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		client := &Client{Policy: Policy{NoGuess: true}, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -199,7 +199,7 @@ func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
 		l := &feedtest.Line{Serve: c.server(), Seed: 1}
-		client := &Client{Transport: l}
+		client := &Client{Policy: Policy{NoGuess: true}, Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
@@ -242,7 +242,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &Client{Policy: Policy{PerHost: perHost}, Transport: feedtest.RoundTrip(
+			client := &Client{Policy: Policy{NoGuess: true, PerHost: perHost}, Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -286,7 +286,7 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &Client{Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
+	c := &Client{Policy: Policy{NoGuess: true}, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}

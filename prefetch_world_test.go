@@ -74,7 +74,7 @@ func (c *chain) walk(ctx context.Context, perHost int, seed uint64, visit func(n
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &Client{
 		Transport: l, Budget: c.budget,
-		Policy: Policy{PerHost: perHost, SameOrigin: c.own},
+		Policy: Policy{NoGuess: true, PerHost: perHost, SameOrigin: c.own},
 	}
 	if c.more > 0 {
 		client.Budget.More = func(used Budget) (Budget, bool) {

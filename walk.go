@@ -59,7 +59,10 @@ type WalkOptions struct {
 // where that document says the feed begins, by current (5005#13) or first.
 //
 // Walk requests nothing before you range over the sequence. A break ends all
-// requests.
+// requests. If the links in a chain differ by one step, such as archive-41 and
+// archive-40, Walk requests up to Policy.PerHost documents at a time under the URLs it
+// expects next. Only links decide which of them it yields. At most four requests of a
+// walk turn out to be wasted; none go to hosts that have asked for patience.
 //
 // If the first document fails, Walk yields the error with what it could read of
 // the document, and ends, as it does when the context ends. For a later document
@@ -77,7 +80,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 			w.opt = *opt
 		}
 		w.pending = len(w.opt.Pending) + len(w.opt.PendingPages)
-		w.ahead.next, w.ahead.known = w.guess, w.known
+		w.ahead.named, w.ahead.may, w.ahead.known = w.named, w.mayGuess, w.known
 		defer w.ahead.stop()
 		w.run(iri.WithoutFragment(url))
 	}
@@ -171,6 +174,7 @@ func (w *walk) resume(kind Kind, pending []string) {
 // begin begins a chain of the given kind.
 func (w *walk) begin(kind Kind) {
 	w.loopDetector.begin()
+	w.ahead.guesser = guesser{wasted: w.ahead.guesser.wasted, over: w.ahead.guesser.over}
 	w.kind, w.missing, w.used.Barren, w.used.Empty = kind, nil, 0, 0
 }
 
@@ -317,24 +321,34 @@ func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 	return held
 }
 
-// guess returns the document that the walk will need after the one with the given
-// head. It returns none if a later link could still lead elsewhere, because a request
-// in vain could make the host refuse the others; nor if the document is known,
-// because earlier documents may decide whether the walk needs it.
-func (w *walk) guess(head *Document) (string, bool) {
+// named returns the document that the given head names next, and whether to load it
+// early. It is not if a later link could still lead elsewhere, because a wasted request
+// counts against the host's rate limit; nor if the document is known, because earlier
+// documents may decide whether the walk needs it.
+func (w *walk) named(head *Document) (url string, early bool) {
 	kind := w.kind
 	if w.start == "" {
 		if kind = Archived; head.Kind() != Archived || !head.isSubscription() || head.beginsElsewhere() {
 			return "", false
 		}
 	}
-	link, ok := head.Links.Rel(kind.Older())
-	url := iri.WithoutFragment(link.Href)
-	if !ok || link.distance() > 0 || w.seen(url) || w.foreign(url) || w.ahead.on(url) || w.spent(len(w.ahead.flights)-1) ||
-		kind == Archived && (w.processed(url) || w.start != "" && w.knows(head)) || kind == Paged && w.opt.Last != nil || w.known(url) != (Known{}) {
-		return "", false
+	if last, ok := head.Links.Rel(RelLast); ok && kind == Paged {
+		w.ahead.guesser.end = iri.WithoutFragment(last.Href)
 	}
-	return url, true
+	link, ok := head.Links.Rel(kind.Older())
+	url = iri.WithoutFragment(link.Href)
+	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.knows(head)) && w.may(url)
+}
+
+// may reports whether a document may be requested before the walk needs it.
+func (w *walk) may(url string) bool {
+	return !w.seen(url) && !w.foreign(url) && !w.ahead.on(url) && !w.spent(len(w.ahead.flights)-1) && !w.processed(url) &&
+		(w.kind != Paged || w.opt.Last == nil) && w.known(url) == (Known{})
+}
+
+// mayGuess reports whether a document that no link has named may be requested.
+func (w *walk) mayGuess(url string) bool {
+	return w.start != "" && !w.c.Policy.NoGuess && w.c.Pace <= 0 && iri.AreSameOrigin(w.start, url) && w.c.requester().IsPatient(url) && w.may(url)
 }
 
 func (w *walk) load(url string) *fetchResult {

@@ -116,7 +116,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 	t.Helper()
 	v := &visit{
 		site:   site,
-		client: Client{Policy: Policy{AllowPrivate: true}, Retry: Retry{Tries: 1, Base: 1}},
+		client: Client{Policy: Policy{AllowPrivate: true, NoGuess: true}, Retry: Retry{Tries: 1, Base: 1}},
 		url:    site.URL + "/feed.atom",
 	}
 	var processed []string

@@ -8,13 +8,13 @@
 //
 // # One machine per host
 //
-// There is a job for each host that has feeds which are due, and never two for
-// the same host. It polls the feeds one after the other. In addition to the
-// job, a worker holds the host, for a time that is longer than any of its
-// polls, and writes nothing once another worker holds it. The host of a feed is
-// the host of the address that it is requested from. There are two exceptions:
-// if a host redirects to another one, or if archive documents are on a
-// different host than the feed, these requests are made in the feed's own job.
+// A worker holds the hosts that have feeds which are due, for a time that is longer
+// than any of its polls, and makes jobs of many hosts. Whoever runs the job visits each
+// host: it polls the feeds one after the other, and writes nothing once another worker
+// holds the host. The host of a feed is the host of the address that it is requested
+// from. There are two exceptions: if a host redirects to another one, or if archive
+// documents are on a different host than the feed, these requests are made in the
+// feed's own visit.
 //
 // # What is written together
 //
@@ -27,7 +27,7 @@
 // # What may fail
 //
 // What a worker has committed stays, and another worker does what it has left
-// undone: a job whose worker is gone is given to another, and what a poll has
+// undone: the hosts that it held are due again, and what a poll has
 // read of a feed is in the store (package mirror). A worker that was only
 // suspended, and wakes up when another works on its feed, cannot commit: the
 // store refuses a change to a state that has changed since

@@ -108,7 +108,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *Document) er
 	if known != nil {
 		first = known.First
 	}
-	p.join.meet(m, first, known != nil && known.Digest == d.Digest)
+	p.join.meet(m, first)
 	if known == nil {
 		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
 			return p.refuse(doc, m.refused, rank, false)
@@ -196,8 +196,8 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
 		}
 	}
-	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && !goesOn(doc) && p.join.covers() {
-		p.join.close(func(Gap) bool { return true }) // all archives have been read again
+	if !ok && kind == feedhistory.Archived && doc.Response.Requested != p.chain.start && !doc.Known().Lost && !goesOn(doc) {
+		p.join.bottom()
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err

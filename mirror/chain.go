@@ -19,6 +19,7 @@ func (p *poll) checkChain() error {
 		return err
 	}
 	seen := map[string]bool{}
+	var current []step
 	from, lost := f.Known.URL, f.Known.Lost
 	for url := f.Known.Older; url != ""; {
 		d, ok := chain[url]
@@ -32,7 +33,7 @@ func (p *poll) checkChain() error {
 			})
 			return nil
 		}
-		seen[d.url] = true
+		seen[d.url], current = true, append(current, d)
 		from, url, lost = d.url, d.older, d.lost
 	}
 	if lost { // there is something older, and a gap says so
@@ -47,7 +48,7 @@ func (p *poll) checkChain() error {
 			return false
 		}
 		if isMissedWindow(g) {
-			return false
+			return p.join.joins(g, current)
 		}
 		if g.Reason == feedhistory.ReasonDetached && isWithin(g.gap()) && !seen[chain[g.URL].url] {
 			return false // the chain does not lead to the document that the feed was subscribed to by
@@ -76,6 +77,7 @@ func isLeftover(p Pending) bool {
 type step struct {
 	url, older string
 	lost       bool      // whether its link cannot be used
+	first      int64     // the number of the poll that read it first
 	read       time.Time // when it was last read
 }
 
@@ -86,7 +88,7 @@ func (ds *documents) steps() (map[string]step, error) {
 	add := func(d *Document) {
 		for _, name := range d.Names {
 			if _, ok := steps[name]; !ok || name == d.URL {
-				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.Read}
+				steps[name] = step{d.URL, d.Known.Older, d.Known.Lost, d.First, d.Read}
 			}
 		}
 	}

@@ -2,99 +2,105 @@ package mirror
 
 import (
 	"slices"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 )
 
 // A join is the proof that nothing lies unread between a subscription document
 // and the entries of earlier polls. A subscription document that shares no entry
-// with them leaves a missed window. To close it, the walk reads the chain from
-// the newest archive on, known ones too, up to one of the earlier side:
-// publishers fill archives although they should not (5005#9), or link them late
-// (5005#15).
+// with them leaves a missed window, and the walk goes on until an archive joins
+// the two sides: through new archives, and into the newest of the known ones,
+// which publishers fill although they should not (5005#9), or link late (5005#15).
 type join struct {
-	feed    *Feed
-	over    bool // no further archive is to be read for it
-	beyond  bool // the walk has left the chain that begins at the subscription document
-	renewed bool // the chain begins with an archive that is newer than the window
-	empty   bool // the subscription document was empty before, so that no entry has left it
+	feed   *Feed
+	walks  bool   // the walk looks for an archive that joins
+	again  string // the known archive to request again, to which new archives lead
+	over   bool   // no further archive is to be read for it
+	beyond bool   // the walk has left the chain that begins at the subscription document
+	fresh  bool   // the chain has archives that were not known when the window was found
 }
 
 // begin notes that the subscription document shares no entry with earlier ones.
 func (j *join) begin(g Gap) {
 	j.feed.addGap(g)
-	j.feed.Joining = true
+	j.feed.Joining, j.walks = true, true
 }
 
 // covers reports whether the join needs archives that are known.
 func (j *join) covers() bool {
-	return j.feed.Joining && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
+	return j.walks && !j.over && !j.beyond && lastMissedWindow(j.feed.Gaps) >= 0
 }
 
-// meet notes an archive with the result of its merge, the number of the poll
-// that read it first, and whether it is as it was then. An archive that has
-// entries of the earlier side closes the window if it is new, has been filled
-// since, or has entries of both sides; one that is as before, if a new one leads
-// to it.
-func (j *join) meet(m *mergeResult, first int64, same bool) {
+// meet notes an archive of the chain, with the result of its merge and the poll that
+// read it first.
+func (j *join) meet(m *mergeResult, first int64) {
 	i := lastMissedWindow(j.feed.Gaps)
 	if i < 0 {
 		return
 	}
-	g := j.feed.Gaps[i]
-	isNew := first >= g.Poll
-	if isNew {
-		j.feed.Joining, j.renewed = true, j.renewed || !j.beyond
-	}
-	before, after := m.sides(g.Found)
-	switch {
-	case j.beyond || !before && (isNew || !same):
-	case same && !isNew:
-		j.unchanged(first)
-	case before && (isNew || after || m.filled || j.renewed):
-		j.close(func(g Gap) bool {
-			before, _ := m.sides(g.Found)
-			return before || first < g.Poll
-		})
-	default:
-		j.over = true
-	}
-}
-
-// sides reports whether the merged document has entries that were stored before
-// a time, and whether it has others.
-func (m *mergeResult) sides(at time.Time) (before, after bool) {
+	before, after := false, false
 	for _, r := range m.records {
-		before = before || r.First > 0 && r.Added.Before(at)
-		after = after || r.First > 0 && !r.Added.Before(at)
+		before = before || r.First > 0 && r.Added.Before(j.feed.Gaps[i].Found)
+		after = after || r.First > 0 && !r.Added.Before(j.feed.Gaps[i].Found)
 	}
-	return before, after
+	if j.pass(first, before, after || m.filled) {
+		j.over = j.over || before
+	}
 }
 
-// unchanged notes that an archive, given the poll that read it first, has not
-// changed.
+// unchanged notes an archive of the chain that has not changed.
 func (j *join) unchanged(first int64) {
-	i := lastMissedWindow(j.feed.Gaps)
-	switch {
-	case i < 0 || j.beyond:
-	case first >= j.feed.Gaps[i].Poll:
-		j.renewed = true
-	case j.renewed, j.empty:
-		j.close(func(g Gap) bool { return first < g.Poll })
-	default:
+	if j.pass(first, false, false) {
 		j.over = true
 	}
 }
 
-// close ends the join, and closes windows.
-func (j *join) close(closes func(Gap) bool) {
-	j.over = true
-	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool { return isMissedWindow(g) && closes(g) })
+// pass notes an archive. A new one joins if it has entries of the earlier side. A known
+// one joins if new ones lead to it, or if it has entries of the earlier side and has been
+// filled since. It reports whether the archive is a known one that does not join.
+func (j *join) pass(first int64, before, filled bool) bool {
+	i := lastMissedWindow(j.feed.Gaps)
+	if j.beyond || j.over || i < 0 {
+		return false
+	}
+	if isNew := first >= j.feed.Gaps[i].Poll; isNew {
+		j.fresh, j.feed.Joining, j.walks = true, true, true
+		if before {
+			j.close()
+		}
+		return false
+	}
+	if j.fresh || before && filled {
+		j.close()
+		return false
+	}
+	return true
 }
 
-// reaches notes a subscription document. It closes the windows whose earlier
-// side it still reaches back to.
+// bottom notes that the chain ends: all archives there are have been read.
+func (j *join) bottom() {
+	if j.covers() && j.fresh {
+		j.close()
+	}
+}
+
+// joins reports whether the archives of the current chain, newest first, have joined a
+// window since it was found: new ones, down to a known one that was read again. If only
+// that is missing, again is its URL, and the next poll requests it.
+func (j *join) joins(g Gap, chain []step) bool {
+	i := slices.IndexFunc(chain, func(at step) bool { return at.first < g.Poll })
+	if i < 0 {
+		return len(chain) > 0
+	}
+	if chain[i].read.Before(g.Found) {
+		j.again = chain[i].url
+		return false
+	}
+	return i > 0
+}
+
+// reaches notes a subscription document. It closes the missed windows whose
+// earlier side it still reaches back to.
 func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 	j.feed.Gaps = slices.DeleteFunc(j.feed.Gaps, func(g Gap) bool {
 		before := map[string]bool{}
@@ -103,6 +109,15 @@ func (j *join) reaches(doc *feedhistory.Document, records map[string]*Record) {
 		}
 		return isMissedWindow(g) && len(doc.Entries) > 0 && overlaps(doc, before)
 	})
+}
+
+// close ends the join: everything between the two sides has been read.
+func (j *join) close() {
+	j.over = true
+	gaps := j.feed.Gaps
+	if i := lastMissedWindow(gaps); i >= 0 {
+		j.feed.Gaps = slices.Delete(gaps, i, i+1)
+	}
 }
 
 // end ends the join with the poll that has completed it. Entries of the earlier

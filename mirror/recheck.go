@@ -18,6 +18,20 @@ func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour
 // chooseRecheck decides which known archive the poll requests again.
 func (p *poll) chooseRecheck() error {
 	f, every := p.feed, p.m.recheck()
+	if lastMissedWindow(f.Gaps) >= 0 && f.Kind == feedhistory.Archived && len(f.Pending) == 0 {
+		chain, err := p.documents.current()
+		if err != nil {
+			return err
+		}
+		for _, g := range f.Gaps {
+			if isMissedWindow(g) {
+				p.join.joins(g, chain)
+			}
+		}
+		if p.recheck = p.join.again; p.recheck != "" {
+			return nil
+		}
+	}
 	if every < 0 || p.m.Revalidate || f.Kind != feedhistory.Archived || len(f.Pending) > 0 || f.Looked.IsZero() ||
 		p.now.Before(f.Looked.Add(every)) && !f.Looked.After(p.now.Add(clockError)) {
 		return nil
@@ -44,11 +58,7 @@ func (p *poll) chooseRecheck() error {
 }
 
 // reread notes that an archive was requested again and has not changed.
-func (p *poll) reread(url string) {
-	d := p.documents.get(url)
-	if d == nil || url != p.recheck && !p.m.Revalidate {
-		return
-	}
+func (p *poll) reread(d *Document) {
 	d = d.clone()
 	d.Read, d.Last = p.now, p.feed.Polls
 	p.commits.hold()

@@ -48,8 +48,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 			m.known[id] = true
 		}
 		err = p.seek(doc)
-		p.join.empty = shown == 0
-		if (shown > 0 || f.Kind == feedhistory.Archived && f.Documents > 0) && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
+		if shown > 0 && !p.chain.read && m.refused == 0 && !overlaps(doc, m.known) {
 			p.join.begin(missedWindow(doc, p.now))
 		}
 	case feedhistory.Plain:

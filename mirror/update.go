@@ -132,7 +132,7 @@ func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
 // poll began may no longer be; then neither it nor its links are wanted.
 func (p *poll) goesOn(url string) bool {
 	b := &p.backlog
-	if (b.urls[url] || url == p.feed.Search || url == p.recheck) && url != p.chain.linked && url != p.feed.Known.Older {
+	if (b.urls[url] || url == p.feed.Search || url == p.recheck && url != p.join.again) && url != p.chain.linked && url != p.feed.Known.Older {
 		p.join.beyond = true
 	}
 	if p.search.resumes(url) || url == p.recheck {
@@ -150,11 +150,8 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
 			p.join.unchanged(d.First)
+			p.reread(d)
 		}
-		if p.chain.linked = u.Known.Older; p.chain.linked == "" && !u.Known.Lost && p.join.covers() {
-			p.join.close(func(Gap) bool { return true }) // all archives are newer than the window
-		}
-		p.reread(u.Response.Requested)
 		return
 	}
 	p.chain.read, p.chain.start = true, u.Response.Requested

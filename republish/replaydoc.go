@@ -157,7 +157,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		return nil, err
 	}
 	head.ID = p.url(0)
-	head.Title += ", once more"
+	head.Title += ", from the beginning"
 	head.Subtitle = strings.TrimSpace(head.Subtitle + " A replay: " + p.String() + ".")
 	archives := p.archives()
 	at := func(n int) string {

@@ -60,7 +60,7 @@ func (s *burstSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // idsAt returns the ids in the one document at a URL.
 func idsAt(t *rapid.T, h http.Handler, url string) map[string]bool {
-	resp, err := direct(h).HTTP.Get(url)
+	resp, err := (&http.Client{Transport: direct(h).Transport}).Get(url)
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	doc, err := feedhistory.Parse(resp.Body, url)

@@ -16,10 +16,18 @@ type database struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" required:"" placeholder:"URL" help:"The PostgreSQL database that the workers share: postgres://USER@HOST/NAME."`
 }
 
+// check refuses what is not the URL of a PostgreSQL database.
+func (d *database) check() error {
+	if !postgres.IsURL(d.DB) {
+		return usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
+	}
+	return nil
+}
+
 // open opens the database.
 func (d *database) open(w *world) (*fleet.Database, error) {
-	if !postgres.IsURL(d.DB) {
-		return nil, usageError("--db: workers share a PostgreSQL database: postgres://USER@HOST/NAME; for other databases, use feedhistory sync")
+	if err := d.check(); err != nil {
+		return nil, err
 	}
 	db, err := fleet.Open(w.ctx, d.DB)
 	if err != nil {
@@ -38,7 +46,7 @@ func (d *database) failure(err error) error {
 	what := ""
 	switch {
 	case errors.Is(err, sqlstore.ErrForeign):
-		what = "this is another program's database; it was not changed"
+		what = "another program has tables with the names of ours in the schema feedhistory; nothing was changed"
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/httpserver"
 	"github.com/feedhistory/feedhistory/fleet"
@@ -49,7 +52,7 @@ const slicedDocuments = 1000
 
 // Run works until the context ends.
 func (c *workCommand) Run(w *world) error {
-	db, err := c.open(w)
+	db, err := c.await(w)
 	if err != nil {
 		return err
 	}
@@ -70,6 +73,35 @@ func (c *workCommand) Run(w *world) error {
 		return worker.Run(w.ctx)
 	}
 	return c.listening(w, worker, log)
+}
+
+// await opens the database. A server that is starting, or does not answer yet, is waited
+// for, longer and longer: a worker may have been started before its database.
+func (c *workCommand) await(w *world) (*fleet.Database, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		db, err := fleet.Open(w.ctx, c.DB)
+		if err == nil || !isStarting(err) || w.ctx.Err() != nil {
+			return db, c.failure(err)
+		}
+		w.Tell(c.failure(err).Error() + "; trying again in " + pause.String())
+		select {
+		case <-w.ctx.Done():
+			return nil, errors.New("interrupted")
+		case <-time.After(pause):
+		}
+	}
+}
+
+// isStarting reports whether a database may accept connections later: nobody listens there,
+// or the server says that it is starting up, shutting down or has no connection to spare.
+func isStarting(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "57P03" || e.Code == "57P01" || e.Code == "53300"
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // patience is how long a request may take.

@@ -32,6 +32,7 @@ type handoverCommand struct {
 	TokenFile string `placeholder:"FILE" help:"File with the API key."`
 	User      string `placeholder:"NAME" help:"User to log in as, with the password in the environment variable FEEDHISTORY_PASSWORD."`
 
+	Through string `placeholder:"URL" help:"The base of a history server with the same feeds, which the reader can reach. The reader reads the history there, and keeps its enclosures; the subscription's address is put back afterwards."`
 	FeedID  int64  `name:"feed-id" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
 	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
@@ -99,7 +100,10 @@ func (c *handoverCommand) Run(w *command.World) (err error) {
 		handoverCommand: c, w: w, subscribed: subscribed, page: terminal.NewPage(w.Asides()), missing: terminal.NewPage(w.Stderr),
 		Handover: handover.Handover{
 			Reader: reader, Store: store, Client: client,
-			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun,
+			Status: c.Status, Starred: c.Starred, Gone: c.Gone, DryRun: c.DryRun, Through: c.Through,
+			Doubt: func(feed string, err error) {
+				w.Say(feed + ": the entries are handed over one by one, because " + err.Error())
+			},
 		},
 	}
 	return run.all(store)
@@ -205,6 +209,9 @@ func (h *handingOver) trouble(f *mirror.Feed, err error) {
 
 // find returns the reader's feed for a mirrored one.
 func (h *handingOver) find(f *mirror.Feed) (handover.ReaderFeed, error) {
+	if to, ok := handover.AtServer(f, h.Handover.Through, h.subscribed); ok {
+		return to, nil
+	}
 	if h.FeedID == 0 {
 		return handover.Match(f, h.subscribed)
 	}

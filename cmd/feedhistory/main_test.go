@@ -71,8 +71,8 @@ func scripts(newDB func() string) testscript.Params {
 			"proxy":  proxySite,
 			"get":    get,
 
-			"bookmarks": bookmarks,
-			"reader":    reader,
+			"bookmarks": bookmarks, "damage": damageEntries,
+			"reader": reader,
 
 			"collection": serveCollection,
 			"entities":   entities,
@@ -213,6 +213,21 @@ func bookmarks(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = db.Exec("PRAGMA journal_mode = wal; CREATE TABLE bookmarks (url TEXT)")
 	ts.Check(err)
+	ts.Check(db.Close())
+}
+
+// damageEntries changes text in the entries of a mirror past the store: damage FILE FROM TO.
+func damageEntries(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: damage FILE FROM TO")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	result, err := db.Exec("UPDATE feedhistory_entries SET data = replace(data, ?, ?) WHERE instr(data, ?)", args[1], args[2], args[1])
+	ts.Check(err)
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		ts.Fatalf("%q is in no entry: %v", args[1], err)
+	}
 	ts.Check(db.Close())
 }
 

@@ -31,6 +31,15 @@ func (c *Client) exit(h *host) {
 	c.shared().hosts.leave(h)
 }
 
+// IsPatient reports whether a host has neither asked clients to wait nor a pace.
+func (c *Client) IsPatient(address string) bool {
+	hs := &c.shared().hosts
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.byName[HostOf(address)]
+	return h == nil || h.status == 0 && h.pace.Load() == nil
+}
+
 // barred returns an error if the host asks for a wait that is longer than allowed.
 func (c *Client) barred(h *host, u *url.URL, longest time.Duration) error {
 	until, status := c.shared().hosts.asked(h)

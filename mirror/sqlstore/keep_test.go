@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
@@ -89,4 +91,38 @@ func (d database) dump(t *testing.T, db *sql.DB) []byte {
 		}
 	}
 	return []byte(strings.Join(lines, ""))
+}
+
+var migrated = flag.Int("rows", 2000, "how many entries TestMigrateMany brings up to date")
+
+// TestMigrateMany brings a database of the version before with many entries up to date, and
+// logs how long that takes.
+func TestMigrateMany(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		dialect := create(t).dialect
+		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "6.sqlite.gz", sqlstore.PostgreSQL: "5.postgresql.sql.gz"}[dialect]
+		d := restore(t, create, filepath.Join("testdata/released", file))
+		columns := "archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, at, rank_time, rank_place, digest, " +
+			"format, title, link, updated, published, base, weak_id, data, size"
+		own := columns
+		numbers, text := "generate_series(1, $1) AS n", "repeat(md5(n::text), 32)"
+		if dialect == sqlstore.SQLite {
+			own = strings.NewReplacer(" changed,", " changed_own,", " at,", " at_own,").Replace(columns)
+			numbers, text = "(WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < $1) SELECT n FROM c)", "hex(randomblob(512))"
+		}
+		values := strings.NewReplacer(" data,", " "+text+",", " published,", " '2003-01-01T00:00:00.000000000Z',").Replace(own)
+		_, err := d.connect(t).Exec("INSERT INTO entries (feed, id, state, "+own+") SELECT feed, 'urn:many:' || n, state, "+values+
+			" FROM (SELECT * FROM entries WHERE format <> '' LIMIT 1) AS one CROSS JOIN "+numbers, *migrated)
+		require.NoError(t, err)
+		begun := time.Now()
+		s := d.open(t)
+		t.Logf("%d entries in %v", *migrated, time.Since(begun).Round(time.Millisecond))
+		n := 0
+		for r, err := range s.Entries(t.Context(), mirror.Query{Limit: 100}) {
+			require.NoError(t, err)
+			require.NotEmpty(t, r.ID)
+			n++
+		}
+		require.Equal(t, 100, n)
+	})
 }

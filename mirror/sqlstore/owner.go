@@ -19,6 +19,8 @@ var (
 	// ErrOutdated says that a database opened for reading has an earlier
 	// version of the schema. Open brings it up to date.
 	ErrOutdated = errors.New("the database has an earlier version of the schema")
+	// ErrStructure says that the structure of a SQLite file is damaged.
+	ErrStructure = errors.New("the structure of the file is damaged")
 	// ErrReadOnly says that the store was opened by OpenReader.
 	ErrReadOnly = errors.New("the store is open for reading only")
 )

@@ -108,15 +108,19 @@ func (t transaction) appendSummed(values, key []any, c *mirror.Content) []any {
 // A formatColumn scans the name of a format, "" for none.
 type formatColumn struct{ *feedhistory.Format }
 
-// Scan implements sql.Scanner.
+// Scan implements sql.Scanner. An unknown name is a Format of its own, so that one damaged
+// entry does not hide the others.
 func (c formatColumn) Scan(src any) error {
 	text, _ := src.(string)
 	if text == "" {
 		*c.Format = 0
-		return nil
+	} else if err := c.UnmarshalText([]byte(text)); err != nil {
+		*c.Format = unknownFormat
 	}
-	return c.UnmarshalText([]byte(text))
+	return nil
 }
+
+const unknownFormat feedhistory.Format = 255
 
 // most is the maximum number of rows that a statement inserts in SQLite.
 const most = 32

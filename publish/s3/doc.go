@@ -24,10 +24,8 @@
 // document is put, under the condition that it has not changed. So a writer
 // that was suspended and comes back late fails with ErrLost, and the next
 // holder finishes what a killed writer has recorded. New archives are put with
-// If-None-Match. Not every store has a conditional DELETE, so an object is
-// removed just after the lease has been renewed. That is the only request that
-// a late writer may still have under way: if it is suspended for the whole
-// lease between the two.
+// If-None-Match. Not every store has a conditional DELETE, so its URL is signed for
+// no longer than the lease: the store refuses a request that comes later.
 //
 // At the first Lock, two requests check that the store honours conditions. If
 // it does not, Lock returns ErrConditions.

@@ -37,6 +37,10 @@ var kills = flag.Int("kills", 12, "how often TestKill kills a publishing process
 // value is the store's URL.
 const victim = "FEEDHISTORY_PUBLISH_STORE"
 
+// victimLease is the variable with such a process's Lease, for a store whose clock cannot
+// be put forward.
+const victimLease = "FEEDHISTORY_PUBLISH_LEASE"
+
 // TestMain publishes instead of testing if the process is one to be killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(victim); url != "" {
@@ -58,7 +62,8 @@ func publishForever(url string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := &publish.Publisher{Output: &s3.Output{Client: client, Bucket: bucket, Prefix: prefix}, Base: base, Recent: -1}
+	lease, _ := time.ParseDuration(os.Getenv(victimLease)) // zero is the usual one
+	p := &publish.Publisher{Output: &s3.Output{Client: client, Bucket: bucket, Prefix: prefix, Lease: lease}, Base: base, Recent: -1}
 	for {
 		p.Split = feedhistory.Split{Size: 1 + rand.IntN(5)}
 		now := time.Now()

@@ -40,6 +40,16 @@ type Handover struct {
 	Starred bool   // whether to star the entries; Miniflux never deletes starred ones
 	DryRun  bool   // whether to change nothing in the reader
 
+	// Through is the Base of a history server that has the Store's feeds, and
+	// that the reader can reach. If set, the reader reads the history there,
+	// and keeps its own hashes and enclosures; whatever it does not find there
+	// is handed over one by one. "" means one by one.
+	Through string
+
+	// Doubt, if not nil, is called if the reader could not read the history at
+	// the server.
+	Doubt func(feed string, err error)
+
 	// Gone says that the feed no longer answers, so that it shows nothing.
 	// Otherwise a feed that cannot be read is an error, unless it answers that
 	// it is gone (410).
@@ -48,6 +58,8 @@ type Handover struct {
 	// Each, if not nil, is called for every entry, oldest first, with its
 	// outcome. The error is that of a Refused entry, else nil.
 	Each func(r *mirror.Record, o Outcome, err error)
+
+	before map[string]bool // the hashes the reader had before it read the server's documents
 }
 
 // A Report is the result of a handover, in numbers of entries.
@@ -94,6 +106,18 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		return nil, err
 	}
 	report := &Report{Feed: f.URL, ID: to.ID, Verdict: f.Verdict}
+	if h.Through != "" && !h.DryRun {
+		before, err := h.hashes(ctx, to.ID)
+		if err != nil {
+			return report, err
+		}
+		h.before = before
+		if err := h.through(ctx, f, to); ctx.Err() != nil {
+			return report, errors.Join(ctx.Err(), err)
+		} else if err != nil && h.Doubt != nil {
+			h.Doubt(f.URL, err)
+		}
+	}
 	known, err := h.known(ctx, f, to)
 	if err != nil {
 		return report, err
@@ -131,9 +155,24 @@ func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*k
 		if err != nil {
 			return nil, err
 		}
-		k.reader.add(traces{hashes: []string{e.Hash}, url: e.URL, title: e.Title, at: e.PublishedAt})
+		found := traces{hashes: []string{e.Hash}, url: e.URL, title: e.Title, at: e.PublishedAt}
+		if k.reader.add(found); h.before != nil && !h.before[e.Hash] {
+			k.carried.add(found)
+		}
 	}
 	return k, nil
+}
+
+// hashes returns the hashes of the entries that the reader has of a feed.
+func (h *Handover) hashes(ctx context.Context, feed int64) (map[string]bool, error) {
+	all := map[string]bool{}
+	for e, err := range h.Reader.entries(ctx, feed) {
+		if err != nil {
+			return nil, err
+		}
+		all[e.Hash] = true
+	}
+	return all, nil
 }
 
 // shown reads the document that the reader polls.
@@ -195,6 +234,8 @@ func (h *Handover) one(
 	switch {
 	case k.has(k.shown, t):
 		return handed{Shown, nil}, nil
+	case k.has(k.carried, t):
+		return handed{Added, nil}, nil
 	case k.has(k.reader, t):
 		return handed{Had, nil}, nil
 	case h.DryRun:

@@ -88,12 +88,13 @@ func (l *list) add(t traces) {
 // it, and so do title and time together; otherwise all three must agree.
 type known struct {
 	shown, reader *list
+	carried       *list          // entries that the reader has found at a history server
 	urls          map[string]int // how many entries of the mirror have each address
 	moments       map[moment]int
 }
 
 func newKnown() *known {
-	return &known{newList(), newList(), map[string]int{}, map[moment]int{}}
+	return &known{newList(), newList(), newList(), map[string]int{}, map[moment]int{}}
 }
 
 // count counts an entry of the mirror.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -18,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 // A Miniflux is a model of that reader's API, from version 2.2.16 on.
@@ -43,6 +46,9 @@ type feed struct {
 	FeedURL string `json:"feed_url"`
 	SiteURL string `json:"site_url"`
 	Title   string `json:"title"`
+
+	ErrorCount   int    `json:"parsing_error_count"`
+	ErrorMessage string `json:"parsing_error_message"`
 }
 
 // An Entry is an entry in the model.
@@ -178,6 +184,12 @@ func (m *Miniflux) handler() http.Handler {
 		answer(w, http.StatusOK, map[string]string{"version": m.Version})
 	})
 	mux.HandleFunc("GET /v1/feeds", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, m.feeds) })
+	mux.HandleFunc("GET /v1/feeds/{feed}", func(w http.ResponseWriter, r *http.Request) {
+		m.withFeed(w, r, func(f *feed) { answer(w, http.StatusOK, f) })
+	})
+	mux.HandleFunc("PUT /v1/feeds/{feed}", m.change)
+	mux.HandleFunc("PUT /v1/feeds/{feed}/refresh", m.refresh)
+	mux.HandleFunc("PUT /v1/entries/{entry}/bookmark", m.bookmark)
 	mux.HandleFunc("GET /v1/feeds/{feed}/entries", m.list)
 	mux.HandleFunc("GET /v1/entries/{entry}", m.entry)
 	mux.HandleFunc("PUT /v1/entries", m.setStatus)
@@ -270,6 +282,104 @@ func (m *Miniflux) list(w http.ResponseWriter, r *http.Request) {
 	}
 	found = found[min(int(number(q.Get("offset"))), len(found)):]
 	answer(w, http.StatusOK, map[string]any{"total": total, "entries": found[:min(limit, len(found))]})
+}
+
+func (m *Miniflux) withFeed(w http.ResponseWriter, r *http.Request, do func(*feed)) {
+	i := slices.IndexFunc(m.feeds, func(f *feed) bool { return f.ID == number(r.PathValue("feed")) })
+	if i < 0 {
+		refuse(w, http.StatusNotFound, "resource not found")
+		return
+	}
+	do(m.feeds[i])
+}
+
+func (m *Miniflux) change(w http.ResponseWriter, r *http.Request) {
+	m.withFeed(w, r, func(f *feed) {
+		var change struct {
+			FeedURL string `json:"feed_url"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		f.FeedURL = cmp.Or(change.FeedURL, f.FeedURL)
+		answer(w, http.StatusCreated, f)
+	})
+}
+
+// mostRead is the size of documents that Miniflux reads.
+const mostRead = 15 << 20
+
+// refresh reads a feed, as Miniflux does: new entries are unread, those with a
+// known hash stay as they are.
+func (m *Miniflux) refresh(w http.ResponseWriter, r *http.Request) {
+	m.withFeed(w, r, func(f *feed) {
+		doc, err := m.fetch(r, f.FeedURL)
+		if err != nil {
+			f.ErrorCount, f.ErrorMessage = f.ErrorCount+1, err.Error()
+			refuse(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		f.ErrorCount, f.ErrorMessage = 0, ""
+		for _, e := range doc.Entries {
+			sum := sha256.Sum256([]byte(e.ID))
+			hash := hex.EncodeToString(sum[:])
+			known := slices.ContainsFunc(m.entries, func(had *Entry) bool { return had.FeedID == f.ID && had.Hash == hash })
+			if known || m.buried[fmt.Sprint(f.ID, " ", hash)] {
+				continue
+			}
+			link, _ := e.Links.Rel(feedhistory.RelAlternate)
+			at := e.Published
+			if at.IsZero() {
+				at = e.Updated
+			}
+			m.add(&Entry{FeedID: f.ID, Hash: hash, URL: link.Href, Title: e.Title().Plain(), Content: e.Content().Body, Status: "unread", PublishedAt: at})
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+func (m *Miniflux) fetch(r *http.Request, url string) (*feedhistory.Document, error) {
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := m.server.Client().Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, mostRead+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("unable to fetch this resource (status code = %d)", resp.StatusCode)
+	case len(data) > mostRead:
+		return nil, errors.New("this resource is too large")
+	}
+	return feedhistory.Parse(bytes.NewReader(data), url)
+}
+
+func (m *Miniflux) bookmark(w http.ResponseWriter, r *http.Request) {
+	for _, e := range m.entries {
+		if e.ID == number(r.PathValue("entry")) {
+			e.Starred = !e.Starred
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// FeedURL returns the address of a subscription.
+func (m *Miniflux) FeedURL(id int64) (url string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.feeds {
+		if f.ID == id {
+			url = f.FeedURL
+		}
+	}
+	return url
 }
 
 func (m *Miniflux) entry(w http.ResponseWriter, r *http.Request) {

@@ -69,6 +69,7 @@ func (w *world) sights() []sight {
 		sight{"gone", tides + "/entry?id=urn:tides:1"}, sight{"table", odd + "/entry?id=urn:odd:table"}, sight{"rtl", odd + "/entry?id=urn:odd:rtl"},
 		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
 		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")}, sight{"oldest", blog + "?order=oldest"}, sight{"day", blog + "/day?day=01-09"},
+		sight{"reading", blog + "/read"}, sight{"month", blog + "?month=2012-03&span=1"},
 		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
 		sight{"marked", blog + "/entry?q=storm&id=" + url.QueryEscape("tag:lighthouse.example,2012:3/1")},
 	)

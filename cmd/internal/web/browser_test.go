@@ -304,3 +304,68 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b.click(".actions button")
 	require.NotContains(t, b.source(), "Something went wrong")
 }
+
+// Only reading on moves the place: not a random entry, a hit, or a day.
+func TestBrowserPlaceStays(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2008)
+	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	const place = `(JSON.parse(localStorage.getItem(Object.keys(localStorage)[0])) ?? [])[0] ?? ""`
+	b.open(w.url + blog + "?order=oldest")
+	b.click(".entries .title")
+	b.click("a[rel=next]")
+	at := evaluate[string](b, place)
+	require.Equal(t, evaluate[string](b, `document.querySelector("[data-read]").dataset.id`), at)
+	for _, page := range []string{"/random", "/random", "/day?day=01-09", "?q=fog"} {
+		b.open(w.url + blog + page)
+		if !strings.HasPrefix(page, "/random") {
+			b.click(".entries .title")
+		}
+		require.Equal(t, at, evaluate[string](b, place), page)
+	}
+	if evaluate[bool](b, `!document.querySelector("[data-here]").hidden`) {
+		b.do(chromedp.Click(chromedp.CSS("[data-here] button")))
+		require.NotEqual(t, at, evaluate[string](b, place))
+	}
+
+	// Continuous reading keeps the place while scrolling.
+	b.open(w.url + blog + "/read")
+	require.Equal(t, entriesRead, evaluate[int](b, `document.querySelectorAll("article.reading").length`))
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("article.reading")[4].scrollIntoView()`))
+	fifth := evaluate[string](b, `document.querySelectorAll("article.reading")[4].dataset.id`)
+	require.Eventually(t, func() bool { return evaluate[string](b, place) == fifth }, patience, 50*time.Millisecond)
+	b.open(w.url + blog)
+	require.Contains(t, evaluate[string](b, `document.querySelector("[data-resume] a").href`), url.QueryEscape(fifth))
+}
+
+// Keys move through lists, entries and pages, but not in a field.
+func TestBrowserKeys(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2008)
+	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	b.open(w.url + blog)
+	press := func(keys string) { b.do(chromedp.KeyEvent(keys)) }
+	const told = `[...document.querySelectorAll("[data-item]")].findIndex((item) => item.classList.contains("told"))`
+	press("j")
+	press("j")
+	press("j")
+	press("k")
+	require.Equal(t, 1, evaluate[int](b, told))
+	press("?")
+	require.Contains(t, b.text("dialog.keys"), "The next entry of the list")
+	press(kb.Escape)
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("dialog").length`))
+	press("/")
+	require.Equal(t, "q", evaluate[string](b, `document.activeElement.id`))
+	press("j")
+	require.True(t, strings.HasSuffix(evaluate[string](b, `document.activeElement.value`), "j"), "keys type in a field")
+	b.open(w.url + blog)
+	press("n")
+	b.loads(`location.search.includes("before=")`)
+	b.click(".entries .title")
+	newer := evaluate[string](b, `document.querySelector("[data-read]").dataset.newer`)
+	press("n")
+	b.loads(`document.querySelector("[data-read]")?.dataset.id === "` + newer + `"`)
+}

@@ -36,6 +36,9 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 	missing := feed.Missing()
 	for i, g := range gaps {
 		l := link{kind: "gap", href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
+		if g.Todo {
+			l.kind, l.href, l.why = "todo", "", "It is still to be read."
+		}
 		l.open = missing[i].Reason == feedhistory.ReasonMissedWindow
 		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
 			before[from] = append(before[from], l)
@@ -68,7 +71,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.Document, gaps []gapView) *
 	} else {
 		c.links = append(append(c.links, loose...), end)
 	}
-	if c.openEnd && c.links[0].kind == "gap" {
+	if c.openEnd && isGap(c.links[0]) {
 		c.links[0].open = true
 	}
 	return c
@@ -122,10 +125,10 @@ func (c *chain) draw(s scale) []block {
 			from = s.left
 		case l.kind == "window":
 			from = limit
-		case l.kind == "gap" && c.links[0].kind == "past": // within what was seen
+		case isGap(l) && c.links[0].kind == "past": // within what was seen
 			from = min(max(s.left, s.x(l.from)-leastGap), limit)
 			to, least = from, leastGap
-		case l.kind == "gap":
+		case isGap(l):
 			if from, to, least = max(at, s.x(l.from)), at, leastGap; i == 0 || afterArchive {
 				from = at
 			}
@@ -137,7 +140,7 @@ func (c *chain) draw(s scale) []block {
 				from = max(at, s.x(l.from))
 			}
 		}
-		if last := limit - least; l.kind == "gap" || l.kind == "archive" {
+		if last := limit - least; isGap(l) || l.kind == "archive" {
 			from = min(from, last)
 		}
 		blocks = append(blocks, block{Kind: l.kind, Open: l.open, Href: l.href, Says: l.says(), X: tenth(from), Width: tenth(max(to-from, least))})
@@ -188,10 +191,12 @@ func (c *chain) crowded(blocks []block) []block {
 	return joined
 }
 
+func isGap(l link) bool { return l.kind == "gap" || l.kind == "todo" }
+
 // says describes a link in words.
 func (l link) says() string {
 	text := l.what
-	if l.kind == "gap" {
+	if isGap(l) {
 		text += ": " + l.why
 		if l.open {
 			text = strings.TrimSuffix(text, ".") + ". Nobody knows how much is missing."

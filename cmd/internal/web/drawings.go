@@ -29,7 +29,7 @@ func (d *drawings) timeline(ctx context.Context, v *feedView, f figures, list *e
 	if err != nil {
 		return "", err
 	}
-	t := newTimeline(v.Feed, f.months, documents, v.Missing, list)
+	t := newTimeline(v.Feed, f.months, documents, v.Gaps, list)
 	if n := len(list.Items); n > 0 {
 		from, to := list.Items[n-1].Time, list.Items[0].Time
 		if list.Oldest {

@@ -28,6 +28,7 @@ type entriesView struct {
 	Search string
 	Month  string    // the first month, as in "2003-11"; "" means all
 	Span   int       // the number of months
+	Day    int       // the day of the month; zero means all
 	From   time.Time // the beginning of the period
 	To     time.Time // the last day of the period
 	Gone   bool      // only entries that are no longer part of the feed
@@ -67,8 +68,10 @@ func (v *entriesView) Filters() (all []filter) {
 			says = "From " + v.From.Format("2006")
 		case v.Span > 1:
 			says += " to " + v.To.Format("January 2006")
+		case v.Day > 0:
+			says = "From " + day(v.From)
 		}
-		all = append(all, filter{says, without(func(v *entriesView) { v.Month, v.Span = "", 0 })})
+		all = append(all, filter{says, without(func(v *entriesView) { v.Month, v.Span, v.Day = "", 0, 0 })})
 	}
 	if v.Gone {
 		all = append(all, filter{"No longer part of the feed", without(func(v *entriesView) { v.Gone = false })})
@@ -92,7 +95,7 @@ func (v *entriesView) Hits() int64 {
 // period returns the query of the same list for some months only.
 func (v *entriesView) period(from time.Time, months int) string {
 	other := *v
-	other.Month, other.Span = from.Format("2006-01"), months
+	other.Month, other.Span, other.Day = from.Format("2006-01"), months, 0
 	return other.page("")
 }
 
@@ -116,6 +119,7 @@ type entryItem struct {
 	Snippet template.HTML
 	Time    time.Time
 	State   mirror.State
+	Damaged bool // whether the stored text cannot be read
 }
 
 // showRiver shows the newest entries of all feeds.
@@ -228,6 +232,10 @@ func entriesQuery(q url.Values) (*entriesView, mirror.Query) {
 			v.Span = span
 		}
 		query.Since, query.Until = from, from.AddDate(0, v.Span, 0)
+		if n, err := strconv.Atoi(q.Get("day")); err == nil && v.Span == 1 && n >= 1 && n <= query.Until.AddDate(0, 0, -1).Day() {
+			v.Day, v.From = n, from.AddDate(0, 0, n-1)
+			query.Since, query.Until = v.From, v.From.AddDate(0, 0, 1)
+		}
 		v.To = query.Until.AddDate(0, 0, -1)
 	}
 	query.Beyond = parseToken(q.Get("before"))
@@ -247,6 +255,9 @@ func (v *entriesView) page(before string) string {
 	}
 	if v.Span > 1 {
 		q.Set("span", strconv.Itoa(v.Span))
+	}
+	if v.Day > 0 {
+		q.Set("day", strconv.Itoa(v.Day))
 	}
 	if v.Gone {
 		q.Set("deleted", "1")
@@ -334,7 +345,8 @@ func newItem(r *mirror.Record, words []string) entryItem {
 	if len(r.Content.Data) > mostSnippetData {
 		return item
 	}
-	if e, err := r.Entry(); err == nil {
+	e, err := r.Entry()
+	if item.Damaged = err != nil; err == nil {
 		item.Lang, item.Snippet = e.Title().Lang, marked(snippet(e, words), words)
 	}
 	return item

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ type entryPage struct {
 	Always         bool // whether images of all entries of the feed are shown
 	HasImages      bool
 	Older, Newer   *neighbour
+	OlderHit       *neighbour // the hits of the search before and after the entry
+	NewerHit       *neighbour
+	On             bool // whether audio starts, because the entry before has been played
 	Versions       []wording
 	Strip          *strip        // nil if there is nothing to show around the entry
 	Search         string        // the search whose words are marked
@@ -49,8 +53,13 @@ func (p *entryPage) More(asked string) string {
 	return "?" + q.Encode()
 }
 
-// On returns the entry's day, for the URL of that day in all years.
-func (p *entryPage) On() string {
+// AllAudio reports whether all enclosures are audio.
+func (p *entryPage) AllAudio() bool {
+	return !slices.ContainsFunc(p.Enclosures, func(e enclosure) bool { return !e.Audio })
+}
+
+// Day returns the entry's day, for the URL of that day in all years.
+func (p *entryPage) Day() string {
 	at := p.Updated
 	if at.IsZero() {
 		at = p.Published
@@ -69,7 +78,8 @@ type wording struct {
 	Authors            string
 	Summary            template.HTML // "" if there is content
 	Content            template.HTML
-	Cut                bool          // whether it was too long to be shown whole
+	Cut                bool // whether it was too long to be shown whole
+	Episode            episode
 	Elsewhere          string        // where the content is, if not in the feed
 	Damaged            bool          // whether the stored text cannot be read
 	Changes            template.HTML // what the next version has changed
@@ -98,7 +108,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	always := showsImages(r)
 	images := always || q.Has("images")
 	p := &entryPage{
-		Play: q.Has("play"), Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
+		Play: q.Has("play"), On: q.Get("play") == "on", Images: images, Always: always, Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: republish.Title(feed), ID: record.ID, State: record.State,
 		wording: newWording(record.Content, e, err, images), Added: record.Added, Changed: record.Changed,
 		Link: webLink(record.Content.Link),
@@ -127,10 +137,15 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request) error {
 	if p.Older, p.Newer, err = s.feeds.neighbours(ctx, record); err != nil {
 		return err
 	}
+	if words := foldedWords(p.Search); len(words) > 0 {
+		if p.OlderHit, p.NewerHit, err = s.feeds.hitsAround(ctx, record, p.Search); err != nil {
+			return err
+		}
+	}
 	if p.Strip, err = s.feeds.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
-	p.HasImages = strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
+	p.HasImages = p.Episode.Artwork != "" || strings.Contains(string(p.Content+p.Summary), ">[Image") || strings.Contains(string(p.Content+p.Summary), "<img ")
 	p.mark()
 	if p.Play || p.Images {
 		w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
@@ -166,6 +181,7 @@ func newWording(c mirror.Content, e *feedhistory.Entry, err error, images bool) 
 			}
 		}
 		w.Authors = strings.Join(names, ", ")
+		w.Episode = episodeOf(item)
 	}
 	return w
 }

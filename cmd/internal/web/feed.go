@@ -14,9 +14,10 @@ type feedPage struct {
 	Entries   *entriesView
 	Timeline  template.HTML // "" if there is nothing to draw
 	Progress  progress
-	Site      string // the publisher's website; "" if unknown
-	Source    string // the URL of the feed, if it can be a link
-	Published string // the path under which the feed is published again
+	Site      string   // the publisher's website; "" if unknown
+	Source    string   // the URL of the feed, if it can be a link
+	Published string   // the path under which the feed is published again
+	Periods   []period // the months of the year, or the days of the month, that the list shows
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
 }
@@ -56,6 +57,9 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request) error {
 		p.Found, _ = s.adder.found.get(feed.URL)
 	}
 	if p.Entries, err = s.entries(r, feed); err != nil {
+		return err
+	}
+	if p.Periods, err = s.feeds.periodsOf(r.Context(), p.Entries, feed, figures); err != nil {
 		return err
 	}
 	if !v.Fresh() {

@@ -20,7 +20,8 @@ type feedView struct {
 	Waits, Runs bool   // whether it waits for a poll, or is being polled
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
-	Missing     []gapView
+	Gaps        []gapView
+	Missing     []gapView // the gaps that are not only still to be read
 }
 
 // Title returns the title of the feed.
@@ -43,7 +44,8 @@ func (s *Server) view(ctx context.Context, feed *mirror.Feed) (*feedView, figure
 	v.Waits, v.Runs = s.polls.State(feed.URL)
 	f, err := s.feeds.figuresOf(ctx, feed)
 	v.Newest, v.Oldest = f.newest, f.oldest()
-	v.Missing = gapsOf(feed)
+	v.Gaps = gapsOf(feed)
+	v.Missing = slices.DeleteFunc(slices.Clone(v.Gaps), func(g gapView) bool { return g.Todo })
 	return v, f, err
 }
 

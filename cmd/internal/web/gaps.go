@@ -18,6 +18,7 @@ type gapView struct {
 	Found   time.Time
 	Retry   time.Time // when to try again; zero means at the next poll, or never
 	Reason  feedhistory.Reason
+	Todo    bool // whether the document is only still to be read
 }
 
 // gapsOf returns the gaps of a feed.
@@ -34,7 +35,7 @@ func gapsOf(feed *mirror.Feed) (views []gapView) {
 		case gap.Reason == feedhistory.ReasonMissedWindow:
 			v.What = "Entries may have come and gone between two polls"
 		case gap.Reason == feedhistory.ReasonInterrupted:
-			v.What = "A document has not been read yet"
+			v.What, v.Todo = "A document has not been read yet", feed.Unfinished || feed.More
 		case gap.Reason == feedhistory.ReasonLoop:
 			v.What = "The chain of documents leads back into itself"
 		case feed.Kind == feedhistory.Paged:

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mmcdole/gofeed"
 	"golang.org/x/net/html"
 	"golang.org/x/text/unicode/norm"
 
@@ -145,6 +146,50 @@ func enclosuresOf(e *feedhistory.Entry) (all []enclosure) {
 		all = append(all, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
 	}
 	return all
+}
+
+// An episode is what a podcast says about an entry.
+type episode struct {
+	Number   string // with its season, if there is one
+	Duration string
+	Artwork  string // the URL of an image
+}
+
+func episodeOf(item *gofeed.Item) (e episode) {
+	x := item.ITunesExt
+	if x == nil {
+		return e
+	}
+	if number := strings.TrimSpace(x.Episode); number != "" {
+		if e.Number = "Episode " + number; strings.TrimSpace(x.Season) != "" {
+			e.Number = "Season " + strings.TrimSpace(x.Season) + ", episode " + number
+		}
+	}
+	e.Duration, e.Artwork = durationText(x.Duration), webLink(x.Image)
+	return e
+}
+
+// durationText returns a duration for people: podcasts write seconds, or hours,
+// minutes and seconds with colons.
+func durationText(duration string) string {
+	seconds := 0
+	for part := range strings.SplitSeq(strings.TrimSpace(duration), ":") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || seconds > 1e6 {
+			return ""
+		}
+		seconds = 60*seconds + n
+	}
+	switch minutes := (seconds + 30) / 60; {
+	case seconds == 0:
+		return ""
+	case seconds < 60:
+		return plural(seconds, "second", "seconds")
+	case minutes < 60:
+		return plural(minutes, "minute", "minutes")
+	default:
+		return plural(minutes/60, "hour", "hours") + " " + plural(minutes%60, "minute", "minutes")
+	}
 }
 
 // sizeText returns a length in bytes for people; "" if it is invalid.

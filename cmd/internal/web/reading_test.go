@@ -161,7 +161,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
-	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
+	require.Contains(t, body, `<audio controls preload="none" data-then="?id=pod-2&amp;play=on" src="https://pod.example/1.mp3"></audio>`)
 	require.Equal(t, policy+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
@@ -199,6 +199,73 @@ func TestOnDemand(t *testing.T) {
 
 	hostile := w.add("/hostile.atom")
 	_, body, _ = w.get(hostile + "/entry?images&play&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
-	require.NotContains(t, body, "onerror=")
+	require.NotRegexp(t, `<[^>]*onerror=`, body, "as text it does no harm")
 	requireSound(t, body)
+}
+
+// Continuous reading shows each entry once, the oldest first, and begins at any
+// entry.
+func TestReadContinuously(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	page := w.add("/blog/feed.atom")
+	place := regexp.MustCompile(`data-place="[^"]*" data-id="([^"]+)"`)
+	var ids []string
+	for path := page + "/read"; path != ""; {
+		body := w.page(path, http.StatusOK)
+		for _, m := range place.FindAllStringSubmatch(body, -1) {
+			ids = append(ids, m[1])
+		}
+		path = ""
+		if m := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(body); m != nil {
+			path = page + "/read" + strings.ReplaceAll(m[1], "&amp;", "&")
+		}
+	}
+	require.Len(t, ids, len(w.mirrored(w.feedURL("/blog/feed.atom"))))
+	seen := map[string]bool{}
+	for _, id := range ids {
+		require.False(t, seen[id], id)
+		seen[id] = true
+	}
+	require.Contains(t, w.page(page+"/read?from="+url.QueryEscape(ids[5]), http.StatusOK), ids[5])
+	w.page(page+"/read?from=nothing", http.StatusNotFound)
+	w.page(w.add("/news.rss")+"/read", http.StatusOK)
+}
+
+// A year leads to its months, a month to its days, and a search from hit to hit.
+func TestPeriods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	page := w.add("/blog/feed.atom")
+	year := w.page(page+"?month=2004-01&span=12", http.StatusOK)
+	require.Contains(t, year, `aria-label="Months of 2004"`)
+	month := regexp.MustCompile(`href="(\?month=2004-\d\d)#entries" title="[^"]*">[A-Z][a-z]+</a>`).FindStringSubmatch(year)
+	require.NotNil(t, month, year)
+	days := w.page(page+month[1], http.StatusOK)
+	require.Contains(t, days, `aria-label="Days of `)
+	one := regexp.MustCompile(`href="(\?day=\d+&amp;month=2004-\d\d)#entries" title="1 entry">`).FindStringSubmatch(days)
+	require.NotNil(t, one, days)
+	day := w.page(page+strings.ReplaceAll(one[1], "&amp;", "&"), http.StatusOK)
+	require.Equal(t, 1, strings.Count(day, `class="title"`))
+	require.Contains(t, day, "aria-current=\"true\"")
+	require.NotContains(t, w.page(page+"?month=2004-02&day=31", http.StatusOK), "From 31")
+
+	hits := w.page(page+"?q=petrels", http.StatusOK)
+	first := regexp.MustCompile(`data-link href="([^"]+)"`).FindStringSubmatch(hits)
+	body := w.page(strings.ReplaceAll(first[1], "&amp;", "&"), http.StatusOK)
+	n := 1
+	for ; strings.Contains(body, "← Previous hit"); n++ {
+		m := regexp.MustCompile(`<a href="(\?id=[^"]+)">← Previous hit`).FindStringSubmatch(body)
+		body = w.page(page+"/entry"+strings.ReplaceAll(m[1], "&amp;", "&"), http.StatusOK)
+		require.Contains(t, body, "Next hit →")
+	}
+	require.Contains(t, hits, fmt.Sprint(n)+" entries: ")
+}
+
+func TestDurationText(t *testing.T) {
+	for text, want := range map[string]string{"": "", "12:34": "13 minutes", "45": "45 seconds", "3600": "1 hour 0 minutes", "1:02:03": "1 hour 2 minutes", "x": "", "-5": "", "9:99:99:99:99": ""} {
+		require.Equal(t, want, durationText(text), text)
+	}
 }

@@ -120,6 +120,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plural":  plural,
 	"tail":    tail,
 	"verdict": verdictText,
+	"aside":   verdictAside,
 	"verdictnamed": func(name string) (string, error) {
 		var v feedhistory.Verdict
 		err := v.UnmarshalText([]byte(name))
@@ -231,6 +232,17 @@ func tail(address string) string {
 		text += "?" + u.RawQuery
 	}
 	return cmp.Or(text, u.Host)
+}
+
+// verdictAside explains a verdict whose word is not clear by itself.
+func verdictAside(v feedhistory.Verdict) string {
+	switch v {
+	case feedhistory.Window:
+		return "recent only"
+	case feedhistory.Lossy:
+		return "may have holes"
+	}
+	return ""
 }
 
 // verdictText says what a verdict means for a mirror.

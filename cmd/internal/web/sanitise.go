@@ -48,7 +48,7 @@ var harmless = newPolicy()
 // withImages allows images, too, for users who want them.
 var withImages = func() *bluemonday.Policy {
 	p := newPolicy()
-	p.AllowAttrs("src", "alt").OnElements("img")
+	p.AllowAttrs("src", "alt", "title").OnElements("img")
 	return p
 }()
 
@@ -108,7 +108,7 @@ func relink(n *html.Node, base *url.URL, images bool) {
 		return
 	}
 	if source := sourceOf(n); images && n.Data == "img" && source != "" {
-		n.Attr = []html.Attribute{{Key: "src", Val: absolute(base, source)}, {Key: "alt", Val: attribute(n, "alt")}}
+		n.Attr = []html.Attribute{{Key: "src", Val: absolute(base, source)}, {Key: "alt", Val: attribute(n, "alt")}, {Key: "title", Val: attribute(n, "title")}}
 		return
 	}
 	name, isLoaded := loaded[n.Data]
@@ -123,6 +123,9 @@ func relink(n *html.Node, base *url.URL, images bool) {
 	source := sourceOf(n)
 	if alt := attribute(n, "alt"); alt != "" {
 		name += ": " + alt
+	}
+	if title := attribute(n, "title"); title != "" && title != attribute(n, "alt") {
+		name += " – “" + title + "”" // in a comic, the joke
 	}
 	if n.Data == "img" || n.FirstChild == nil || n.Data == "iframe" {
 		for n.FirstChild != nil {

@@ -115,6 +115,7 @@ func (s *Server) setUp() {
 		"GET /feeds/{id}/{$}":       s.showFeed,
 		"GET /feeds/{id}/entry":     s.showEntry,
 		"GET /feeds/{id}/random":    s.showRandom,
+		"GET /feeds/{id}/read":      s.showRead,
 		"GET /feeds/{id}/day":       s.showDay,
 		"GET /feeds/{id}/progress":  s.watch,
 		"GET /feeds/{id}/remove":    s.confirmRemoval,

@@ -182,7 +182,7 @@ func newTimeline(feed *mirror.Feed, months []mirror.Month, documents []*mirror.D
 	if n := list.Hits(); n >= 0 {
 		t.Summary = plural(n, "entry", "entries") + " of " + t.Summary
 	}
-	if n := len(gaps); n > 0 {
+	if n := len(slices.DeleteFunc(slices.Clone(gaps), func(g gapView) bool { return g.Todo })); n > 0 {
 		t.Summary += ", with " + plural(n, "gap", "gaps")
 	}
 	return t
@@ -229,6 +229,9 @@ func (h heights) of(n int64) float64 {
 func (h heights) marks(unit string) []gridline {
 	if h.most == 0 {
 		return nil
+	}
+	if h.most == 1 {
+		unit = ""
 	}
 	at := func(n int64) gridline {
 		return gridline{barsTop + barsHeight - h.of(n), plural(n, "entry", "entries") + unit}

@@ -13,14 +13,22 @@ function watchProgress(panel) {
     events = null;
     clearTimeout(wait);
   };
-  // The timeline grows with what is read.
+  // The title, the timeline and the list of entries come with what is read.
+  const renew = (page) => {
+    for (const part of ["h1", "title"]) document.querySelector(part).replaceWith(page.querySelector(part));
+    renewTimeline(page);
+    const [list, found] = [document, page].map((from) => from.querySelector("[data-results]"));
+    if (!found || list?.contains(document.activeElement)) return;
+    if (list) list.replaceWith(found);
+    else document.querySelector("main").append(found.closest("section"));
+  };
   let grown = 0;
   const grow = async () => {
     if (Date.now() - grown < 2000 || document.activeElement?.closest("[data-timeline]")) return;
     grown = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.ok) renewTimeline(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      if (answer.ok) renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
     } catch {
       // The page reloads at the end.
     }
@@ -182,10 +190,6 @@ function renewTimeline(page) {
   if (old) old.replaceWith(fresh);
   else document.querySelector("[data-progress]").after(fresh);
   fresh.querySelector(".scroll").scrollLeft = at ?? fresh.scrollWidth;
-  if (!document.querySelector("[data-results]")) { // the first reading: no entries are shown yet
-    fresh.querySelector("[data-says]").textContent = "";
-    fresh.querySelectorAll(".here, .here-key").forEach((part) => part.remove());
-  }
   setUpTimeline(fresh);
 }
 
@@ -214,29 +218,134 @@ function offerCopy(link) {
   link.after(button);
 }
 
-// The browser remembers where somebody was in a feed, for those who read a feed
-// from its beginning.
+// The browser remembers where somebody was in a feed, for those who read it from
+// its beginning. Only reading on moves that place: to the entry after it, by
+// scrolling, or on request.
+const places = {
+  get(feed) {
+    try {
+      return JSON.parse(localStorage.getItem("read " + feed)) ?? [];
+    } catch {
+      return []; // Nothing is stored.
+    }
+  },
+  set(feed, id, title) {
+    try {
+      localStorage.setItem("read " + feed, JSON.stringify([id, title]));
+    } catch {
+      // The browser stores nothing.
+    }
+  },
+};
+
 function keepPlace(article) {
-  try {
-    localStorage.setItem("read " + article.dataset.read, JSON.stringify([article.dataset.id, document.querySelector("h1").textContent]));
-  } catch {
-    // The browser stores nothing.
-  }
+  const { read: feed, id, older } = article.dataset;
+  const [was] = places.get(feed);
+  const keep = () => places.set(feed, id, document.querySelector("h1").textContent);
+  const here = article.querySelector("[data-here]");
+  if (was === id) return;
+  if (was && was === older && cameFrom(feed, older)) return keep();
+  if (!was && fromList(feed)) return keep();
+  here.hidden = false;
+  here.querySelector("button").addEventListener("click", () => {
+    keep();
+    here.hidden = true;
+  });
+}
+
+// cameFrom reports whether the visitor came from an entry's page.
+function cameFrom(feed, id) {
+  const from = new URL(document.referrer || location.href);
+  return from.pathname.endsWith("/feeds/" + feed + "/entry") && from.searchParams.get("id") === id;
+}
+
+// fromList reports whether the visitor came from the feed's usual list, which is
+// neither a search nor a day.
+function fromList(feed) {
+  const from = new URL(document.referrer || location.href);
+  return from.pathname.endsWith("/feeds/" + feed) && !from.searchParams.has("q") && !from.searchParams.has("day");
+}
+
+// keepPlaces moves the place while somebody scrolls through entries.
+function keepPlaces(articles) {
+  if (!articles.length) return;
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) places.set(target.dataset.place, target.dataset.id, target.dataset.title);
+    }
+  }, { rootMargin: "-25% 0px -70% 0px" });
+  articles.forEach((article) => seen.observe(article));
 }
 
 function offerPlace(part) {
-  try {
-    const [id, title] = JSON.parse(localStorage.getItem("read " + part.dataset.resume)) ?? [];
-    if (!id) return;
-    const link = part.querySelector("a");
-    link.href = part.dataset.entry + "?id=" + encodeURIComponent(id);
-    link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
-    part.hidden = false;
-  } catch {
-    // Nothing is stored.
-  }
+  const [id, title] = places.get(part.dataset.resume);
+  if (!id) return;
+  const link = part.querySelector("a");
+  link.href = part.dataset.entry + "?id=" + encodeURIComponent(id);
+  link.after(": “", Object.assign(document.createElement("bdi"), { textContent: title }), "”");
+  part.hidden = false;
 }
 
+// Keys move through lists and pages.
+const keys = {
+  j: ["The next entry of the list", () => step(1)],
+  k: ["The entry before", () => step(-1)],
+  n: ["The next page, or the newer entry", () => follow("a[rel=next]")],
+  p: ["The page or the entry before", () => follow("a[rel=prev], nav.pages a:not([rel=next])")],
+  "/": ["Search", () => document.querySelector("input[type=search]")?.focus()],
+  o: ["The original", () => follow("[data-item].told [data-original], [data-original]")],
+  "?": ["These keys", () => showKeys()],
+};
+
+function step(by) {
+  const items = [...document.querySelectorAll("[data-item]")];
+  const at = items.findIndex((item) => item.classList.contains("told"));
+  const to = items[at < 0 ? (by > 0 ? 0 : items.length - 1) : at + by];
+  if (!to) return;
+  items[at]?.classList.remove("told");
+  to.classList.add("told");
+  to.querySelector("[data-link]")?.focus({ preventScroll: true });
+  to.scrollIntoView({ block: to.matches("article") ? "start" : "nearest" });
+}
+
+function follow(selector) {
+  document.querySelector(selector)?.click();
+}
+
+function showKeys() {
+  const dialog = document.createElement("dialog");
+  dialog.className = "keys";
+  dialog.setAttribute("aria-label", "Keys");
+  const list = document.createElement("dl");
+  for (const [key, [says]] of Object.entries(keys)) {
+    const name = document.createElement("dt");
+    name.append(Object.assign(document.createElement("kbd"), { textContent: key }));
+    list.append(name, Object.assign(document.createElement("dd"), { textContent: says }));
+  }
+  const close = Object.assign(document.createElement("button"), { textContent: "Close", autofocus: true });
+  close.addEventListener("click", () => dialog.close());
+  dialog.append(list, close);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+  if (event.target.closest("input, textarea, select, dialog, [contenteditable]")) return;
+  const key = keys[event.key];
+  if (!key) return;
+  event.preventDefault();
+  key[1]();
+});
+
+// What is played goes on with the next entry.
+function playOn(audio) {
+  audio.addEventListener("ended", () => (location.href = audio.dataset.then));
+}
+
+document.querySelectorAll("audio[data-then]").forEach(playOn);
+keepPlaces([...document.querySelectorAll("[data-place]")]);
 document.querySelectorAll("[data-read]").forEach(keepPlace);
 document.querySelectorAll("[data-resume]").forEach(offerPlace);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);

@@ -1,0 +1,218 @@
+package sqlstore_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+var flips = flag.Int("flips", 60, "how many bytes TestFlips changes")
+
+// gallery returns a mirror of a website with an archived feed. Its oldest archive has the
+// given entries; the entry e has an edition.
+func gallery(s *sqlstore.Store, edition int, oldest ...string) *mirror.Mirror {
+	mux := http.NewServeMux()
+	page := func(path, links string, ids ...string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			var b strings.Builder
+			for _, id := range ids {
+				n := 0
+				if id == "e" {
+					n = edition
+				}
+				fmt.Fprintf(&b, `<entry><id>urn:%s</id><title>Title %s</title><updated>200%d-01-01T00:00:00Z</updated><summary>words of %s</summary></entry>`, id, id, n, id)
+			}
+			_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:gallery</id>`+links+b.String()+`</feed>`)
+		})
+	}
+	page("/feed", `<link rel="prev-archive" href="/2"/>`, "e", "f")
+	page("/2", `<link rel="prev-archive" href="/1"/>`, "c", "d")
+	page("/1", ``, oldest...)
+	return &mirror.Mirror{Store: s, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: mux}}}
+}
+
+const galleryURL = "http://gallery.example/feed"
+
+// fill mirrors the gallery, with two versions of an entry.
+func fill(t *testing.T, s *sqlstore.Store) {
+	for edition := 1; edition <= 3; edition++ {
+		_, err := gallery(s, edition, "a", "b").Update(t.Context(), galleryURL)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Index(t.Context()))
+}
+
+func check(t *testing.T, s *sqlstore.Store) *sqlstore.Inspection {
+	t.Helper()
+	found, err := s.Check(t.Context())
+	require.NoError(t, err)
+	return found
+}
+
+// Check finds nothing in a database that is as it was stored, nor in one of an earlier
+// version, whose rows Heal gives checksums.
+func TestCheckNothing(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		s := d.open(t)
+		fill(t, s)
+		found := check(t, s)
+		require.Empty(t, found.Damages)
+		require.Zero(t, found.Unsealed)
+		require.EqualValues(t, 1, found.Feeds)
+		require.EqualValues(t, 2, found.Documents)
+		require.EqualValues(t, 2, found.Versions)
+
+		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "1.sqlite.gz", sqlstore.PostgreSQL: "1.postgresql.sql.gz"}[d.dialect]
+		s = restore(t, create, filepath.Join("testdata/released", file)).open(t)
+		found = check(t, s)
+		require.Empty(t, found.Damages)
+		require.NotZero(t, found.Unsealed)
+		feeds, err := s.Heal(t.Context(), found)
+		require.NoError(t, err)
+		require.Empty(t, feeds)
+		found = check(t, s)
+		require.Empty(t, found.Damages)
+		require.Zero(t, found.Unsealed)
+	})
+}
+
+// What is damaged is found, named, and fetched again where the feed still has it.
+func TestHeal(t *testing.T) {
+	for name, test := range map[string]struct {
+		statement string
+		found     string
+	}{
+		"text of an entry":   {"UPDATE fh.entries SET data = replace(data, 'words of a', 'worms of a') WHERE id = 'urn:a'", "entries " + galleryURL + " urn:a: it differs from its checksum"},
+		"markup of an entry": {"UPDATE fh.entries SET data = replace(data, '</summary>', '</summarx>') WHERE id = 'urn:c'", "entries " + galleryURL + " urn:c: "},
+		"state of an entry":  {"UPDATE fh.entries SET state = 'lite' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
+		"format":             {"UPDATE fh.entries SET format = 'atmo' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
+		"time":               {"UPDATE fh.entries SET published = '20x4-01-01T00:00:00.000000000Z' WHERE id = 'urn:d'", "entries " + galleryURL + " urn:d: it differs"},
+		"state of the feed":  {"UPDATE fh.feeds SET state = replace(state, 'archived', 'archivet') WHERE url = '" + galleryURL + "'", "feeds " + galleryURL},
+		"poll":               {"UPDATE fh.polls SET polls = 77 WHERE feed = (SELECT key FROM fh.feeds WHERE url = '" + galleryURL + "')", "polls " + galleryURL},
+		"document":           {"UPDATE fh.documents SET rank_place = 77 WHERE url = 'http://gallery.example/2'", "documents " + galleryURL + " http://gallery.example/2"},
+		"names":              {"DELETE FROM fh.names WHERE name = 'http://gallery.example/2'", "names: 1 documents have other names"},
+		"index":              {"DELETE FROM fh.search WHERE rowid = (SELECT key FROM fh.entries WHERE id = 'urn:b')", "search: 1 entries have other words than the index"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			databases(t, func(t *testing.T, create func(testing.TB) database) {
+				d := create(t)
+				s := d.open(t)
+				fill(t, s)
+				want := held(t, s, galleryURL)
+				_, err := d.connect(t).Exec(d.sql(test.statement))
+				require.NoError(t, err)
+				found := check(t, s)
+				require.NotEmpty(t, found.Damages)
+				require.Contains(t, fmt.Sprint(found.Damages), test.found)
+				feeds, err := s.Heal(t.Context(), found)
+				require.NoError(t, err)
+				for _, url := range feeds {
+					_, err := gallery(s, 3, "a", "b").Update(t.Context(), url)
+					require.NoError(t, err)
+				}
+				require.Empty(t, check(t, s).Damages)
+				require.Equal(t, want, held(t, s, galleryURL))
+				require.Len(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "words of b"})), 1)
+			})
+		})
+	}
+}
+
+// An entry that the feed has no longer stays as it is, and stays named.
+func TestHealGone(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		s := d.open(t)
+		fill(t, s)
+		_, err := d.connect(t).Exec(d.sql("UPDATE fh.entries SET title = 'Tilte' WHERE id IN ('urn:a', 'urn:b')"))
+		require.NoError(t, err)
+		feeds, err := s.Heal(t.Context(), check(t, s))
+		require.NoError(t, err)
+		require.Equal(t, []string{galleryURL}, feeds)
+		_, err = gallery(s, 3, "b").Update(t.Context(), galleryURL)
+		require.NoError(t, err)
+		left := check(t, s).Damages
+		require.Len(t, left, 1)
+		require.Equal(t, "urn:a", left[0].ID)
+		require.Equal(t, "Tilte", held(t, s, galleryURL)["urn:a"])
+	})
+}
+
+// Each changed byte of a SQLite file is found, or has no effect on what the store says.
+func TestFlips(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "feeds.db")
+	d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+	db := d.connect(t)
+	s, err := sqlstore.Open(t.Context(), db, d.dialect)
+	require.NoError(t, err)
+	fill(t, s)
+	want := everything(t, s)
+	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	require.NoError(t, err)
+	whole := feedtest.ReadFile(t, file)
+	seed := rand.Uint64()
+	t.Logf("seed %d, %d bytes", seed, len(whole))
+	random := rand.New(rand.NewPCG(seed, 0))
+	silent, harmless := 0, 0
+	for n := range *flips {
+		at := random.IntN(len(whole))
+		damaged := append([]byte(nil), whole...)
+		damaged[at] ^= byte(1 + random.IntN(255))
+		copied := filepath.Join(t.TempDir(), fmt.Sprintf("%d.db", n))
+		require.NoError(t, os.WriteFile(copied, damaged, 0o600))
+		d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(copied)}
+		s, err := sqlstore.Open(t.Context(), d.connect(t), d.dialect)
+		if err != nil {
+			continue // it was found by opening
+		}
+		found, err := s.Check(t.Context())
+		if err != nil || len(found.Damages) > 0 || found.Unsealed > 0 {
+			continue
+		}
+		harmless++
+		if everything(t, s) != want {
+			silent++
+			t.Errorf("the byte at %d was changed from %x to %x, and nothing was found", at, whole[at], damaged[at])
+		}
+	}
+	require.Zero(t, silent)
+	t.Logf("%d flips, %d of them without effect", *flips, harmless)
+}
+
+// everything is what a store says of all feeds, as text.
+func everything(t *testing.T, s *sqlstore.Store) string {
+	var b strings.Builder
+	for _, f := range feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{})) {
+		fmt.Fprintf(&b, "%+v\n", *f)
+		for _, r := range feedtest.All(t, s.Entries(t.Context(), mirror.Query{Feed: f.URL, Deleted: true})) {
+			fmt.Fprintf(&b, "%+v\n", *r)
+			for _, v := range feedtest.All(t, s.Versions(t.Context(), f.URL, r.ID)) {
+				fmt.Fprintf(&b, "%+v\n", *v)
+			}
+		}
+		for _, d := range feedtest.All(t, s.Documents(t.Context(), f.URL)) {
+			fmt.Fprintf(&b, "%+v\n", *d)
+		}
+		months, err := s.Months(t.Context(), mirror.Query{Feed: f.URL})
+		require.NoError(t, err)
+		fmt.Fprintln(&b, months)
+	}
+	for n := range 5 {
+		fmt.Fprintln(&b, len(feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: []string{"words", "of", "a", "title e", "none"}[n]}))))
+	}
+	return b.String()
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package s3_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/publish"
+	"github.com/feedhistory/feedhistory/publish/outputtest"
+	"github.com/feedhistory/feedhistory/publish/s3"
+)
+
+// A gateway is a process of versitygw, an object store of other people that keeps its
+// objects in a directory.
+type gateway struct{ *store }
+
+// newGateway starts a store. It skips the test if versitygw is not installed, or fails it
+// if the environment has FEEDHISTORY_VERSITYGW=required.
+func newGateway(t *testing.T) gateway {
+	t.Helper()
+	program, err := exec.LookPath("versitygw")
+	if err != nil {
+		if os.Getenv("FEEDHISTORY_VERSITYGW") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip("versitygw is not installed")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data", bucket), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "meta"), 0o700))
+	for range 10 { // another process may take the port first
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		address := l.Addr().String()
+		require.NoError(t, l.Close())
+		cmd := exec.Command(program, "--port", address, "--quiet", "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=key", "ROOT_SECRET_KEY=secret")
+		require.NoError(t, cmd.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		if answers(address, ended) {
+			t.Cleanup(func() {
+				_ = cmd.Process.Kill()
+				<-ended
+			})
+			return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
+		}
+		_ = cmd.Process.Kill()
+	}
+	t.Fatal("versitygw does not answer")
+	return gateway{}
+}
+
+// answers waits until a server answers, or has ended.
+func answers(address string, ended <-chan error) bool {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		resp, err := http.Get("http://" + address + "/")
+		if err == nil {
+			return resp.Body.Close() == nil
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// The suite passes against a real store, over http.
+func TestGateway(t *testing.T) {
+	outputtest.Run(t, func(t testing.TB) (out, other publish.Output) {
+		g := newGateway(t.(*testing.T))
+		return g.output(t), g.output(t)
+	})
+}
+
+// Documents are as they were put, and nothing is deleted by a request that comes too late
+// or that is for another version.
+func TestGatewayDocuments(t *testing.T) {
+	g := newGateway(t)
+	out := g.output(t)
+	require.NoError(t, newPublisher(out).Append(entries(t, 1, 25)...))
+	requireEntries(t, g.output(t), 25)
+	c := g.client(t, "key", "secret")
+	_, _, header, err := minio.Core{Client: c}.GetObject(t.Context(), bucket, prefix+"/feed.atom", minio.GetObjectOptions{})
+	require.NoError(t, err)
+	require.Empty(t, header.Get("Content-Encoding"))
+	require.Equal(t, "application/atom+xml", header.Get("Content-Type"))
+
+	u, err := c.Presign(t.Context(), http.MethodDelete, bucket, prefix+"/feed.atom", time.Second, nil)
+	require.NoError(t, err)
+	time.Sleep(3 * time.Second) // the process was frozen before it sent the request
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, u.String(), nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+	_, err = fs.Stat(g.output(t), "feed.atom")
+	require.NoError(t, err)
+
+	unlock, err := out.Lock()
+	require.NoError(t, err)
+	require.NoError(t, out.Put("gone.atom", []byte("x")))
+	require.NoError(t, out.Remove("gone.atom"))
+	require.NoError(t, out.Remove("gone.atom"))
+	_, err = fs.Stat(g.output(t), "gone.atom")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, unlock())
+}
+
+// A process that is killed while it publishes leaves what the next one continues, when the
+// lease has run out by the store's own clock.
+func TestGatewayKill(t *testing.T) {
+	t.Setenv(victimLease, "1s")
+	g := newGateway(t)
+	states := map[string]string{}
+	for range 1 + *kills/12 {
+		appended := make(chan bool, 1)
+		p := start(t, g.store, appended)
+		<-appended
+		time.Sleep(100 * time.Millisecond)
+		p.kill(t)
+		requirePublished(t, g.store, states, p)
+		requireFree(t, g.output(t))
+	}
+	require.NotEmpty(t, states)
+}
+
+// requireFree waits until the lock is free.
+func requireFree(t *testing.T, out *s3.Output) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	for {
+		unlock, err := out.Lock()
+		if err == nil {
+			require.NoError(t, unlock())
+			return
+		}
+		require.ErrorIs(t, err, publish.ErrLocked)
+		select {
+		case <-ctx.Done():
+			require.NoError(t, fmt.Errorf("the lock is not free: %w", err))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
